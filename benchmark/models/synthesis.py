@@ -1,20 +1,28 @@
-"""Synthetic queries with the documents that were written for them (RTriever-Synth)."""
+"""Queries that a model writes: with their passages (RTriever-Synth), as keyword forms, from documents."""
 
 from pathlib import Path
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
 from jobs.models import LeasedJob
 
 
 class Synthesis(LeasedJob):
-    """The writing of synthetic bundles from seed queries: each a query, its positives and its negatives."""
+    """The writing of synthetic queries from seeds: queries of the collection or of a file, or documents."""
 
+    class Kind(models.TextChoices):
+        BUNDLES = "bundles", gettext_lazy("queries with passages")
+        KEYWORDS = "keywords", gettext_lazy("keyword forms of training queries")
+        ASK = "ask", gettext_lazy("queries from documents")
+
+    kind = models.CharField(max_length=8, choices=Kind, default=Kind.BUNDLES)
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="syntheses")
     options = models.JSONField(
-        default=dict, help_text="source of the seeds, judge, writer, limit, seed, dev, personas, budget, max_calls."
+        default=dict,
+        help_text="source of the seeds, judge, writer, limit, seed, dev, personas, share, pairs, budget, max_calls.",
     )
     key = models.CharField(max_length=64, help_text="sha256 of the seeds and of the options without limits, in hex.")
     campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost.")
@@ -33,13 +41,18 @@ class Synthesis(LeasedJob):
 
 
 class SyntheticBundle(models.Model):
-    """A seed of a synthesis, and what came of it: a bundle, or the reason why it was dropped; neither: it waits."""
+    """A seed of a synthesis, and what came of it: a bundle, or the reason why it was dropped; neither: it waits.
+
+    The bundle of a query without passages names the query alone.
+    """
 
     synthesis = models.ForeignKey(Synthesis, models.CASCADE, related_name="bundles", db_index=False)
     place = models.PositiveIntegerField(help_text="Order among the seeds, from 0.")
     seed_id = models.CharField(max_length=255)
     seed_text = models.TextField()
-    query = models.BigIntegerField(null=True, help_text="Primary key of the seed; null: it came from a file.")
+    query = models.BigIntegerField(
+        null=True, help_text="Primary key of the seed, below 0 for a document's; null: it came from a file."
+    )
     bundle = models.JSONField(null=True, help_text="docs/synthesis.md; synthetic: true.")
     # Where a bundle was dropped: the step (a role of conversations), why (an outcome or "near-duplicate"), in words.
     step = models.CharField(max_length=10, blank=True, default="")

@@ -117,7 +117,7 @@ class BundleWriter:
             "synthetic": True,
             "instruction": task.instruction,
             "seed": {"query_id": task.seed_id, "query": task.seed},
-            "models": {"judge": _describe_model(task.judge), "writer": _describe_model(task.writer)},
+            "models": {"judge": describe_model(task.judge), "writer": describe_model(task.writer)},
             "prompts": dict(sorted(self.prompts.items())),
         }
         return SeedOutcome(bundle, near_duplicates=len(copies))
@@ -153,7 +153,8 @@ def _names_of(aspects: Sequence[dict[str, str]]) -> list[str]:
     return [one["aspect"] for one in aspects] or [""]
 
 
-def _describe_model(judge: Judge) -> dict[str, str]:
+def describe_model(judge: Judge) -> dict[str, str]:
+    """A judge in what is written of it into a bundle."""
     return {"name": judge.name, "provider": judge.provider, "model": judge.model}
 
 

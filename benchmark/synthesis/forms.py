@@ -1,23 +1,65 @@
-"""The form of a synthesis."""
+"""The forms of a synthesis, one for each kind."""
 
+from pathlib import Path
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy
 
 from benchmark.forms import STOPS, LimitsForm
+from benchmark.models import Synthesis
 from benchmark.synthesis.lifecycle import MOST_DEV
+from benchmark.synthesis.queries import MOST_PAIRS, PAIRS, SHARE, list_training_sets
 from benchmark.synthesis.seeds import QUERIES
+from corpus.models import Collection
 from judges.retrieval.model_requests import judges_for
 
 
-class SynthesisForm(LimitsForm):
+class SeedsForm(LimitsForm):
+    """Who writes, and how the seeds are drawn."""
+
+    kind = Synthesis.Kind.BUNDLES
+    first: tuple[str, ...] = ()  # The fields in their order; the limits follow.
+
+    judge = forms.ChoiceField(label=gettext_lazy("Model"))
+    seed = forms.IntegerField(required=False, initial=0, label=gettext_lazy("Random seed"))
+
+    def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.collection = collection
+        self.order_fields(self.first)
+        self.fields["budget"].help_text = STOPS
+        self.judges = [(name, name) for name in judges_for("persona")]
+        self.fields["judge"].choices = self.judges  # type: ignore[attr-defined]
+
+    def options(self) -> dict[str, Any]:
+        """Return the options as the service takes them."""
+        given = {name: value for name, value in self.cleaned_data.items() if value is not None}
+        return {"kind": self.kind.value, "source": QUERIES, **given}
+
+    @property
+    def lacks_seeds(self) -> bool:
+        """Whether there is nothing yet that seeds could be chosen from."""
+        return False
+
+
+class PairsForm(SeedsForm):
+    """How many documents are found for each new query."""
+
+    pairs = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_PAIRS,
+        initial=PAIRS,
+        label=gettext_lazy("Documents per query"),
+        help_text=gettext_lazy("BM25 finds them for the words of the new query. They become pairs to judge."),
+    )
+
+
+class BundlesForm(SeedsForm):
     """Who writes, from how many of the collection's queries, and how much is kept apart to measure."""
 
-    judge = forms.ChoiceField(
-        label=gettext_lazy("Model"),
-        help_text=gettext_lazy("Answers every step: persona, type, answer, aspects, plans."),
-    )
+    first = ("judge", "writer", "limit", "dev", "seed")
+
     writer = forms.ChoiceField(required=False, label=gettext_lazy("Model that writes the passages"))
     limit = forms.IntegerField(
         min_value=1,
@@ -36,16 +78,56 @@ class SynthesisForm(LimitsForm):
             "texts that a model wrote."
         ),
     )
-    seed = forms.IntegerField(required=False, initial=0, label=gettext_lazy("Random seed"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.order_fields(["judge", "writer", "limit", "dev", "seed"])
-        self.fields["budget"].help_text = STOPS
-        names = [(name, name) for name in judges_for("persona")]
-        self.fields["judge"].choices = names  # type: ignore[attr-defined]
-        self.fields["writer"].choices = [("", gettext_lazy("the same model")), *names]  # type: ignore[attr-defined]
+        self.fields["judge"].help_text = gettext_lazy("Answers every step: persona, type, answer, aspects, plans.")
+        self.fields["writer"].choices = [("", gettext_lazy("the same model")), *self.judges]  # type: ignore[attr-defined]
 
-    def options(self) -> dict[str, Any]:
-        """Return the options as the service takes them."""
-        return {"source": QUERIES, **{name: value for name, value in self.cleaned_data.items() if value is not None}}
+
+class KeywordsForm(PairsForm):
+    """Which training set's queries are rewritten, and how many of them."""
+
+    kind = Synthesis.Kind.KEYWORDS
+    first = ("judge", "source", "share", "pairs", "seed")
+
+    source = forms.ChoiceField(
+        label=gettext_lazy("Training set"),
+        help_text=gettext_lazy("Queries of its dev and test splits stay as they are."),
+    )
+    share = forms.FloatField(
+        min_value=0.001,
+        max_value=1,
+        initial=SHARE,
+        label=gettext_lazy("Share of its training queries"),
+        help_text=gettext_lazy("Drawn at random. Prism uses 0.3."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sets = list_training_sets(self.collection)
+        self.fields["source"].choices = [(path.name, label) for path, label in self.sets]  # type: ignore[attr-defined]
+
+    def clean_source(self) -> str:
+        """Return the folder of the chosen set."""
+        folders: dict[str, Path] = {path.name: path for path, _label in self.sets}
+        return str(folders[self.cleaned_data["source"]])
+
+    @property
+    def lacks_seeds(self) -> bool:
+        """Whether no training set was exported yet."""
+        return not self.sets
+
+
+class DocumentsForm(PairsForm):
+    """From how many of the collection's documents queries are written."""
+
+    kind = Synthesis.Kind.ASK
+    first = ("judge", "limit", "pairs", "seed")
+
+    limit = forms.IntegerField(
+        min_value=1, initial=20, label=gettext_lazy("Documents"), help_text=gettext_lazy("Drawn at random.")
+    )
+
+
+FORMS: dict[str, type[SeedsForm]] = {one.kind.value: one for one in (BundlesForm, KeywordsForm, DocumentsForm)}

@@ -1,7 +1,10 @@
-"""A synthesis from its start to its folder: begin or join, work under a lease, cancel, go on."""
+"""A synthesis from its start to its end: begin or join, work under a lease, cancel, go on.
+
+Bundles come into a folder to train on; queries without passages, into the collection as soon as they are written.
+"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -11,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from benchmark.models import Synthesis, SyntheticBundle
-from benchmark.synthesis import files
+from benchmark.synthesis import files, queries
 from benchmark.synthesis.bundles import draw_personas
 from benchmark.synthesis.conversation import SeedOutcome, SeedTask, write_bundle
 from benchmark.synthesis.estimates import estimate_synthesis
@@ -31,35 +34,51 @@ from judges.prompts.render import prompt_versions
 from judges.records import Judge
 from judges.retrieval import model_requests
 
+Talk = Callable[[Conversation], Awaitable[SeedOutcome]]
+
 MAKE_SYNTHESIS = "benchmark.make_synthesis"
 LIMITS = ("budget", "max_calls")
 BATCH = 512  # Seeds whose outcomes are stored together; every answer is stored as it comes.
 MOST_DEV = 0.5
-PHASE = gettext_noop("writing bundles")
+PHASES = {Synthesis.Kind.BUNDLES.value: gettext_noop("writing bundles")}
+WRITING_QUERIES = gettext_noop("writing queries")
+# What the names of the prompts of each kind begin with.
+PROMPTS = {
+    Synthesis.Kind.BUNDLES.value: "synth-",
+    Synthesis.Kind.KEYWORDS.value: "query-keywords",
+    Synthesis.Kind.ASK.value: "query-ask",
+}
+
+
+def kind_of(options: Mapping[str, Any]) -> str:
+    """What is written: bundles, where the options do not say."""
+    return Synthesis.Kind(options.get("kind") or Synthesis.Kind.BUNDLES).value
 
 
 def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[Seed]]:
     """The options, completed, and the seeds. Raises BadInput for what is known to be wrong before anybody works."""
+    kind = kind_of(options)
     judge, writer = judges_of(options)
-    dev, seed = float(options.get("dev") or 0), int(options.get("seed") or 0)
-    if not 0 <= dev <= MOST_DEV:
-        raise BadInput(_("dev %(dev)s: give a share from 0 to %(most)s") % {"dev": f"{dev:g}", "most": MOST_DEV})
-    known = {"source": options["source"], "judge": judge.name, "writer": writer.name, "limit": options.get("limit")}
-    known |= {
-        "prompts": prompts_digest(),
-        "seed": seed,
-        "dev": dev,
-        "personas": list(options.get("personas") or bundled_personas()),
-    }
-    seeds = choose_seeds(collection, known["source"], seed=seed, limit=known["limit"])
+    seed = int(options.get("seed") or 0)
+    known = {name: options.get(name) for name in ("source", "limit")}
+    known |= {"judge": judge.name, "writer": writer.name, "prompts": prompts_digest(kind), "seed": seed}
+    if kind == Synthesis.Kind.BUNDLES:
+        dev = float(options.get("dev") or 0)
+        if not 0 <= dev <= MOST_DEV:
+            raise BadInput(_("dev %(dev)s: give a share from 0 to %(most)s") % {"dev": f"{dev:g}", "most": MOST_DEV})
+        known |= {"dev": dev, "personas": list(options.get("personas") or bundled_personas())}
+        seeds = choose_seeds(collection, options["source"], seed=seed, limit=known["limit"])
+    else:
+        own, seeds = queries.choose_sources(collection, kind, options, seed)
+        known |= own
     limits = {name: options[name] for name in LIMITS if options.get(name) is not None}
     model_requests.check_limits(collection, _distinct(judge, writer), limits.get("budget"), limits.get("max_calls"))
     return known | limits, seeds
 
 
-def prompts_digest() -> str:
-    """The hash of all prompts of a synthesis: with other prompts it is another one."""
-    texts = [digest for name, (digest, _text) in prompt_versions().items() if name.startswith("synth-")]
+def prompts_digest(kind: str) -> str:
+    """The hash of all prompts of a kind of synthesis: with other prompts it is another one."""
+    texts = [digest for name, (digest, _text) in prompt_versions().items() if name.startswith(PROMPTS[kind])]
     return sha256("".join(texts).encode()).hexdigest()
 
 
@@ -76,8 +95,12 @@ def _distinct(judge: Judge, writer: Judge) -> list[Judge]:
 
 def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimate:
     """What such a synthesis asks and costs. Raises BadInput as `start_or_join` does."""
+    kind = kind_of(options)
     known, seeds = check_options(collection, options)
-    return estimate_synthesis(seeds, *judges_of(known), known["personas"])
+    judge, writer = judges_of(known)
+    if kind == Synthesis.Kind.BUNDLES:
+        return estimate_synthesis(seeds, judge, writer, known["personas"])
+    return queries.estimate_queries(collection, kind, judge, seeds)
 
 
 def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str = "") -> Synthesis:
@@ -96,7 +119,9 @@ def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str
         return Synthesis.objects.select_related("collection").get(pk=found.pk)
     try:
         with transaction.atomic():
-            made = Synthesis.objects.create(collection=collection, options=known, key=key, total=len(seeds), made_by=by)
+            made = Synthesis.objects.create(
+                collection=collection, kind=kind_of(options), options=known, key=key, total=len(seeds), made_by=by
+            )
             rows = enumerate(seeds)
             SyntheticBundle.objects.bulk_create(
                 SyntheticBundle(synthesis=made, place=place, seed_id=one.id, seed_text=one.text, query=one.query)
@@ -114,7 +139,7 @@ def find_synthesis(collection: Collection, key: str) -> Synthesis | None:
 
 
 def _key_of(options: Mapping[str, Any], seeds: Sequence[Seed]) -> str:
-    """What it is made of. The file of the seeds may lie elsewhere: their texts count."""
+    """What it is made of: the prompts tell kinds apart. The file of the seeds may lie elsewhere: their texts count."""
     kept = {name: value for name, value in options.items() if name not in (*LIMITS, "source")}
     made_of = [kept, [one.id for one in judges_of(options)], [(one.id, one.text, one.query is None) for one in seeds]]
     return sha256(json.dumps(made_of, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
@@ -159,28 +184,36 @@ def work_on_synthesis(synthesis: Synthesis, shutting_down: Any) -> None:
     """Make a claimed synthesis, until it is over or somebody else's, or waits again because this worker ends."""
     leases.perform(
         synthesis,
-        lambda lease: _make_bundles(synthesis, lease),
+        lambda lease: _write_all(synthesis, lease),
         stopping=shutting_down,
         expected=QuorumError,
         last=lambda: count_progress(synthesis),
     )
 
 
-def _make_bundles(synthesis: Synthesis, lease: Lease) -> None:
-    """Make the bundles of all seeds that wait, then the folder.
+def _write_all(synthesis: Synthesis, lease: Lease) -> None:
+    """Write what all seeds that wait become; then the folder of bundles. Queries are imported batch by batch.
 
     Raises Incomplete when the limits are reached, and in the end when some seeds got no answer: what there is stays.
     """
-    if synthesis.options["prompts"] != prompts_digest():
+    if synthesis.options["prompts"] != prompts_digest(synthesis.kind):
         raise BadInput(_("the prompts have changed since it began: start a new one"))
+    of_bundles = synthesis.kind == Synthesis.Kind.BUNDLES
+    if not of_bundles:  # Those that a worker stored and did not import before it was killed.
+        queries.import_written(synthesis, SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False))
     campaign = _campaign_of(synthesis)
     failed, error = 0, ""
-    for rows in _in_batches(list(pending_rows(synthesis))):
+    for keys in _in_batches(list(pending_rows(synthesis).values_list("pk", flat=True))):
         if lease.should_stop():
             return
+        rows = list(SyntheticBundle.objects.filter(pk__in=keys).order_by("place"))
+        if not of_bundles and not (rows := _leave_out_written(synthesis, rows)):
+            continue
         found = _talk_about(synthesis, campaign, rows, lease)
         transient = [one for one in found.results if one is not None and one.reason == "error"]
         _store_outcomes(synthesis, rows, found.results)
+        if not of_bundles:
+            queries.import_written(synthesis, rows)
         if found.stopped:
             return
         if found.spent:
@@ -192,12 +225,21 @@ def _make_bundles(synthesis: Synthesis, lease: Lease) -> None:
     if failed:
         told = _("%(failed)s of %(total)s seeds got no response (%(error)s). Resume to retry them")
         raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{synthesis.total:,}", "error": error})
-    if not synthesis.folder.exists():
+    if of_bundles and not synthesis.folder.exists():
         files.write_folder(synthesis, synthesis.folder)
 
 
-def _in_batches(rows: Sequence[SyntheticBundle]) -> Iterator[Sequence[SyntheticBundle]]:
-    return (rows[at : at + BATCH] for at in range(0, len(rows), BATCH))
+def _leave_out_written(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> list[SyntheticBundle]:
+    """The seeds from which no query was written yet; the others come to their end here."""
+    way = queries.WAYS[synthesis.kind]
+    known = queries.sources_written(synthesis.collection, way)
+    there = [one for one in rows if one.seed_id in known]
+    _store_outcomes(synthesis, there, [SeedOutcome(step=way.role, reason=queries.PRESENT)] * len(there))
+    return [one for one in rows if one.seed_id not in known]
+
+
+def _in_batches(keys: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (keys[at : at + BATCH] for at in range(0, len(keys), BATCH))
 
 
 def _campaign_of(synthesis: Synthesis) -> Campaign:
@@ -215,9 +257,22 @@ def _campaign_of(synthesis: Synthesis) -> Campaign:
 def _talk_about(
     synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle], lease: Lease
 ) -> ConversationResults[SeedOutcome]:
+    talk = (_bundle_talk if synthesis.kind == Synthesis.Kind.BUNDLES else _query_talk)(synthesis, campaign, rows)
+    before, phase = synthesis.total - pending_rows(synthesis).count(), PHASES.get(synthesis.kind, WRITING_QUERIES)
+    lease.progress(before, synthesis.total, phase)
+    return hold_conversations(
+        campaign,
+        [_subject_of(one) for one in rows],
+        talk,
+        stopped=lease.should_stop,
+        done=lambda ended: lease.note(before + ended, synthesis.total, phase),
+    )
+
+
+def _bundle_talk(synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle]) -> Talk:
     # In the versions of when its campaign was opened; one judge that also writes stands there once.
     judge, *others = model_requests.judges_in(campaign)
-    options, before = synthesis.options, synthesis.total - pending_rows(synthesis).count()
+    options = synthesis.options
     told = synthesis.collection.relevance.definition(answers=False).statement
     tasks = {}
     for one in rows:
@@ -229,14 +284,17 @@ def _talk_about(
     async def talk(conversation: Conversation) -> SeedOutcome:
         return await write_bundle(conversation, tasks[conversation.subject.query])
 
-    lease.progress(before, synthesis.total, PHASE)
-    return hold_conversations(
-        campaign,
-        [_subject_of(one) for one in rows],
-        talk,
-        stopped=lease.should_stop,
-        done=lambda ended: lease.note(before + ended, synthesis.total, PHASE),
-    )
+    return talk
+
+
+def _query_talk(synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle]) -> Talk:
+    judge, way = model_requests.judges_in(campaign)[0], queries.WAYS[synthesis.kind]
+    seeds = {_subject_of(one).query: Seed(one.seed_id, one.seed_text) for one in rows}
+
+    async def talk(conversation: Conversation) -> SeedOutcome:
+        return await queries.write_query(conversation, way, seeds[conversation.subject.query], judge)
+
+    return talk
 
 
 def _subject_of(one: SyntheticBundle) -> Subject:
@@ -268,20 +326,24 @@ def _store_outcomes(
 
 def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
     """What came of it so far and what it cost, for a page or a program."""
-    rows = SyntheticBundle.objects.filter(synthesis=synthesis)
-    counts = rows.aggregate(
-        bundles=Count("pk", filter=Q(bundle__isnull=False)),
-        dropped=Count("pk", filter=~Q(step="")),
-        dropped_negatives=Sum("near_duplicates", default=0),
-    )
     spent = sum_rows("", ledger_rows(Campaign(pk=synthesis.campaign))) if synthesis.campaign else None
+    of_bundles = synthesis.kind == Synthesis.Kind.BUNDLES
     return {
         "collection": synthesis.collection.name,
         "synthesis": synthesis.pk,
+        "kind": synthesis.kind,
         "state": synthesis.state,
         "seeds": synthesis.total,
-        **counts,
+        **(_count_bundles(synthesis) if of_bundles else queries.count_written(synthesis)),
         "calls": spent.calls if spent else 0,
         "calls_cached": spent.cached if spent else 0,
         "cost": spent.paid.usd if spent and spent.paid else 0.0,
     }
+
+
+def _count_bundles(synthesis: Synthesis) -> dict[str, int]:
+    return SyntheticBundle.objects.filter(synthesis=synthesis).aggregate(
+        bundles=Count("pk", filter=Q(bundle__isnull=False)),
+        dropped=Count("pk", filter=~Q(step="")),
+        dropped_negatives=Sum("near_duplicates", default=0),
+    )

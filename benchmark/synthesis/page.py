@@ -13,6 +13,7 @@ from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.report.downloads import DownloadTable
 from benchmark.synthesis.conversation import NEAR_DUPLICATE
 from benchmark.synthesis.lifecycle import describe_synthesis
+from benchmark.synthesis.queries import PRESENT
 from corpus.models import Collection
 from judges.models import JudgeCall
 
@@ -46,7 +47,7 @@ def list_syntheses(collection: Collection) -> QuerySet[Synthesis]:
         Synthesis.objects.filter(collection=collection)
         .annotate(
             made=Count("bundles", filter=Q(bundles__bundle__isnull=False)),
-            dropped=Count("bundles", filter=~Q(bundles__step="")),
+            dropped=Count("bundles", filter=~Q(bundles__step="") & ~Q(bundles__reason=PRESENT)),
         )
         .order_by("-pk")
     )
@@ -62,7 +63,7 @@ def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
         describe_synthesis(synthesis),
         Paginator(rows, ROWS).get_page(number),
         [DroppedCount(name_step(step), name_reason(reason), count) for step, reason, count in counted],
-        list(dropped[:5]),
+        list(dropped.exclude(problem="")[:5]),
     )
 
 
@@ -80,11 +81,20 @@ def name_reason(reason: str) -> str:
     """Why a bundle was dropped, in words."""
     if reason == NEAR_DUPLICATE:
         return _("every negative nearly equals a positive")
+    if reason == PRESENT:
+        return _("a query was written from it before")
     return str(dict(JudgeCall.Outcome.choices).get(reason, reason))
 
 
 def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
     """The bundles and what was dropped, uncut."""
+    dropped = tuple((one.step, one.reason, one.bundles) for one in found.dropped)
+    if found.synthesis.kind != Synthesis.Kind.BUNDLES:
+        names = (pgettext("column", "step"), _("reason"), _("seeds"))
+        return [
+            _written_table(found.synthesis),
+            DownloadTable("dropped", _("Seeds without a new query"), names, dropped, 2),
+        ]
     header = (_("seed"), _("query"), _("type"), _("positives"), _("negatives"))
     rows = tuple(
         (
@@ -97,9 +107,13 @@ def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
         for one in made_rows(found.synthesis)
         if one.bundle is not None
     )
-    dropped = tuple((one.step, one.reason, one.bundles) for one in found.dropped)
     names = (pgettext("column", "step"), _("reason"), _("bundles"))
     return [
         DownloadTable("bundles", _("Synthetic bundles"), header, rows, 3),
         DownloadTable("dropped", _("Dropped bundles"), names, dropped, 2),
     ]
+
+
+def _written_table(synthesis: Synthesis) -> DownloadTable:
+    rows = tuple((one.seed_id, one.bundle["query"]) for one in made_rows(synthesis) if one.bundle is not None)
+    return DownloadTable("queries", _("Written queries"), (_("seed"), _("query")), rows, 2)

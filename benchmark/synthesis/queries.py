@@ -5,38 +5,45 @@ It is marked synthetic, so that it never enters dev or qrels; a keyword form nam
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from django.conf import settings
+from django.db.models import Count
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.synthesis.bundles import draw_seeds, query_id_of
+from benchmark.synthesis.conversation import SeedOutcome, describe_model
 from benchmark.synthesis.files import lines_of
 from benchmark.synthesis.seeds import Seed, collection_seeds
 from corpus.errors import BadInput
 from corpus.importing.files import FileSource
 from corpus.importing.records import json_lines
 from corpus.importing.service import ImportFiles, import_collection
-from corpus.models import Collection, Document, Query
+from corpus.models import Collection, Document, Pair, Query
 from corpus.search.bm25 import index_for
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.conversations.base import AnswerFormat
 from judges.conversations.formats import FORMATS, schema_of
-from judges.conversations.requests import Conversation, Step, Subject, hold_conversations
-from judges.costs.ledger import ledger_rows, sum_rows
+from judges.conversations.requests import Conversation, Step
 from judges.costs.token_mixes import mixes_of
 from judges.domain.verdicts import NoVerdict
-from judges.models import Campaign
-from judges.prompts import templates
 from judges.prompts.queries import ask_prompt, keywords_prompt
 from judges.records import Judge, Prompt
-from judges.retrieval import model_requests
 
 SAMPLED = 50  # Prompts that an estimate looks at.
+SHARE = 0.3  # Of the training queries, as in Prism 4.1.
+PAIRS = 20
 MOST_PAIRS = 1000
+WITH_QUERY_IDS = ("prism", "rtriever", "erank-sft")  # Formats of training sets whose rows name their query.
+PRESENT = "present"  # Why nothing was asked: a query was written from this seed before, and keeps the form that it has.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +51,49 @@ class Way:
     """How queries are written. `made_from`: key of the metadata that names what a query was written from."""
 
     role: str
-    template: str
     material: str  # What the prompt is made of.
     prompt: Callable[[str], Prompt]
     made_from: str
     likely: int  # Expected tokens of an answer.
 
 
-KEYWORDS = Way("keywords", "query-keywords", "query", keywords_prompt, "rewritten_from", 40)
-ASK = Way("ask", "query-ask", "document", ask_prompt, "asked_of", 40)
+KEYWORDS = Way("keywords", "query", keywords_prompt, "rewritten_from", 40)
+ASK = Way("ask", "document", ask_prompt, "asked_of", 40)
+WAYS = {Synthesis.Kind.KEYWORDS.value: KEYWORDS, Synthesis.Kind.ASK.value: ASK}
+
+
+def choose_sources(
+    collection: Collection, kind: str, options: Mapping[str, Any], seed: int
+) -> tuple[dict[str, Any], list[Seed]]:
+    """The options of a kind, completed, and what its queries are written from. Raises BadInput."""
+    pairs = PAIRS if options.get("pairs") is None else int(options["pairs"])
+    if not 1 <= pairs <= MOST_PAIRS:
+        told = {"pairs": pairs, "most": f"{MOST_PAIRS:,}"}
+        raise BadInput(_("pairs %(pairs)s: give a number from 1 to %(most)s") % told)
+    if kind == Synthesis.Kind.KEYWORDS:
+        share = SHARE if options.get("share") is None else float(options["share"])
+        seeds = choose_training_queries(collection, Path(options["source"]), share=share, seed=seed)
+        return {"pairs": pairs, "share": share}, seeds
+    return {"pairs": pairs}, choose_documents(collection, limit=int(options.get("limit") or 0), seed=seed)
+
+
+def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
+    """Folder and label of the collection's exports whose queries can be rewritten, newest first."""
+    found = []
+    paths = (Path(settings.VAR) / "exports" / collection.name).glob("*/manifest.json")
+    for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
+        try:
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if manifest.get("format") not in WITH_QUERY_IDS or manifest.get("synthetic"):
+            continue
+        made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
+        told = {"self": date_format(made, "MONTH_DAY_TIME_FORMAT"), "format": manifest["format"]}
+        told |= {name: f"{manifest.get('counts', {}).get(name, 0):,}" for name in ("rows", "queries")}
+        label = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries") % told
+        found.append((path.parent, label))
+    return found
 
 
 def choose_training_queries(collection: Collection, folder: Path, *, share: float, seed: int) -> list[Seed]:
@@ -61,7 +102,7 @@ def choose_training_queries(collection: Collection, folder: Path, *, share: floa
     A query that also stands in another split of the folder is none of them; neither is one that a model wrote.
     """
     if not 0 < share <= 1:
-        raise BadInput(f"share {share:g}: give a number above 0, up to 1")
+        raise BadInput(_("share %(share)s: give a number above 0, up to 1") % {"share": f"{share:g}"})
     trained = _query_ids(folder / "train.jsonl")
     for split in ("dev", "test"):
         if (path := folder / f"{split}.jsonl").exists():
@@ -69,7 +110,8 @@ def choose_training_queries(collection: Collection, folder: Path, *, share: floa
     known = [one for one in collection_seeds(collection) if one.id in trained]
     count = round(share * len(known))
     if not count:
-        raise BadInput(f"{folder}: {len(known):,} training queries of {collection.name}: too few for this share")
+        told = {"folder": folder.name, "queries": f"{len(known):,}", "name": collection.name}
+        raise BadInput(_("%(folder)s: %(queries)s training queries of %(name)s: too few for this share") % told)
     chosen = set(draw_seeds((one.id for one in known), seed, count))
     return [one for one in known if one.id in chosen]
 
@@ -79,7 +121,7 @@ def _query_ids(path: Path) -> set[str]:
     source = FileSource(path)
     for number, row in json_lines(source):
         if not isinstance(row.get("query_id"), str):
-            raise source.bad(number, 'it has no "query_id": give a set in the format prism, rtriever or erank-sft')
+            raise source.bad(number, _('it has no "query_id": give a set in the format prism, rtriever or erank-sft'))
         found.add(row["query_id"])
     return found
 
@@ -87,72 +129,50 @@ def _query_ids(path: Path) -> set[str]:
 def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[Seed]:
     """So many documents of the collection, drawn by `seed`; none that a model wrote. Raises BadInput."""
     if limit < 1:
-        raise BadInput(f"limit {limit}: give a number from 1")
+        raise BadInput(_("limit %(limit)s: give a number from 1") % {"limit": limit})
     current = Document.objects.filter(collection=collection, is_current=True).exclude(text="")
     current = current.exclude(metadata__contains={"synthetic": True})
     names = list(current.order_by("external_id").values_list("external_id", flat=True))
     if not names:
-        raise BadInput(f"{collection.name} has no document to write a query from")
+        raise BadInput(_("%(name)s has no document to write a query from") % {"name": collection.name})
     drawn = current.filter(external_id__in=draw_seeds(names, seed, limit)).order_by("external_id")
     # Below 0: calls about documents are kept where those about queries are.
     return [Seed(one.external_id, f"{one.title}\n{one.text}".strip(), -one.pk) for one in drawn]
 
 
-def estimate_queries(way: Way, judge: Judge, sources: Sequence[Seed]) -> Estimate:
-    """What writing these queries asks and costs."""
-    sample = [way.prompt(one.text) for one in sources[:SAMPLED]]
+def estimate_queries(collection: Collection, kind: str, judge: Judge, sources: Sequence[Seed]) -> Estimate:
+    """What writing the queries that are not there yet asks and costs."""
+    way = WAYS[kind]
+    known = sources_written(collection, way)
+    waiting = [one for one in sources if one.id not in known]
+    sample = [way.prompt(one.text) for one in waiting[:SAMPLED]]
     mix = mixes_of([judge]).get(judge.id, NO_MIX)
-    return of_calls(judge, len(sources), sample, schema_of(FORMATS[way.role]), way.likely, mix)
+    return of_calls(judge, len(waiting), sample, schema_of(FORMATS[way.role]), way.likely, mix)
 
 
-def write_queries(
-    collection: Collection,
-    way: Way,
-    sources: Sequence[Seed],
-    judge: Judge,
-    *,
-    pairs: int,
-    budget: float | None,
-    max_calls: int | None,
-) -> dict[str, Any]:
-    """Have the queries written that are not there yet, and import them; return the document for --json.
+def sources_written(collection: Collection, way: Way) -> set[str]:
+    """Ids of what some current query was written from in this way."""
+    rows = Query.objects.filter(collection=collection, is_current=True, metadata__has_key=way.made_from)
+    return set(rows.values_list(f"metadata__{way.made_from}", flat=True))
 
-    The same sources, judge and prompt continue the same campaign, whose answers are never asked for again. What is
-    whole is imported also where a limit ended the rest. Raises BadInput.
-    """
-    waiting = _unwritten(collection, way, sources)
-    campaign = _open_or_join(collection, way, sources, judge, budget=budget, max_calls=max_calls)
-    (asked,) = model_requests.judges_in(campaign)
-    texts = {one.query: one.text for one in waiting}
 
-    async def talk(conversation: Conversation) -> AnswerFormat | NoVerdict:
-        text = texts[conversation.subject.query]
-        step = Step(way.role, FORMATS[way.role], asked, way.prompt(text), material={way.material: text})
-        return await conversation.ask(step)
-
-    subjects = [Subject(one.query or 0, one.text) for one in waiting]
-    found = hold_conversations(campaign, subjects, talk)
-    written, failed = {}, Counter[str]()
-    for source, said in zip(waiting, found.results, strict=True):
-        if said is None or isinstance(said, NoVerdict):
-            failed[said.outcome if said else "not asked"] += 1
-        else:
-            written[source.id] = _text_of(said)
-    imported = _import_queries(collection, way, written, judge.name, pairs)
-    spent = sum_rows("", ledger_rows(campaign))
-    return {
-        "collection": collection.name,
-        "campaign": campaign.pk,
-        "chosen": len(sources),
-        "there_before": len(sources) - len(waiting),
-        "written": len(written),
-        "failed": dict(sorted(failed.items())),
-        "imported": imported,
-        "stopped": found.spent,
-        "calls": spent.calls,
-        "calls_cached": spent.cached,
-        "cost": spent.paid.usd if spent.paid else 0.0,
+async def write_query(conversation: Conversation, way: Way, source: Seed, judge: Judge) -> SeedOutcome:
+    """The query that is written of a source, or why there is none. Lets Cancelled and BudgetExhausted through."""
+    prompt = way.prompt(source.text)
+    step = Step(way.role, FORMATS[way.role], judge, prompt, material={way.material: source.text})
+    said = await conversation.ask(step)
+    if isinstance(said, NoVerdict):
+        return SeedOutcome(step=way.role, reason=said.outcome, problem=conversation.problem_with(step))
+    text = _text_of(said)
+    bundle = {
+        "query_id": query_id_of(f"{way.role} {source.id}", text),
+        "query": text,
+        way.made_from: source.id,
+        "synthetic": True,
+        "models": {"judge": describe_model(judge)},
+        "prompts": {prompt.name: prompt.sha256},
     }
+    return SeedOutcome(bundle)
 
 
 def _text_of(said: AnswerFormat) -> str:
@@ -160,46 +180,33 @@ def _text_of(said: AnswerFormat) -> str:
     return str(told["query"]) if "query" in told else " ".join(told["keywords"])
 
 
-def _unwritten(collection: Collection, way: Way, sources: Sequence[Seed]) -> list[Seed]:
-    """Those from which no current query was written yet: a query keeps the form that it has."""
-    rows = Query.objects.filter(collection=collection, is_current=True, metadata__has_key=way.made_from)
-    known = set(rows.values_list(f"metadata__{way.made_from}", flat=True))
-    return [one for one in sources if one.id not in known]
+def import_written(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> None:
+    """Import the queries of these rows, with the documents that BM25 finds for their own words. No label comes along.
 
-
-def _open_or_join(collection: Collection, way: Way, sources: Sequence[Seed], judge: Judge, **limits: Any) -> Campaign:
-    prompts = [templates.text(name) for name in (f"{way.template}-system", way.template)]
-    made_of = [judge.id, prompts, [(one.id, one.query) for one in sources]]
-    purpose = f"{way.template} {sha256(json.dumps(made_of).encode()).hexdigest()[:16]}"
-    model_requests.check_limits(collection, [judge], limits["budget"], limits["max_calls"])
-    rows = Campaign.objects.filter(collection=collection, policy=Campaign.Policy.RETRIEVAL, panel=purpose)
-    if (known := rows.order_by("pk").first()) is None:
-        return model_requests.open_campaign(collection, [judge], purpose, **limits)
-    model_requests.set_limits(known, **limits)
-    return Campaign.objects.select_related("collection").get(pk=known.pk)
-
-
-def _import_queries(
-    collection: Collection, way: Way, written: Mapping[str, str], writer: str, pairs: int
-) -> dict[str, int]:
-    """Queries with the documents that BM25 finds for their own words. No label comes with them."""
-    if not written:
-        return {"queries": 0, "pairs": 0}
-    queries = [_describe_query(way, made_from, text, writer) for made_from, text in written.items()]
+    A query that is in the collection already, or another one that was written from the same source, is left as it is.
+    """
+    way = WAYS[synthesis.kind]
+    known = sources_written(synthesis.collection, way)
+    bundles = [one.bundle for one in rows if one.bundle is not None and one.bundle[way.made_from] not in known]
+    if not bundles:
+        return
+    found = [_describe_query(way, one) for one in bundles]
     with TemporaryDirectory() as folder:
         files = ImportFiles(
-            queries=_write(Path(folder) / "queries.jsonl", queries),
-            pairs=_write(Path(folder) / "pairs.jsonl", _find_pairs(collection, way, queries, pairs)),
+            queries=_write(Path(folder) / "queries.jsonl", found),
+            pairs=_write(
+                Path(folder) / "pairs.jsonl", _find_pairs(synthesis.collection, way, found, synthesis.options["pairs"])
+            ),
         )
-        found = import_collection(collection.name, files)
-    return {name: found.new[name] for name in ("queries", "pairs")}
+        import_collection(synthesis.collection.name, files)
 
 
-def _describe_query(way: Way, made_from: str, text: str, writer: str) -> dict[str, Any]:
-    metadata = {"synthetic": True, "writer": writer, way.made_from: made_from}
+def _describe_query(way: Way, bundle: Mapping[str, Any]) -> dict[str, Any]:
+    made_from = bundle[way.made_from]
+    metadata = {"synthetic": True, "writer": bundle["models"]["judge"]["name"], way.made_from: made_from}
     if way is KEYWORDS:
         metadata["seed_query"] = made_from
-    return {"_id": query_id_of(f"{way.role} {made_from}", text), "text": text, "metadata": metadata}
+    return {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
 
 
 def _find_pairs(
@@ -211,7 +218,7 @@ def _find_pairs(
     found = []
     for query in queries:
         first = [query["metadata"][way.made_from]] if way is ASK else []
-        ranked = [names[key] for key, _ in index.search(query["text"], depth) if key in names]
+        ranked = [names[key] for key, _score in index.search(query["text"], depth) if key in names]
         found += [{"query_id": query["_id"], "doc_id": one} for one in dict.fromkeys([*first, *ranked])]
     return found
 
@@ -219,3 +226,16 @@ def _find_pairs(
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     path.write_text(lines_of(rows), encoding="utf-8")
     return path
+
+
+def count_written(synthesis: Synthesis) -> dict[str, Any]:
+    """What came of the sources so far. `failed`: by reason; `pairs`: of the queries that this synthesis wrote."""
+    rows = SyntheticBundle.objects.filter(synthesis=synthesis)
+    written = rows.filter(bundle__isnull=False)
+    ended = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))
+    there = ended.pop(PRESENT, 0)
+    counted = {"written": written.count(), "there_before": there, "failed": ended}
+    counted["waiting"] = synthesis.total - written.count() - there - sum(ended.values())
+    ids = list(written.values_list("bundle__query_id", flat=True))
+    mine = Query.objects.filter(collection=synthesis.collection, external_id__in=ids, is_current=True)
+    return counted | {"pairs": Pair.objects.filter(query__in=mine, is_candidate=True).count()}

@@ -1,5 +1,6 @@
 """Pages of syntheses: the list and the start, one with its bundles, a bundle, its file, and acts on it."""
 
+from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
@@ -9,11 +10,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from benchmark.controls import control_job
 from benchmark.forms import LimitsForm
 from benchmark.models import Synthesis
 from benchmark.report import tables
 from benchmark.synthesis import files, importing, lifecycle, page
-from benchmark.synthesis.forms import SynthesisForm
+from benchmark.synthesis.forms import FORMS, SeedsForm
 from benchmark.systems.chosen import is_unattended
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
@@ -25,7 +27,10 @@ from corpus.errors import BadInput
 def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All syntheses and the form of a new one; what it will ask and cost; then one that waits for a worker."""
     given = request.POST if request.method == "POST" else None
-    form = SynthesisForm(given)
+    kind = (request.GET if given is None else given).get("type") or Synthesis.Kind.BUNDLES.value
+    if kind not in FORMS:
+        raise Http404(_("Unknown kind of synthesis."))
+    form = FORMS[kind](given, collection=scope.collection)
     if given is not None and form.is_valid():
         try:
             if "confirm" in given:
@@ -42,14 +47,20 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         request,
         scope,
         "benchmark/syntheses.html",
-        {"syntheses": found, "form": form, "moving": moving, "unattended": is_unattended(*found)},
+        {
+            "syntheses": found,
+            "form": form,
+            "kinds": Synthesis.Kind.choices,
+            "moving": moving,
+            "unattended": is_unattended(*found),
+        },
         news="benchmark/_syntheses.html",
         is_over=not moving,
         status=422 if form.is_bound else 200,
     )
 
 
-def _start_synthesis(request: HttpRequest, scope: AccessScope, form: SynthesisForm) -> HttpResponse:
+def _start_synthesis(request: HttpRequest, scope: AccessScope, form: SeedsForm) -> HttpResponse:
     with transaction.atomic():
         made = lifecycle.start_or_join(collection=scope.collection, options=form.options(), by=scope.user.username)
         record_act(scope, "synthesis.started", synthesis=made.pk)
@@ -72,7 +83,13 @@ def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpR
         request,
         scope,
         "benchmark/synthesis.html",
-        {"found": found, "synthesis": one, "limits": limits, "unattended": is_unattended(one)},
+        {
+            "found": found,
+            "synthesis": one,
+            "training_set": Path(one.options.get("source") or "").name,
+            "limits": limits,
+            "unattended": is_unattended(one),
+        },
         tables=wanted,
         news="benchmark/_synthesis.html",
         is_over=one.is_over,
@@ -84,7 +101,7 @@ def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpR
 def synthetic_bundle(request: HttpRequest, scope: AccessScope, synthesis: int, place: int) -> HttpResponse:
     """One bundle: persona, query, answer, aspects, and every passage with its plan."""
     one = _get_synthesis(scope, synthesis)
-    row = get_object_or_404(page.made_rows(one), place=place)
+    row = get_object_or_404(page.made_rows(one), place=place, synthesis__kind=Synthesis.Kind.BUNDLES)
     context = {"scope": scope, "synthesis": one, "row": row, "bundle": row.bundle}
     return render(request, "benchmark/synthetic_bundle.html", context)
 
@@ -105,33 +122,18 @@ def synthesis_file(request: HttpRequest, scope: AccessScope, synthesis: int) -> 
 def control_synthesis(request: HttpRequest, scope: AccessScope, synthesis: int, act: str) -> HttpResponse:
     """cancel, go on, or import what there is."""
     one = _get_synthesis(scope, synthesis)
-    acts = {"cancel": _cancel, "go-on": _go_on, "import": _import}
-    if act not in acts:
-        raise Http404(_("Unknown action."))
-    try:
-        with transaction.atomic():
-            acts[act](request, scope, one)
-    except BadInput as error:
-        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
+    # Queries without passages are in the collection as soon as they are written.
+    if act == "import" and one.kind == Synthesis.Kind.BUNDLES:
+        try:
+            with transaction.atomic():
+                _import(request, scope, one)
+        except BadInput as error:
+            messages.error(request, _("No changes made: %(error)s.") % {"error": error})
+    else:
+        acts = {"cancel": lifecycle.cancel_synthesis, "go-on": lifecycle.go_on}
+        limits = lifecycle.set_limits
+        control_job(request, scope, one, act, acts=acts, set_limits=limits, audit="synthesis.control", synthesis=one.pk)
     return redirect("synthesis", scope.collection.name, one.pk)
-
-
-def _cancel(request: HttpRequest, scope: AccessScope, one: Synthesis) -> None:
-    _record_control(request, scope, one, "cancel", done=lifecycle.cancel_synthesis(one))
-
-
-def _go_on(request: HttpRequest, scope: AccessScope, one: Synthesis) -> None:
-    form = LimitsForm(request.POST)
-    if form.is_valid():
-        lifecycle.set_limits(one, **form.cleaned_data)
-    _record_control(request, scope, one, "go-on", done=lifecycle.go_on(one))
-
-
-def _record_control(request: HttpRequest, scope: AccessScope, one: Synthesis, what: str, *, done: bool) -> None:
-    if done:
-        record_act(scope, "synthesis.control", synthesis=one.pk, what=what)
-    else:  # two readers clicked at once, or it ended meanwhile
-        messages.error(request, _("No changes made: its state no longer allows this action."))
 
 
 def _import(request: HttpRequest, scope: AccessScope, one: Synthesis) -> None:

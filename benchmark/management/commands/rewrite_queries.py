@@ -6,11 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.management.commands.write_queries import Command as WriteQueries
-from benchmark.synthesis import queries
-from benchmark.synthesis.seeds import Seed
-from corpus.models import Collection
-
-SHARE = 0.3
+from benchmark.models import Synthesis
+from benchmark.synthesis.queries import SHARE
 
 
 class Command(WriteQueries):
@@ -19,7 +16,8 @@ class Command(WriteQueries):
         "Have a judge write the keyword form of a share of the training queries, as queries of their own with pairs "
         "to be judged; both forms are kept. Running the command again continues where it stopped."
     )
-    way = queries.KEYWORDS
+    kind = Synthesis.Kind.KEYWORDS
+    own = ("share",)
 
     def add_sources(self, parser: CommandParser) -> None:
         """Add the training set, and how many of its queries."""
@@ -32,7 +30,6 @@ class Command(WriteQueries):
         )
         parser.add_argument("--share", type=float, default=SHARE, help=f"share of its train queries (default: {SHARE})")
 
-    def choose(self, collection: Collection, options: dict[str, Any]) -> list[Seed]:
-        """The queries that are rewritten. Raises BadInput."""
-        told = {name: options[name] for name in ("share", "seed")}
-        return queries.choose_training_queries(collection, options["data"], **told)
+    def source(self, options: dict[str, Any]) -> str:
+        """Return the folder of the training set."""
+        return str(options["data"].resolve())

@@ -1,27 +1,21 @@
 """synthesize NAME --seeds queries|F --judge J --out DIR: synthetic queries with their documents (RTriever-Synth)."""
 
-import time
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
+from benchmark.management.job_command import JobCommand
 from benchmark.models import Synthesis
 from benchmark.synthesis import files, importing, lifecycle
 from benchmark.synthesis.seeds import QUERIES, read_personas
 from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from jobs.models import JobState
-from judges.engine import worker_pool
-from judges.management.commands.judge import Command as Judge
-from judges.management.commands.judge import ShownProgress
 from judges.management.commands.status import collection_named
 
-LOOK_S = 0.25
-CHECK_WORKERS_S = 2.0
 
-
-class Command(Judge):
+class Command(JobCommand):
     name = "synthesize"
     act = "synthesis.started"
     help = (
@@ -69,27 +63,8 @@ class Command(Judge):
             self.note(f"estimate: {found.line()}")
             self.confirm_start(options)
         synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
-        self.wait_for(synthesis)
+        self.wait_for(synthesis, f"synthesis {synthesis.pk}")
         return self.end_synthesis(synthesis, out, into=options["into"])
-
-    def wait_for(self, synthesis: Synthesis) -> None:
-        """Wait until it is over, with a worker of our own where no other serves the queue."""
-        shown, checked = ShownProgress(self), 0.0
-        try:
-            with worker_pool.WorkerPool(1) as own:
-                while not synthesis.is_over:
-                    if time.monotonic() - checked > CHECK_WORKERS_S:
-                        checked = time.monotonic()
-                        own.serves()
-                    shown.show(format_progress(synthesis))
-                    time.sleep(LOOK_S)
-                    synthesis.refresh_from_db()
-                shown.show(format_progress(synthesis), last=True)
-        except worker_pool.CannotStart as error:
-            raise CommandError(str(error)) from error
-        except KeyboardInterrupt:
-            self.note("interrupted: what was answered is kept, and the same command goes on")
-            raise
 
     def end_synthesis(self, synthesis: Synthesis, out: Path | None, *, into: bool) -> object:
         """Write and import what was made; raise Incomplete (exit 3) when it did not come to its end."""
@@ -108,9 +83,3 @@ class Command(Judge):
             f"{document['dropped']:,} bundles, {document['dropped_negatives']:,} negatives; {document['calls']:,} calls"
         )
         return document
-
-
-def format_progress(synthesis: Synthesis) -> str:
-    """A line on how far it is."""
-    phase = synthesis.phase or synthesis.state
-    return f"synthesis {synthesis.pk}: {phase}, {synthesis.done:,} of {synthesis.total:,}"

@@ -4,25 +4,25 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.synthesis import queries
-from benchmark.synthesis.seeds import Seed
-from corpus.errors import BadInput, Incomplete
-from corpus.models import Collection
-from judges.management.commands.judge import Command as Judge
+from benchmark.management.job_command import JobCommand
+from benchmark.models import Synthesis
+from benchmark.synthesis import lifecycle
+from benchmark.synthesis.queries import PAIRS
+from corpus.collections.audit_log import shell_user
+from corpus.errors import Incomplete
+from jobs.models import JobState
 from judges.management.commands.status import collection_named
-from judges.retrieval import model_requests
-
-PAIRS = 20
 
 
-class Command(Judge):
+class Command(JobCommand):
     name = "write_queries"
     act = "synthesis.started"
     help = (
         "Have a judge write a query for each of some documents, marked synthetic, with pairs to be judged. "
         "Running the command again continues where it stopped."
     )
-    way = queries.ASK
+    kind = Synthesis.Kind.ASK
+    own = ("limit",)  # Options of this kind alone.
 
     def arguments(self, parser: CommandParser) -> None:
         """Add what queries are written from, who writes, and the limits."""
@@ -42,36 +42,35 @@ class Command(Judge):
         """Add what queries are written from."""
         parser.add_argument("--limit", type=int, required=True, help="number of documents, drawn at random")
 
-    def choose(self, collection: Collection, options: dict[str, Any]) -> list[Seed]:
-        """What queries are written from. Raises BadInput."""
-        return queries.choose_documents(collection, limit=options["limit"], seed=options["seed"])
+    def source(self, options: dict[str, Any]) -> str:
+        """Where the seeds come from: the documents, or the folder of a training set."""
+        return "documents"
 
     def run(self, **options: Any) -> object:
-        """Choose, ask about money, have the queries written, and add them to the collection."""
+        """Ask about money, begin or go on, and stay until the queries are in the collection."""
         collection = collection_named(options["name"])
-        if not 1 <= options["pairs"] <= queries.MOST_PAIRS:
-            raise BadInput(f"--pairs is a number from 1 to {queries.MOST_PAIRS:,}")
-        judge = model_requests.judge_for(self.way.role, options["judge"])
-        sources = self.choose(collection, options)
-        expected = queries.estimate_queries(self.way, judge, sources)
+        wanted = {name: options[name] for name in ("judge", "seed", "pairs", "budget", "max_calls", *self.own)}
+        wanted |= {"kind": self.kind.value, "source": self.source(options)}
+        expected = lifecycle.estimate_cost(collection, wanted)
         if options["estimate"]:
             self.say(expected.line())
             return {"collection": collection.name, "estimate": expected.line()}
         if not expected.free:
             self.note(f"estimate: {expected.line()}")
             self.confirm_start(options)
-        limits = {name: options[name] for name in ("pairs", "budget", "max_calls")}
-        made = queries.write_queries(collection, self.way, sources, judge, **limits)
-        return self.tell(made)
+        synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
+        self.wait_for(synthesis, f"synthesis {synthesis.pk}")
+        return self.tell(synthesis)
 
-    def tell(self, made: dict[str, Any]) -> object:
+    def tell(self, synthesis: Synthesis) -> object:
         """Say what came of it; raise Incomplete (exit 3) where some queries are still to be asked for."""
-        failed = sum(made["failed"].values())
+        made = lifecycle.describe_synthesis(synthesis)
         line = (
-            f"{made['written']:,} queries written with {made['imported']['pairs']:,} pairs; {made['there_before']:,} "
-            f"were there before; {failed:,} brought no query; {made['calls']:,} calls"
+            f"{made['written']:,} queries written with {made['pairs']:,} pairs; {made['there_before']:,} "
+            f"were there before; {sum(made['failed'].values()):,} brought no query; {made['calls']:,} calls"
         )
-        if made["stopped"] or made["failed"].keys() & {"error", "not asked"}:
-            raise Incomplete(f"{line}: the same command goes on with the rest", made)
+        if synthesis.state != JobState.READY:
+            why = synthesis.error or f"it was {synthesis.state}"
+            raise Incomplete(f"{why}; {line}; the same command goes on with the rest", made)
         self.say(line)
         return made

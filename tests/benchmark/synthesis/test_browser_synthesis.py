@@ -63,4 +63,13 @@ def test_a_synthesis_is_started_by_keyboard_and_no_page_has_a_violation(
     page.get_by_role("link", name="Why does a plate").first.click()
     page.wait_for_selector("text=Must not provide")
     look_at("bundle")
+    for kind in ("keywords", "ask"):
+        page.goto(f"{HOME}?type={kind}")
+        look_at(kind)
+    written = {"query_id": "synthetic-1", "query": "slab cracks", "asked_of": "d", "synthetic": True}
+    SyntheticBundle.objects.update(bundle=written)
+    Synthesis.objects.update(kind="ask", options={"judge": "offline-rewriter", "pairs": 2, "seed": 0})
+    page.goto(f"{HOME}{Synthesis.objects.get().pk}/")
+    page.wait_for_selector("h2:has-text('Written queries')")
+    look_at("written queries")
     assert found == {key: [] for key in found} and wide == []

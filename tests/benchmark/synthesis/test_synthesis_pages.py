@@ -85,3 +85,76 @@ def test_a_bad_form_is_kept_with_its_reason(steel, client):
     answer = client.post(HOME, {"judge": "nobody", "limit": "0", "dev": "0.9"})
     assert answer.status_code == 422 and not Synthesis.objects.exists()
     assert answer.content.decode().count("errorlist") >= 3
+
+
+def hidden_fields(answer):
+    found = re.findall(r'type="hidden" name="(\w+)"\s+value="([^"]*)"', answer.content.decode())
+    return {name: value for name, value in found if name != "csrfmiddlewaretoken"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_queries_of_documents_are_written_from_the_page_into_the_collection(steel, client):
+    form = client.get(f"{HOME}?type=ask").content.decode()
+    assert "For each document drawn" in form and 'name="limit"' in form and 'name="dev"' not in form
+    asked = client.post(HOME, {"type": "ask", "judge": "offline-rewriter", "limit": "3", "pairs": "2"})
+    assert "these calls are free" in asked.content.decode() and "analytical" not in asked.content.decode()
+    started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
+    synthesis = Synthesis.objects.get()
+    here = f"{HOME}{synthesis.pk}/"
+    assert (started["Location"], synthesis.kind, synthesis.total) == (here, "ask", 3)
+    assert "Queries written: 0 of 3." in " ".join(client.get(here).content.decode().split())
+
+    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    news = client.get(here, headers={"HX-Request": "true"})
+    told = lifecycle.describe_synthesis(Synthesis.objects.get())
+    text = " ".join(news.content.decode().split())
+    assert news.status_code == 286 and "Queries written: 3 of 3." in text
+    assert f"In the collection, with {told['pairs']} pairs to judge." in text and "Add to the collection" not in text
+    made = Query.objects.filter(collection=steel, metadata__has_key="asked_of")
+    assert made.count() == 3 and all(one.text in text for one in made)
+    table = json.loads(client.get(f"{here}?table=queries&as=json").content)
+    assert sorted(row[1] for row in table["rows"]) == sorted(one.text for one in made)
+    rows = client.get(f"{here}bundles.jsonl").content.decode().splitlines()
+    assert len(rows) == 3 and all(json.loads(row)["synthetic"] for row in rows)
+    # It has neither bundles to look at nor anything left to add, and is no training set.
+    assert client.get(f"{here}0/").status_code == 404 and client.post(f"{here}import/").status_code == 404
+    assert training_sets(steel) == [] and "Queries from documents" in client.get(HOME).content.decode()
+
+    # A second one leaves out the documents that have their query.
+    client.post(HOME, {**hidden_fields(asked), "limit": "4", "confirm": "1"})
+    second = leases.claim(Synthesis)
+    lifecycle.work_on_synthesis(second, lambda: False)
+    page = " ".join(client.get(f"{HOME}{second.pk}/").content.decode().split())
+    assert "Queries written: 1 of 4." in page and "3 seeds had their queries before." in page
+    assert "a query was written from it before" in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_training_queries_are_rewritten_from_the_page(steel, client, tmp_path):
+    assert "There is no training set to take queries from yet" in client.get(f"{HOME}?type=keywords").content.decode()
+    folder = tmp_path / "exports" / "steel" / "7-prism"
+    folder.mkdir(parents=True)
+    (folder / "train.jsonl").write_text("".join(json.dumps({"query_id": f"q{n}"}) + "\n" for n in range(3)))
+    (folder / "dev.jsonl").write_text('{"query_id": "q3"}\n')
+    (folder / "manifest.json").write_text(json.dumps({"format": "prism", "counts": {"rows": 9, "queries": 4}}))
+    form = client.get(f"{HOME}?type=keywords").content.decode()
+    assert "format prism, 9 rows from 4 queries" in form
+    given = {"type": "keywords", "judge": "offline-rewriter", "source": "7-prism", "share": "0.01", "pairs": "2"}
+    refused = client.post(HOME, given)
+    assert refused.status_code == 422 and "too few for this share" in refused.content.decode()
+    assert str(tmp_path) not in refused.content.decode()
+    assert client.post(HOME, {**given, "source": "../7-prism"}).status_code == 422
+    asked = client.post(HOME, {**given, "share": "1"})
+    client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
+    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    synthesis = Synthesis.objects.get()
+    page = client.get(f"{HOME}{synthesis.pk}/").content.decode()
+    assert "Queries written: 3 of 3." in page and "7-prism" in page and str(tmp_path) not in page
+    made = Query.objects.filter(collection=steel, metadata__has_key="rewritten_from")
+    assert {one.metadata["rewritten_from"] for one in made} == {"q0", "q1", "q2"}
+
+
+@pytest.mark.django_db
+def test_an_unknown_kind_is_not_found(steel, client):
+    assert client.get(f"{HOME}?type=poems").status_code == 404
+    assert client.post(HOME, {"type": "poems"}).status_code == 404

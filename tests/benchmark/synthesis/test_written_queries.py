@@ -4,29 +4,36 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
+from unittest.mock import Mock
 
 import pytest
 
 from annotation.data.statistics import statistics_of
+from annotation.models import Role
+from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.qrels import versions
-from benchmark.synthesis import queries
+from benchmark.synthesis import lifecycle, queries
+from config.env import ROOT
 from corpus.errors import BadInput
 from corpus.models import Label, Pair, Query
+from jobs import leases
+from jobs.processes import spawn_child
 from judges.conversations.formats import parse_answer
 from judges.domain.verdicts import STRICT, Unparsed
+from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from tests.bench.paid_twice import repeated_beyond_flight
+from tests.benchmark.agents.scripted import says
 from tests.called import call
-from tests.engine_parts import FAST, make_judge
-from tests.factories import make_collection, make_document, make_query
+from tests.engine_parts import FAST, _standing_worker, make_judge, worker
+from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
 from tests.judged_books import export, lines, make_books
 from tests.modelserver.fixtures import _model_server_process, model_server
 
-__all__ = ["_model_server_process", "model_server"]
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 database = pytest.mark.django_db(transaction=True)
 OFFLINE = ("--judge", "offline-rewriter", "--json")
 
@@ -94,7 +101,7 @@ def test_a_seeded_share_of_the_training_queries_is_chosen_and_none_of_dev(books,
 
 
 @database
-def test_keyword_forms_are_queries_of_their_own_and_dev_stays_as_it_was(books, tmp_path):
+def test_keyword_forms_are_queries_of_their_own_and_dev_stays_as_it_was(books, worker, tmp_path):
     export(books, "rtriever", tmp_path / "before", split=0.7)
     before = {
         name: {row["query_id"] for row in lines(tmp_path / "before" / f"{name}.jsonl")} for name in ("train", "dev")
@@ -135,13 +142,17 @@ def test_keyword_forms_are_queries_of_their_own_and_dev_stays_as_it_was(books, t
     calls, count = RetrievalCall.objects.count(), Query.objects.count()
     for folder in ("before", "after"):
         again = call("rewrite_queries", "books", "--data", tmp_path / folder, "--pairs", "3", *OFFLINE)
-        assert (again.code, again.json["written"], again.json["there_before"]) == (0, 0, len(made)), again.err
-    assert (RetrievalCall.objects.count(), Query.objects.count()) == (calls, count)
+        assert (again.code, again.json["synthesis"]) == (0, said.json["synthesis"]), again.err
+    # Nor where more of them are drawn: a query keeps the form that it has.
+    every = call("rewrite_queries", "books", "--data", tmp_path / "before", "--share", "1", "--pairs", "3", *OFFLINE)
+    told = every.json["written"], every.json["there_before"], every.json["failed"]
+    assert told == (len(before["train"]) - len(made), len(made), {}), every.err
+    assert RetrievalCall.objects.count() - calls == Query.objects.count() - count == told[0]
 
 
 @database
 @pytest.mark.slow
-def test_when_calls_run_out_what_is_whole_is_there_and_the_same_command_goes_on(books, model_server, tmp_path):
+def test_when_calls_run_out_what_is_whole_is_there_and_the_same_command_goes_on(books, worker, model_server, tmp_path):
     make_judge(model_server, "writer")
     model_server.script(writer=[{"text": json.dumps({"keywords": ["thing", "number"]})}])
     folder = training_set(books, tmp_path / "set", train=[f"q{n}" for n in range(20)])
@@ -149,14 +160,15 @@ def test_when_calls_run_out_what_is_whole_is_there_and_the_same_command_goes_on(
     estimate = call("rewrite_queries", "books", *given, "--estimate")
     assert estimate.code == 0 and not Campaign.objects.filter(policy="retrieval").exists()
     short = call("rewrite_queries", "books", *given, "--max-calls", "4")
-    assert (short.code, short.json["written"], short.json["failed"]) == (3, 4, {"not asked": 2}), short.err
+    assert (short.code, short.json["written"], short.json["waiting"]) == (3, 4, 2) and len(forms(books)) == 4, short.err
+    assert "stopped by" in short.err
     rest = call("rewrite_queries", "books", *given)
-    assert (rest.code, rest.json["written"], rest.json["there_before"]) == (0, 2, 4), rest.err
-    assert rest.json["campaign"] == short.json["campaign"] and len(model_server.requests()) == 6 == len(forms(books))
+    assert (rest.code, rest.json["written"], rest.json["waiting"]) == (0, 6, 0), rest.err
+    assert rest.json["synthesis"] == short.json["synthesis"] and len(model_server.requests()) == 6 == len(forms(books))
 
 
 @database
-def test_queries_are_written_from_documents_and_marked(books):
+def test_queries_are_written_from_documents_and_marked(books, worker, client):
     said = call("write_queries", "books", "--limit", "5", "--pairs", "2", *OFFLINE)
     assert (said.code, said.json["written"]) == (0, 5), said.err
     made = Query.objects.filter(collection=books, metadata__has_key="asked_of")
@@ -165,8 +177,11 @@ def test_queries_are_written_from_documents_and_marked(books):
         names = set(Pair.objects.filter(query=one).values_list("document__external_id", flat=True))
         assert one.metadata["asked_of"] in names and not Label.objects.filter(pair__query=one).exists()
     again = call("write_queries", "books", "--limit", "5", "--pairs", "2", *OFFLINE)
-    assert (again.json["written"], again.json["there_before"]) == (0, 5)
+    assert again.json["synthesis"] == said.json["synthesis"] and made.count() == 5
     assert statistics_of(books).queries_synthetic == 5
+    client.force_login(make_member(books, "alice", Role.ADMIN).user)
+    page = " ".join(client.get("/c/books/statistics/").content.decode().split())
+    assert "<dt>Synthetic queries</dt><dd>5</dd>" in page and "<dt>Keyword queries</dt><dd>0</dd>" in page
 
 
 @database
@@ -179,32 +194,30 @@ def test_what_cannot_be_written_is_refused_in_a_line(books, tmp_path):
         ("rewrite_queries", ("--data", tmp_path / "none"), "no such file"),
         ("rewrite_queries", ("--data", bare), 'it has no "query_id"'),
         ("rewrite_queries", ("--data", folder, "--share", "0.1"), "too few for this share"),
-        ("rewrite_queries", ("--data", folder, "--pairs", "0"), "--pairs is a number from 1"),
+        ("rewrite_queries", ("--data", folder, "--pairs", "0"), "pairs 0: give a number from 1"),
         ("write_queries", ("--limit", "0"), "give a number from 1"),
     ):
         said = call(command, "books", *args, *OFFLINE)
         assert (said.code, said.out) == (2, "") and problem in said.err, said.err
-    assert not Campaign.objects.filter(policy="retrieval").exists()
+    assert not Synthesis.objects.exists()
 
 
 @database
 @pytest.mark.slow
-def test_a_killed_command_pays_for_nothing_twice(model_server, manage, instance, tmp_path):
+def test_a_killed_worker_pays_for_nothing_twice_and_the_same_queries_come(model_server, manage, instance, tmp_path):
     steel = make_collection("steel")
     for number in range(40):
         make_document(steel, f"Slab {number} cracks when its skin cools.")
         make_query(steel, f"why does slab number {number:02d} crack in the mill", external_id=f"q{number}")
     make_judge(model_server, "writer", max_concurrency=4)
-    model_server.script(writer=[{"text": json.dumps({"keywords": ["slab", "crack"]}), "latency": 0.4}])
+    script = [says({"keywords": ["slab", f"number {n:02d}"]}, contains=f"slab number {n:02d}") for n in range(40)]
+    model_server.script(writer=[one | {"latency": 0.4} for one in script])
     folder = training_set(steel, tmp_path / "set", train=[f"q{n}" for n in range(40)])
-    given = ("rewrite_queries", "steel", "--data", str(folder), "--share", "1", "--judge", "writer", "--yes", "--json")
-    own = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "manage.py", *given],
-        env={**os.environ, **instance, **FAST},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+    own = spawn_child(
+        worker_pool.worker_command(1, "killed"), {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL
     )
+    options = {"kind": "keywords", "source": str(folder), "judge": "writer", "share": 1, "pairs": 3}
+    made = lifecycle.start_or_join(collection=steel, options=options)
     until(lambda: RetrievalCall.objects.filter(outcome="labelled").count() >= 12)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)
@@ -213,9 +226,33 @@ def test_a_killed_command_pays_for_nothing_twice(model_server, manage, instance,
     dead = time.time()
     answered = RetrievalCall.objects.filter(outcome="labelled").count()
     assert 12 <= answered < 40 and not forms(steel)
-    done = manage(*given, environment=FAST)
-    assert (done.code, done.json["written"]) == (0, 40), done.err
-    repeated, _flying = repeated_beyond_flight(model_server.requests(), killed, dead)
-    assert repeated == 0 and len(model_server.requests()) <= 40 + 4
+    given = ("--data", str(folder), "--share", "1", "--pairs", "3", "--judge", "writer", "--yes", "--json")
+    done = manage("rewrite_queries", "steel", *given, environment=FAST)
+    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.pk, 40), done.err
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0 and flying and len(model_server.requests()) <= 40 + 4
     calls = RetrievalCall.objects.filter(outcome="labelled", cached=False)
     assert calls.count() == 40 == calls.values("cache_key").distinct().count()
+    # The same table as without a kill: each query has the one form that the model gives it.
+    assert {one: form.text for one, form in forms(steel).items()} == {
+        f"q{n}": f"slab number {n:02d}" for n in range(40)
+    }
+    assert Pair.objects.filter(query__metadata__has_key="rewritten_from").count() == done.json["pairs"]
+
+
+@database
+def test_queries_that_a_killed_worker_stored_and_did_not_import_are_imported_by_the_next(books, monkeypatch):
+    made = lifecycle.start_or_join(collection=books, options={"kind": "ask", "judge": "offline-rewriter", "limit": 3})
+    held = leases.claim(Synthesis)
+    with monkeypatch.context() as patched:
+        patched.setattr(queries, "import_collection", Mock(side_effect=SystemExit))
+        with pytest.raises(SystemExit):
+            lifecycle.work_on_synthesis(held, lambda: False)
+    assert SyntheticBundle.objects.filter(bundle__isnull=False).count() == 3
+    assert not Query.objects.filter(collection=books, metadata__has_key="asked_of").exists()
+    Synthesis.objects.update(state="waiting")
+    calls = RetrievalCall.objects.count()
+    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    made.refresh_from_db()
+    assert made.state == "ready" and RetrievalCall.objects.count() == calls
+    assert Query.objects.filter(collection=books, metadata__has_key="asked_of").count() == 3
