@@ -1,4 +1,7 @@
-"""Agents whose worker is killed in the middle: nothing is paid twice beyond the calls in flight, the same traces."""
+"""Jobs with agents whose worker is killed in the middle: nothing is paid twice beyond the calls in flight.
+
+What comes in the end is what comes without a kill.
+"""
 
 import subprocess
 import sys
@@ -7,26 +10,61 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from benchmark.agents.grading import start_grading
+from benchmark.agents.references import start_references
 from benchmark.agents.sampling import ensure_sample
 from benchmark.agents.searching import start_search
-from benchmark.models import AgentJob, Trace
+from benchmark.models import AgentJob, AnswerAssessment, ReferenceAnswer, Trace
 from config.env import ROOT
+from corpus.models import Query
 from jobs.processes import spawn_child, stop_children
 from judges.models.retrieval import RetrievalCall
-from tests.benchmark.agents.scripted import ANSWERING, answer, says, search, wings
+from tests.benchmark.agents.scripted import ANSWERING, answer, says, search, wings, with_aspects
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.instances import until
 from tests.modelserver.fixtures import _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 WORK = """
+import sys
 import django
 django.setup()
 from benchmark.agents import jobs
 from benchmark.models import AgentJob
-jobs.work_on_agents(AgentJob.objects.get(), lambda: False)
+jobs.work_on_agents(AgentJob.objects.get(pk=int(sys.argv[1])), lambda: False)
 """
-AT_ONCE = 24  # Conversations of this job, and so the most calls that can be in flight.
+AT_ONCE = 24  # The most calls that can be in flight: each of the jobs keeps to it by its conversations or its judge.
+NO_LIMITS = {"budget": None, "max_calls": None}
+
+
+GRADES = (0, 0.5, 1)
+
+
+def kill_in_the_middle(job, environment, *, answered):
+    """Work on a job in a process that is killed once so many calls were answered, and wait for the standing worker."""
+    held = {"state": "running", "fencing_token": 1, "lease_until": timezone.now() + timedelta(seconds=60)}
+    AgentJob.objects.filter(pk=job.pk).update(**held)
+    command = [sys.executable, "-c", WORK, str(job.pk)]
+    child = spawn_child(command, {**environment, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    calls = RetrievalCall.objects.filter(outcome="labelled")
+    try:
+        until(lambda: calls.count() >= answered)
+        child.kill()
+        child.wait()
+    finally:
+        stop_children([child])
+    AgentJob.objects.filter(pk=job.pk).update(lease_until=timezone.now())
+    until(lambda: AgentJob.objects.get(pk=job.pk).is_over)
+    job.refresh_from_db()
+    assert (job.state, job.error) == ("ready", "")
+
+
+def check_paid_once(job, model_server, calls):
+    """No more requests than answers and what was in flight, and each answer was paid for once."""
+    assert calls <= len(model_server.requests()) <= calls + AT_ONCE
+    # What the killed worker had received and not stored is found in the cache, where it stands once more.
+    paid = RetrievalCall.objects.filter(campaign=job.campaign, outcome="labelled", cached=False)
+    assert paid.count() == calls
 
 
 @pytest.mark.slow
@@ -38,26 +76,59 @@ def test_a_killed_worker_loses_no_more_than_the_calls_in_flight(instance, worker
     for shown, text in (('"round": 2,', "gamma"), ('"round": 1,', "beta"), ("", "alpha")):
         turns.append(says(search(text), contains=shown, latency=0.2))
     model_server.script(reader=turns, writer=turns)
-    held = {"state": "running", "fencing_token": 1, "lease_until": timezone.now() + timedelta(seconds=60)}
     options = {"retrievers": ["bm25"], "agents": ["reader", "writer"], "protocol": "fixed"}
-    job = start_search(collection, ensure_sample(collection), **options, limits={"budget": None, "max_calls": None})
-    AgentJob.objects.filter(pk=job.pk).update(**held)
-    child = spawn_child([sys.executable, "-c", WORK], {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
-    try:
-        until(lambda: RetrievalCall.objects.filter(outcome="labelled").count() >= 60)
-        child.kill()
-        child.wait()
-    finally:
-        stop_children([child])
-    AgentJob.objects.filter(pk=job.pk).update(lease_until=timezone.now())
-    until(lambda: AgentJob.objects.get(pk=job.pk).is_over)
-    job.refresh_from_db()
-    assert (job.state, job.error) == ("ready", "")
+    job = start_search(collection, ensure_sample(collection), **options, limits=NO_LIMITS)
+    kill_in_the_middle(job, instance, answered=60)
     traces = Trace.objects.filter(job=job)
     assert traces.count() == 24
     assert {tuple(one["search"] for one in trace.rounds) for trace in traces} == {("alpha", "beta", "gamma")}
-    calls = 24 * 6
-    assert calls <= len(model_server.requests()) <= calls + AT_ONCE
-    # What the killed worker had received and not stored is found in the cache, where it stands once more.
-    paid = RetrievalCall.objects.filter(campaign=job.campaign, outcome="labelled", cached=False)
-    assert paid.count() == calls
+    check_paid_once(job, model_server, 24 * 6)
+
+
+@pytest.mark.slow
+def test_grading_that_is_killed_comes_to_the_same_grades(instance, worker, model_server):
+    collection = with_aspects(wings(30))
+    sample = ensure_sample(collection, per_member=30)
+    search_job = AgentJob.objects.create(
+        collection=collection, kind="search", key="s", sample=sample, state="ready", options={"protocol": "adaptive"}
+    )
+    queries = list(Query.objects.filter(collection=collection).order_by("pk"))
+    Trace.objects.bulk_create(
+        Trace(
+            job=search_job, query=query, retriever="bm25", agent=name, stop="answered", searches=1, rounds=[],
+            answers=[{"round": 1, "answer": f"{name} on wing lift {query.external_id}.", "citations": []}],
+        )
+        for query in queries
+        for name in ("reader", "writer")
+    )  # fmt: skip
+    make_judge(model_server, "grader", max_concurrency=AT_ONCE)
+    script, expected = [], {}
+    for place, query in enumerate(queries):
+        first, quality = GRADES[place % 3], 1 + place % 5
+        scores = [{"id": "a1", "score": first}, {"id": "a2", "score": 1}]
+        said = {"aspect_scores": scores, "overall_quality": quality, "justification": "So."}
+        script.append(says(said, contains=f"wing lift {query.external_id}.", latency=0.3))
+        expected[query.pk] = ({"a1": first, "a2": 1}, quality)
+    model_server.script(grader=script)
+    job = start_grading(search_job, "grader", limits=NO_LIMITS)
+    kill_in_the_middle(job, instance, answered=20)
+    rows = list(AnswerAssessment.objects.filter(job=job).select_related("trace"))
+    assert len(rows) == 60
+    assert all((row.aspect_scores, row.overall_quality) == expected[row.trace.query_id] for row in rows)
+    check_paid_once(job, model_server, 60)
+
+
+@pytest.mark.slow
+def test_reference_answers_that_are_killed_come_to_the_same_texts(instance, worker, model_server):
+    collection = with_aspects(wings(60))
+    make_judge(model_server, "writer", max_concurrency=AT_ONCE)
+    names = list(Query.objects.filter(collection=collection).values_list("text", flat=True))
+    told = {text: f"{text}: by [alpha-1], and by [beta-1]." for text in names}
+    # The longest first: "... lift 1" stands in "... lift 10", too.
+    script = [says({"answer": told[text]}, contains=text, latency=0.4) for text in sorted(names, key=len, reverse=True)]
+    model_server.script(writer=script)
+    job = start_references(collection, "writer", limits=NO_LIMITS)
+    kill_in_the_middle(job, instance, answered=20)
+    rows = ReferenceAnswer.objects.filter(job=job).select_related("query")
+    assert {row.query.text: row.answer for row in rows} == told and {*rows.values_list("problem", flat=True)} == {""}
+    check_paid_once(job, model_server, 60)
