@@ -35,7 +35,7 @@ from judges.conversations.formats import FORMATS, schema_of
 from judges.conversations.requests import Conversation, Step
 from judges.costs.token_mixes import mixes_of
 from judges.domain.verdicts import NoVerdict
-from judges.prompts.queries import ask_prompt, keywords_prompt
+from judges.prompts.synthesis import ask_prompt, keywords_prompt
 from judges.records import Judge, Prompt
 
 SAMPLED = 50  # Prompts that an estimate looks at.

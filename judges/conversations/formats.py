@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError, field_validator
 
-from judges.conversations import agents, queries, synthesis
+from judges.conversations import agents, synthesis
 from judges.conversations.base import AnswerFormat
 from judges.domain.verdicts import ParsingRules, Unparsed, check_string, read_object
 from judges.records import Turn
@@ -44,7 +44,6 @@ FORMATS: dict[str, type[AnswerFormat]] = {
     "answer": ContextAnswer,
     "correct": Correctness,
     **synthesis.FORMATS,
-    **queries.FORMATS,
     "search": agents.SearchTurn,
     "assess": agents.AnswerGrade,
     "reference": agents.ReferenceDraft,

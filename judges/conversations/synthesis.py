@@ -1,4 +1,8 @@
-"""Formats of the steps that write a synthetic query with its documents (RTriever-Synth, BRIGHT-Pro 5.1). Pure."""
+"""Formats of the steps that write synthetic queries. Pure.
+
+A query with its documents (RTriever-Synth, BRIGHT-Pro 5.1), the keyword form of a query (Prism 4.1), a query that a
+document answers.
+"""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -10,6 +14,8 @@ from judges.conversations.base import AnswerFormat
 
 SUMMARY_SENTENCES = 3
 LEAST_ASPECTS, MOST_ASPECTS = 2, 3
+MOST_KEYWORDS = 10
+LONGEST_KEYWORD, LONGEST_QUERY = 5, 80  # Words.
 
 
 def normalize(text: str) -> str:
@@ -157,6 +163,41 @@ class Passages(AnswerFormat):
         return passages
 
 
+class KeywordForm(AnswerFormat):
+    """What somebody would type into a search box for the same need, the most telling first."""
+
+    keywords: Annotated[list[Text], Field(min_length=1, max_length=MOST_KEYWORDS)]
+
+    @field_validator("keywords")
+    @classmethod
+    def are_keywords(cls, keywords: list[str]) -> list[str]:
+        """Refuse sentences, terms without a word, and a term that stands twice."""
+        seen = [normalize(one) for one in keywords]
+        if not all(seen):
+            raise ValueError("a keyword has no word")
+        if any(len(one.split()) > LONGEST_KEYWORD for one in keywords):
+            raise ValueError(f"a keyword has more than {LONGEST_KEYWORD} words")
+        if len(set(seen)) < len(seen):
+            raise ValueError("two keywords are the same")
+        return keywords
+
+
+class AskedQuery(AnswerFormat):
+    """A query that the document answers."""
+
+    query: Text
+
+    @field_validator("query")
+    @classmethod
+    def is_a_query(cls, query: str) -> str:
+        """Refuse what has no word, and a passage in the place of a query."""
+        if not normalize(query):
+            raise ValueError("it has no word")
+        if len(query.split()) > LONGEST_QUERY:
+            raise ValueError(f"it has more than {LONGEST_QUERY} words")
+        return query
+
+
 FORMATS: dict[str, type[AnswerFormat]] = {
     "persona": PersonaQuery,
     "classify": QueryType,
@@ -165,4 +206,6 @@ FORMATS: dict[str, type[AnswerFormat]] = {
     "blueprint": PositiveBlueprints,
     "negatives": NegativeBlueprints,
     "compose": Passages,
+    "keywords": KeywordForm,
+    "ask": AskedQuery,
 }

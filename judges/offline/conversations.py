@@ -8,7 +8,7 @@ from typing import Any
 
 from corpus.search.text import tokenize_text
 from judges.errors import Rejected
-from judges.offline import agents, queries, synthesis
+from judges.offline import agents, synthesis
 from judges.offline.judges import Lexicon, information_needs, matched_share, pick_sentences, read_sentences, stem
 from judges.prompts.conversations import NO_INFORMATION
 from judges.records import ModelRequest
@@ -51,7 +51,6 @@ ROLES: dict[str, Callable[[Told, Lexicon], dict[str, object]]] = {
     "answer": _answer_from_contexts,
     "correct": _check_answer,
     **synthesis.ROLES,
-    **queries.ROLES,
     "search": agents.choose_turn,
     "assess": agents.grade_answer,
     "reference": agents.write_reference,

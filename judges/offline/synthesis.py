@@ -17,6 +17,8 @@ ANALYTICAL = frozenset(
 )
 ORDER = ("First", "Second", "Third")
 SENTENCES = 4  # Of a document in a passage.
+KEYWORDS = 6  # In the keyword form of a query.
+READ_SENTENCES = 3  # Of a document that a query is written from.
 # Steps that read the documents which BM25 finds for the query, and how many.
 READERS = {"outline": 3, "compose": 12}
 
@@ -117,6 +119,16 @@ def _write_passages(told: Told, lexicon: Lexicon) -> dict[str, object]:
     return {"passages": passages}
 
 
+def _choose_keywords(told: Told, lexicon: Lexicon) -> dict[str, object]:
+    return {"keywords": find_rare_terms(told["query"], lexicon, KEYWORDS)}
+
+
+def _ask_for_document(told: Told, lexicon: Lexicon) -> dict[str, object]:
+    document = told["document"]
+    begin = " ".join(document[one.start : one.end] for one in read_sentences(document)[:READ_SENTENCES])
+    return {"query": f"What is known about {', '.join(find_rare_terms(begin, lexicon))}?"}
+
+
 ROLES: dict[str, Callable[[Told, Lexicon], dict[str, object]]] = {
     "persona": _write_persona,
     "classify": _classify_query,
@@ -125,4 +137,6 @@ ROLES: dict[str, Callable[[Told, Lexicon], dict[str, object]]] = {
     "blueprint": _plan_positives,
     "negatives": _plan_negatives,
     "compose": _write_passages,
+    "keywords": _choose_keywords,
+    "ask": _ask_for_document,
 }

@@ -1,9 +1,12 @@
-"""What is asked for a synthetic query with its documents (RTriever-Synth, BRIGHT-Pro 5.1), in our own words."""
+"""What is asked for synthetic queries, in our own words.
+
+With their documents (RTriever-Synth, BRIGHT-Pro 5.1), in keyword form (Prism 4.1), from a document that answers them.
+"""
 
 from collections.abc import Mapping, Sequence
 
 from judges.prompts.conversations import step_prompt
-from judges.prompts.render import TEXT_LIMIT, truncated_field
+from judges.prompts.render import DOCUMENT_LIMIT, TEXT_LIMIT, truncated_field
 from judges.records import Prompt
 
 Plan = Mapping[str, str]  # A blueprint as its format has it.
@@ -54,3 +57,13 @@ def compose_prompt(plans: Sequence[Plan]) -> Prompt:
         plan = {name.replace("_", " "): one[name] for name in PLANNED}
         shown.append(plan | ({AVOID: one["missing_aspect"]} if "missing_aspect" in one else {}))
     return step_prompt("synth-compose", {"plans": shown})
+
+
+def keywords_prompt(query: str) -> Prompt:
+    """The same need, as it would be typed into a search box."""
+    return step_prompt("query-keywords", truncated_field("query", query, TEXT_LIMIT))
+
+
+def ask_prompt(document: str) -> Prompt:
+    """A query of somebody who does not know the document and is helped by it."""
+    return step_prompt("query-ask", truncated_field("document", document, DOCUMENT_LIMIT))
