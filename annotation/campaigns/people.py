@@ -74,7 +74,7 @@ def estimate_people(collection: Collection, wanted: Configuration, pairs: int, c
         measured=measured,
         timed=seconds is not None,
         rate=collection.hourly_rate,
-        models_seconds=_expected_seconds(wanted, pairs, calls, latency.wall / 1000 if latency else DEBATE_SECONDS),
+        models_seconds=_expected_seconds(wanted, pairs, calls, latency["wall"] / 1000 if latency else DEBATE_SECONDS),
         models_timed=latency is not None,
     )
 

@@ -1,6 +1,7 @@
 """The campaigns of a collection with what was counted of them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Prefetch, Sum
 from django.utils import timezone
@@ -8,7 +9,7 @@ from django.utils import timezone
 from corpus.models import Collection
 from judges.campaigns.configurations import VOTED, describe_panel
 from judges.costs.accounting import Paid, format_cost, of_calls
-from judges.engine.account_states import AccountState, read_account_states
+from judges.engine.account_states import read_account_states
 from judges.models import Campaign, JudgeVersion, Tally
 from judges.models.batches import Batch
 
@@ -72,7 +73,7 @@ class CampaignRow:
         return (self.pairs - self.ended) / self.per_minute * 60 if self.ended else None
 
     @property
-    def accounts(self) -> list[AccountState]:
+    def accounts(self) -> list[dict[str, Any]]:
         """The accounts of those who vote and debate; offline judges have none."""
         asked = [one for one in (*self.debaters, *self.voters) if one.provider != "offline"]
         return read_account_states((one.provider, one.base_url, one.api_key_env) for one in asked) if asked else []

@@ -96,7 +96,7 @@ class CollectionOverview:
     # Other tasks that wait for annotators (reason, tasks): earlier campaigns, holes, texts; together exact up to MANY.
     others: list[tuple[str, int]]
     failures: list[Work]
-    latency: selectors.Latency | None  # Medians over the campaign's pairs.
+    latency: dict[str, float] | None  # Medians over the campaign's pairs.
     pairs: int  # Of the collection, exact up to MANY; only counted while there is no campaign.
     at: datetime
 

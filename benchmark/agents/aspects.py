@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchmark.agents.cutting import cut_text
 from benchmark.measures.aspects import Sought
 from corpus.models import Collection, Document, Label
 from corpus.models.aspects import Aspect
-from judges.prompts.agents import AspectInPrompt
+from judges.prompts.agents import aspect_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,9 @@ class SoughtAspect:
     documents: frozenset[str]
 
     @property
-    def in_prompt(self) -> AspectInPrompt:
+    def in_prompt(self) -> dict[str, Any]:
         """The aspect as prompts have it."""
-        return AspectInPrompt(self.id, self.text, self.importance)
+        return aspect_fields(self.id, self.text, self.importance)
 
 
 def load_query_aspects(collection: Collection, queries: Iterable[int]) -> dict[int, list[SoughtAspect]]:

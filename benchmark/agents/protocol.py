@@ -12,7 +12,7 @@ from judges.conversations.agents import SearchTurn, find_citations
 from judges.conversations.requests import Conversation, Step
 from judges.domain.verdicts import NoVerdict
 from judges.errors import Unreachable
-from judges.prompts.agents import ShownDocument, agent_prompt, render_question, render_round
+from judges.prompts.agents import agent_prompt, document_fields, render_question, render_round
 from judges.prompts.render import repair_prompt
 from judges.records import Judge
 
@@ -37,32 +37,16 @@ Find = Callable[[Conversation, str, int], Awaitable[Sequence[FoundDocument]]]
 
 
 @dataclass(slots=True)
-class TracedAnswer:
-    """An answer after so many rounds; without a text: `problem` says why there is none."""
-
-    round: int
-    answer: str = ""
-    confidence: int | None = None
-    citations: list[str] = field(default_factory=list)
-    unknown_citations: list[str] = field(default_factory=list)  # Of documents that were not returned until then.
-    problem: str = ""
-
-
-@dataclass(slots=True)
-class TracedRound:
-    """A search and what it returned; an empty search: the turn could not be used."""
-
-    search: str
-    returned: list[str] = field(default_factory=list)
-    truncated: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class AgentTrace:
-    """All that an agent did about one question."""
+    """All that an agent did about one question.
 
-    rounds: list[TracedRound] = field(default_factory=list)
-    answers: list[TracedAnswer] = field(default_factory=list)
+    `rounds`: `search` ("": the turn could not be used), and the ids of the documents `returned` and `truncated`.
+    `answers`: after which `round`, the `answer` ("": `problem` says why there is none), its `confidence`, `citations`,
+    and `unknown_citations` of documents that were not returned until then. Both as they are stored.
+    """
+
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
     stop: str = ""  # rounds, answered, limit or empty.
     early_answers: int = 0  # Turns that tried to answer before the last round of the fixed protocol.
     several_searches: int = 0  # Turns that asked for several searches once more after their repair.
@@ -70,7 +54,7 @@ class AgentTrace:
     @property
     def searches(self) -> int:
         """How many searches were made."""
-        return sum(bool(one.search) for one in self.rounds)
+        return sum(bool(one["search"]) for one in self.rounds)
 
 
 class SearchingAgent:
@@ -107,7 +91,7 @@ class SearchingAgent:
                 self.trace.stop = "answered"
                 return self.trace
             await self._search(turn.searches[0] if turn is not None else "")
-            if len(self.trace.rounds) >= EMPTY and not any(one.search for one in self.trace.rounds[-EMPTY:]):
+            if len(self.trace.rounds) >= EMPTY and not any(one["search"] for one in self.trace.rounds[-EMPTY:]):
                 break
         self.trace.stop = "limit" if len(self.trace.rounds) >= rounds else "empty"
         await self._answer()
@@ -115,7 +99,7 @@ class SearchingAgent:
 
     @property
     def _last_search(self) -> str:
-        return next((one.search for one in reversed(self.trace.rounds) if one.search), self.question)
+        return next((one["search"] for one in reversed(self.trace.rounds) if one["search"]), self.question)
 
     async def _next_turn(self) -> SearchTurn | None:
         """One search or an answer; None for a turn that cannot be used. Of several searches the first one counts."""
@@ -136,13 +120,15 @@ class SearchingAgent:
         if text:
             found = await self.find(self.conversation, text, self._searched)
             self._searched += 1
-        shown = [ShownDocument(one.id, one.text, one.is_cut, self._shown.get(one.id, 0)) for one in found]
+        shown = [
+            document_fields(one.id, one.text, is_cut=one.is_cut, earlier=self._shown.get(one.id, 0)) for one in found
+        ]
+        new = [{"id": one.id, "text": one.text} for one in found if one.id not in self._shown]
         for one in found:
             self._shown.setdefault(one.id, number)
         cut = [one.id for one in found if one.is_cut]
-        self.trace.rounds.append(TracedRound(text, [one.id for one in found], cut))
+        self.trace.rounds.append({"search": text, "returned": [one.id for one in found], "truncated": cut})
         self._fences.append(render_round(number, text, shown))
-        new = [{"id": one.id, "text": one.text} for one in shown if not one.earlier]
         self._material.append({"search": text, "documents": new})
 
     async def _answer(self) -> None:
@@ -150,16 +136,33 @@ class SearchingAgent:
         step = self._step(answer=True)
         turn = await self._ask(step)
         if turn is None:
-            problem = self.conversation.problem_with(step)
-            self.trace.answers.append(TracedAnswer(len(self.trace.rounds), problem=problem or "no answer"))
+            self._append_answer(problem=self.conversation.problem_with(step) or "no answer")
         else:
             self._keep_answer(turn)
 
     def _keep_answer(self, turn: SearchTurn) -> None:
         assert turn.answer is not None
         known, unknown = find_citations(turn.answer, self._shown.keys())
-        answer = TracedAnswer(len(self.trace.rounds), turn.answer, turn.confidence, known, unknown)
-        self.trace.answers.append(answer)
+        self._append_answer(turn.answer, turn.confidence, known, unknown)
+
+    def _append_answer(
+        self,
+        answer: str = "",
+        confidence: int | None = None,
+        citations: Sequence[str] = (),
+        unknown: Sequence[str] = (),
+        problem: str = "",
+    ) -> None:
+        self.trace.answers.append(
+            {
+                "round": len(self.trace.rounds),
+                "answer": answer,
+                "confidence": confidence,
+                "citations": list(citations),
+                "unknown_citations": list(unknown),
+                "problem": problem,
+            }
+        )
 
     async def _ask(self, step: Step[SearchTurn]) -> SearchTurn | None:
         """The turn; None for what is none after its repair. Raises Unreachable where nobody answered at all."""

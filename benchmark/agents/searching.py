@@ -1,7 +1,7 @@
 """Agents search: every agent with every retriever about every query of the sample, and a trace of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -22,7 +22,7 @@ from judges.conversations.requests import Conversation, Subject, hold_conversati
 from judges.engine.plan import judges_of
 from judges.errors import Unreachable
 from judges.models import Campaign
-from judges.prompts.agents import ShownDocument, agent_prompt, render_question, render_round
+from judges.prompts.agents import agent_prompt, document_fields, render_question, render_round
 from judges.records import Judge, Prompt
 from judges.retrieval import model_requests
 
@@ -113,7 +113,7 @@ def _example_steps(collection: Collection, questions: Sequence[str], searches: i
         for number in range(searches + 1):
             steps.append(agent_prompt(render_question(question), fences, answer=number == searches))
             part = texts[TOP * number : TOP * (number + 1)]
-            shown = [ShownDocument(f"document-{at}", text, cut) for at, (text, cut) in enumerate(part)]
+            shown = [document_fields(f"document-{at}", text, is_cut=cut) for at, (text, cut) in enumerate(part)]
             fences.append(render_round(number + 1, question, shown))
             if every and number < searches:
                 steps.append(agent_prompt(render_question(question), fences, answer=True))
@@ -201,8 +201,8 @@ def _open_tools(
 
 def _store_trace(job: AgentJob, query: int, retriever: str, agent: str, trace: AgentTrace) -> None:
     values = {
-        "rounds": [asdict(one) for one in trace.rounds],
-        "answers": [asdict(one) for one in trace.answers],
+        "rounds": trace.rounds,
+        "answers": trace.answers,
         "stop": trace.stop,
         "searches": trace.searches,
         "early_answers": trace.early_answers,

@@ -47,14 +47,6 @@ LATENCY_SAMPLE = 400
 TOKENS = ("in", "cached", "written", "out", "reasoning")
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """Milliseconds that the calls of a pair took (SPEC S2): summed, and from the first's start to the last's end."""
-
-    summed: float
-    wall: float
-
-
 @dataclass(frozen=True)
 class AttemptView:
     """An attempt with what was sent and what came back; the row's own fields are reached through it."""
@@ -171,21 +163,27 @@ def failed_of(campaign: Campaign) -> QuerySet[Work]:
     return failed.select_related("pair__query", "pair__document").order_by("pk")
 
 
-def latency_of(pair: Pair, campaign: Campaign) -> Latency | None:
-    """What the campaign's calls on the pair took, failed ones too; None where nothing was sent."""
+def latency_of(pair: Pair, campaign: Campaign) -> dict[str, float] | None:
+    """Milliseconds of the campaign's calls on the pair, failed ones too; None where nothing was sent (SPEC S2).
+
+    `summed`: of all calls; `wall`: from the start of the first to the end of the last.
+    """
     return _read_latency(LATENCY_OF, {"campaign": campaign.pk, "pair": pair.pk})
 
 
-def latency_medians(campaign: Campaign) -> Latency | None:
-    """Medians over the campaign's pairs, of a spread of some hundred where there are more; None before any call."""
+def latency_medians(campaign: Campaign) -> dict[str, float] | None:
+    """Medians of `latency_of` over the campaign's pairs; None before any call.
+
+    Where there are many pairs, a spread of some hundred stands for all.
+    """
     return _read_latency(LATENCY_MEDIANS, {"campaign": campaign.pk, "most": LATENCY_SAMPLE})
 
 
-def _read_latency(query: str, values: dict[str, int]) -> Latency | None:
+def _read_latency(query: str, values: dict[str, int]) -> dict[str, float] | None:
     with connection.cursor() as cursor:
         cursor.execute(query, values)
         row = cursor.fetchone()
-    return Latency(*row) if row is not None else None
+    return {"summed": row[0], "wall": row[1]} if row is not None else None
 
 
 def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Attempt]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from redis.exceptions import RedisError
@@ -13,20 +13,11 @@ from judges.engine.limits import limit_keys
 Account = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class AccountState:
-    """One account. `out`: calls that are out; `paused_s`, `open_s`: seconds until it is asked again, 0: now."""
+def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
+    """Read the state of each account, by its name; nothing while Redis is away.
 
-    name: str
-    out: int = 0
-    errors: int = 0  # In a row.
-    paused_s: int = 0
-    open_s: int = 0
-    is_open: bool = False
-
-
-def read_account_states(accounts: Iterable[Account]) -> list[AccountState]:
-    """Read the state of each account; nothing while Redis is away."""
+    `out`: calls that are in flight; `errors`: in a row; `paused_s`, `open_s`: seconds until it is asked again, 0: now.
+    """
     accounts = sorted(set(accounts))
     try:
         pipe = redis_client().pipeline(transaction=False)
@@ -40,18 +31,18 @@ def read_account_states(accounts: Iterable[Account]) -> list[AccountState]:
     return [_account_state(account, *answers[2 * at : 2 * at + 2]) for at, account in enumerate(accounts)]
 
 
-def _account_state(account: Account, state: dict[bytes, bytes], held: list[bytes]) -> AccountState:
+def _account_state(account: Account, state: dict[bytes, bytes], held: list[bytes]) -> dict[str, Any]:
     now = time.time() * 1000
     number = {key.decode(): float(value) for key, value in state.items()}
 
     def left(field: str) -> int:
         return max(0, round((number.get(field, 0) - now) / 1000))
 
-    return AccountState(
-        name=" ".join(part for part in account if part),
-        out=sum(int(one) for one in held),
-        errors=int(number.get("errors", 0)),
-        paused_s=left("paused_until"),
-        open_s=left("open_until"),
-        is_open=number.get("opened", 0) > 0,
-    )
+    return {
+        "name": " ".join(part for part in account if part),
+        "out": sum(int(one) for one in held),
+        "errors": int(number.get("errors", 0)),
+        "paused_s": left("paused_until"),
+        "open_s": left("open_until"),
+        "is_open": number.get("opened", 0) > 0,
+    }

@@ -5,40 +5,23 @@ system message and one schema, so that a provider's prompt cache keeps all that 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from judges.prompts import templates
 from judges.prompts.render import TEXT_LIMIT, delimit_content, dump_json, make_general_prompt, truncated_field
 from judges.records import Prompt
 
 
-@dataclass(frozen=True, slots=True)
-class ShownDocument:
-    """A document as an agent gets it. `earlier`: the round in which its text was shown already."""
-
-    id: str
-    text: str
-    is_cut: bool = False
-    earlier: int = 0
-
-    def fields(self) -> dict[str, str]:
-        """What stands in the prompt: a text is shown once."""
-        if self.earlier:
-            return {"id": self.id, "note": f"its text is in round {self.earlier}"}
-        return {"id": self.id, "text": self.text, **({"note": "cut: only its beginning"} if self.is_cut else {})}
+def document_fields(name: str, text: str, *, is_cut: bool = False, earlier: int = 0) -> dict[str, Any]:
+    """A document as an agent gets it: a text is shown once, `earlier` is the round in which it was shown already."""
+    if earlier:
+        return {"id": name, "note": f"its text is in round {earlier}"}
+    return {"id": name, "text": text, **({"note": "cut: only its beginning"} if is_cut else {})}
 
 
-@dataclass(frozen=True, slots=True)
-class AspectInPrompt:
+def aspect_fields(name: str, text: str, importance: int) -> dict[str, Any]:
     """An aspect as writers and graders of answers get it."""
-
-    id: str
-    text: str
-    importance: int
-
-    def fields(self) -> dict[str, object]:
-        """What stands in the prompt."""
-        return {"id": self.id, "aspect": self.text[:TEXT_LIMIT], "weight": self.importance}
+    return {"id": name, "aspect": text[:TEXT_LIMIT], "weight": importance}
 
 
 def render_question(question: str) -> str:
@@ -46,14 +29,16 @@ def render_question(question: str) -> str:
     return delimit_content(dump_json(truncated_field("question", question, TEXT_LIMIT)))
 
 
-def render_round(number: int, search: str, documents: Sequence[ShownDocument]) -> str:
-    """A round of searching: what was asked and what came back. Without a search: the turn could not be used."""
+def render_round(number: int, search: str, documents: Sequence[Mapping[str, Any]]) -> str:
+    """A round of searching: what was asked and what came back. Without a search: the turn could not be used.
+
+    `documents`: as `document_fields` gives them.
+    """
     if not search:
         return delimit_content(
             dump_json({"round": number, "note": "this turn could not be used; nothing was searched"})
         )
-    found = [one.fields() for one in documents]
-    return delimit_content(dump_json({"round": number, "search": search, "documents": found}))
+    return delimit_content(dump_json({"round": number, "search": search, "documents": documents}))
 
 
 def agent_prompt(question: str, rounds: Sequence[str], *, answer: bool) -> Prompt:
@@ -63,11 +48,14 @@ def agent_prompt(question: str, rounds: Sequence[str], *, answer: bool) -> Promp
     return make_general_prompt(name, templates.text("agent-system"), user)
 
 
-def assess_prompt(question: str, aspects: Sequence[AspectInPrompt], reference: str, answer: str) -> Prompt:
-    """Grade an answer. Which system gave it is not said; what all answers to the question share comes first."""
+def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference: str, answer: str) -> Prompt:
+    """Grade an answer. Which system gave it is not said; what all answers to the question share comes first.
+
+    `aspects`: as `aspect_fields` gives them.
+    """
     shared = {
         **truncated_field("question", question, TEXT_LIMIT),
-        "aspects": [one.fields() for one in aspects],
+        "aspects": aspects,
         **truncated_field("reference answer", reference, TEXT_LIMIT),
     }
     given = truncated_field("answer to grade", answer, TEXT_LIMIT)
@@ -77,12 +65,12 @@ def assess_prompt(question: str, aspects: Sequence[AspectInPrompt], reference: s
 
 
 def reference_prompt(
-    question: str, aspects: Sequence[AspectInPrompt], passages: Mapping[str, tuple[str, Sequence[str]]]
+    question: str, aspects: Sequence[Mapping[str, Any]], passages: Mapping[str, tuple[str, Sequence[str]]]
 ) -> Prompt:
     """Write a reference answer. `passages`: by document id, its text and the ids of the aspects that it supports."""
     data = {
         **truncated_field("question", question, TEXT_LIMIT),
-        "aspects": [one.fields() for one in aspects],
+        "aspects": aspects,
         "passages": [{"id": key, "aspects": list(ids), "text": text} for key, (text, ids) in passages.items()],
     }
     user = templates.render("agent-reference", data=delimit_content(dump_json(data)))

@@ -9,7 +9,7 @@ from benchmark.agents.searching import start_search
 from benchmark.models import Trace
 from corpus.models import Query
 from judges.models.retrieval import RetrievalCall
-from judges.prompts.agents import ShownDocument, agent_prompt, render_question, render_round
+from judges.prompts.agents import agent_prompt, document_fields, render_question, render_round
 from judges.providers.anthropic import content_blocks
 from judges.records import Inputs, Judge, ModelRequest
 from tests.benchmark.agents.scripted import ANSWERING, agent, answer, finish, says, search, wings
@@ -149,7 +149,7 @@ def test_documents_that_a_query_excludes_are_never_returned(run):
 
 
 def test_a_provider_that_wants_marks_gets_one_behind_each_of_the_last_two_rounds():
-    fences = [render_round(number, f"search {number}", [ShownDocument("d1", "text")]) for number in (1, 2, 3)]
+    fences = [render_round(number, f"search {number}", [document_fields("d1", "text")]) for number in (1, 2, 3)]
     users = [agent_prompt(render_question("how?"), fences[:count], answer=False) for count in (2, 3)]
     judge = Judge(name="a", provider="anthropic", model="claude", id=1)
     requests = [ModelRequest(judge, one, {}, Inputs("how?", (), "", ""), "search") for one in users]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corpus.models import Pair
-from judges.campaigns.selectors import Latency, latency_medians, latency_of
+from judges.campaigns.selectors import latency_medians, latency_of
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion
 from tests.engine_parts import collection_of
 
@@ -45,7 +45,7 @@ def test_calls_side_by_side_take_their_sum_and_less_by_the_clock(campaign: Campa
     sent(campaign, pair, 0.0, 1000)
     sent(campaign, pair, 0.5, 1000)
     sent(campaign, pair, 9.0, 5, cached=True)
-    assert latency_of(pair, campaign) == Latency(2000, 1500)
+    assert latency_of(pair, campaign) == {"summed": 2000, "wall": 1500}
 
 
 def test_medians_are_over_pairs(campaign: Campaign) -> None:
@@ -53,4 +53,4 @@ def test_medians_are_over_pairs(campaign: Campaign) -> None:
     for place, pair in enumerate(campaign.collection.pair_set.order_by("pk")[:3]):
         sent(campaign, pair, 0, 100 * (place + 1))
         sent(campaign, pair, 1, 0)
-    assert latency_medians(campaign) == Latency(200, 1000)
+    assert latency_medians(campaign) == {"summed": 200, "wall": 1000}
