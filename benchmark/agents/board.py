@@ -49,22 +49,13 @@ class AgentCell:
 
 
 @dataclass(frozen=True)
-class AgentLine:
-    """A retriever: its cells by agent, and the mean over them."""
-
-    retriever: str
-    cells: list[AgentCell]
-    mean: Values
-
-
-@dataclass(frozen=True)
 class AgentBoard:
-    """A job's table. `columns`: (key, label)."""
+    """A job's table. `columns`: (key, label); `lines`: of each retriever its cells by agent, and the mean over them."""
 
     job: AgentJob
     grading: AgentJob | None
     columns: list[tuple[str, str]]
-    lines: list[AgentLine]
+    lines: list[dict[str, Any]]
 
     @property
     def table(self) -> DownloadTable:
@@ -73,13 +64,13 @@ class AgentBoard:
         header += (_("USD per query"), _("tokens per query"))
         rows: list[tuple[Cell, ...]] = []
         for line in self.lines:
-            means = (Figure(line.mean[key]) for key, _label in self.columns)
-            rows.append((line.retriever, _("mean"), *means, None, None, None, None))
-            for cell in line.cells:
+            means = (Figure(line["mean"][key]) for key, _label in self.columns)
+            rows.append((line["retriever"], _("mean"), *means, None, None, None, None))
+            for cell in line["cells"]:
                 figures = (Figure(cell.values[key]) for key, _label in self.columns)
                 usd = None if cell.paid.usd is None or not cell.traces else cell.paid.usd / cell.traces
                 tokens = cell.tokens / cell.traces if cell.traces else None
-                rows.append((line.retriever, cell.agent, *figures, cell.traces, cell.not_graded, usd, tokens))
+                rows.append((line["retriever"], cell.agent, *figures, cell.traces, cell.not_graded, usd, tokens))
         title = _("Agents with %(protocol)s rounds on %(name)s")
         values = {"protocol": self.job.options["protocol"], "name": self.job.collection.name}
         return DownloadTable("agents", title % values, header, tuple(rows), numbers=2)
@@ -99,8 +90,8 @@ class AgentBoard:
             "grading": self.grading and self.grading.state,
             "retrievers": [
                 {
-                    "retriever": line.retriever,
-                    "mean": line.mean,
+                    "retriever": line["retriever"],
+                    "mean": line["mean"],
                     "agents": [
                         {
                             "agent": cell.agent,
@@ -113,7 +104,7 @@ class AgentBoard:
                             **cell.counts,
                             "values": cell.values,
                         }
-                        for cell in line.cells
+                        for cell in line["cells"]
                     ],
                 }
                 for line in self.lines
@@ -169,16 +160,17 @@ def build_board(job: AgentJob) -> AgentBoard:
             found, cell = traces[retriever, agent], (retriever, agent)
             cells.append(_build_cell(job, cell, found, len(queries), aspects, grades if graded else None, costs))
         mean = {key: mean_over_agents([cell.values[key] for cell in cells]) for key, _label in columns}
-        lines.append(AgentLine(retriever, cells, mean))
+        lines.append({"retriever": retriever, "cells": cells, "mean": mean})
     return AgentBoard(job, graded, columns, _order_lines(lines, order_column(protocol, rounds)))
 
 
-def _order_lines(lines: Sequence[AgentLine], key: str) -> list[AgentLine]:
+def _order_lines(lines: Sequence[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     """By the mean over the agents; where only one agent searched, by its value."""
-    by_name = {line.retriever: line for line in lines}
-    ordering = {
-        name: line.mean[key] if len(line.cells) > 1 else line.cells[0].values[key] for name, line in by_name.items()
-    }
+    by_name = {str(line["retriever"]): line for line in lines}
+    ordering = {}
+    for name, line in by_name.items():
+        cells = line["cells"]
+        ordering[name] = line["mean"][key] if len(cells) > 1 else cells[0].values[key]
     return [by_name[name] for name in order_by_mean(ordering)]
 
 

@@ -35,15 +35,6 @@ class Grades:
     quality: int
 
 
-@dataclass(frozen=True, slots=True)
-class StudyProgress:
-    """Queries of a study, those with a person's answer, and those that both raters rated."""
-
-    queries: int
-    written: int
-    rated: int
-
-
 def studies_of(collection: Collection) -> QuerySet[ReferenceStudy]:
     """The studies of a collection, the newest first."""
     return ReferenceStudy.objects.filter(collection=collection).select_related("job").order_by("-pk")
@@ -85,9 +76,13 @@ def close_study(collection: Collection) -> ReferenceStudy | None:
     return found if closed else None
 
 
-def count_progress(study: ReferenceStudy) -> StudyProgress:
+def count_progress(study: ReferenceStudy) -> dict[str, int]:
     """How far a study is."""
-    return StudyProgress(len(study.references), _completed_answers(study).count(), len(_rated_by(study, RATERS)))
+    return {
+        "queries": len(study.references),
+        "written": _completed_answers(study).count(),
+        "rated": len(_rated_by(study, RATERS)),
+    }
 
 
 def _completed_answers(study: ReferenceStudy) -> QuerySet[StudyAnswer]:

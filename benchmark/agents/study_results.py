@@ -1,9 +1,9 @@
 """What the study of reference answers found: means by source, their paired difference, and how raters agree."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from statistics import fmean, variance
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -16,26 +16,10 @@ from benchmark.significance.paired import LEVEL, Tests
 
 CRITERIA = ("completeness", "quality")
 LOW, HIGH = 1, 5
+FIGURES = ("model", "person", "difference", "low", "high", "p", "alpha", "same", "near")
 
 
-@dataclass(frozen=True, slots=True)
-class StudyLine:
-    """One criterion over the queries that both raters rated. None: too few queries, or all ratings are the same."""
-
-    criterion: str
-    queries: int
-    model: float | None
-    person: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    alpha: float | None
-    same: float | None
-    near: float | None
-
-
-def measure_study(study: ReferenceStudy) -> list[StudyLine]:
+def measure_study(study: ReferenceStudy) -> list[dict[str, Any]]:
     """A line for completeness and one for quality, over the queries with two ratings that were not undone."""
     ratings: dict[int, list[StudyRating]] = defaultdict(list)
     rows = StudyRating.objects.filter(answer__study=study, withdrawal=None)
@@ -52,10 +36,13 @@ def measure_study(study: ReferenceStudy) -> list[StudyLine]:
 
 def measure_line(
     criterion: str, model: Sequence[Sequence[int]], person: Sequence[Sequence[int]], seed: int
-) -> StudyLine:
-    """One criterion from both raters' values by query, of the model's answers and of people's."""
+) -> dict[str, Any]:
+    """One criterion from both raters' values by query, of the model's answers and of people's.
+
+    A figure is None for too few queries, or where all ratings are the same.
+    """
     if not model:
-        return StudyLine(criterion, 0, *[None] * 9)
+        return {"criterion": criterion, "queries": 0, **dict.fromkeys(FIGURES)}
     ours, theirs = [fmean(one) for one in model], [fmean(one) for one in person]
     low = high = p = None
     if len(model) > 1:
@@ -66,19 +53,19 @@ def measure_line(
         low, high = (bound * width for bound in tests.interval(0, 1, LEVEL))
     pairs = [*model, *person]
     gaps = [abs(first - second) for first, second in pairs]
-    return StudyLine(
-        criterion,
-        len(model),
-        fmean(ours),
-        fmean(theirs),
-        fmean(ours) - fmean(theirs),
-        low,
-        high,
-        p,
-        interval_agreement(pairs),
-        fmean(gap == 0 for gap in gaps),
-        fmean(gap <= 1 for gap in gaps),
-    )
+    return {
+        "criterion": criterion,
+        "queries": len(model),
+        "model": fmean(ours),
+        "person": fmean(theirs),
+        "difference": fmean(ours) - fmean(theirs),
+        "low": low,
+        "high": high,
+        "p": p,
+        "alpha": interval_agreement(pairs),
+        "same": fmean(gap == 0 for gap in gaps),
+        "near": fmean(gap <= 1 for gap in gaps),
+    }
 
 
 def interval_agreement(pairs: Sequence[Sequence[int]]) -> float | None:
@@ -93,7 +80,7 @@ def criterion_names() -> dict[str, str]:
     return {"completeness": _("completeness"), "quality": _("quality")}
 
 
-def study_table(study: ReferenceStudy, lines: Sequence[StudyLine]) -> DownloadTable:
+def study_table(study: ReferenceStudy, lines: Sequence[Mapping[str, Any]]) -> DownloadTable:
     """The table as it is taken away."""
     values = (_("model"), _("people"), _("difference"), _("interval from"), _("interval to"), _("p"))
     agreement = (_("Krippendorff's alpha"), _("same rating"), _("at most 1 apart"))
@@ -101,7 +88,6 @@ def study_table(study: ReferenceStudy, lines: Sequence[StudyLine]) -> DownloadTa
     names = criterion_names()
     rows: list[tuple[Cell, ...]] = []
     for one in lines:
-        figures = (one.model, one.person, one.difference, one.low, one.high, one.p, one.alpha, one.same, one.near)
-        rows.append((names[one.criterion], *map(Figure, figures), one.queries))
+        rows.append((names[one["criterion"]], *(Figure(one[name]) for name in FIGURES), one["queries"]))
     title = _("Reference answers of the model and of people on %(name)s") % {"name": study.collection.name}
     return DownloadTable("reference-study", title, header, tuple(rows))

@@ -68,8 +68,8 @@ def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
     values: dict[tuple[str, str], list[dict[str, float | None]]] = {}
     for board in boards:
         for line in board.lines:
-            for cell in line.cells:
-                values.setdefault((line.retriever, cell.agent), []).append(cell.values)
+            for cell in line["cells"]:
+                values.setdefault((line["retriever"], cell.agent), []).append(cell.values)
     lines: dict[str, dict[str, dict[str, float | None]]] = {}
     for (retriever, agent), found in values.items():
         whole = len(found) == len(boards)  # a mean over fewer members compares with no other

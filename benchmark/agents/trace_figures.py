@@ -23,52 +23,28 @@ from judges.models.retrieval import RetrievalCall
 
 LATEST = 20  # Rounds of the picture.
 SHOWN = 100  # Aspects that no search reached, the heaviest first.
-
-
-@dataclass(frozen=True)
-class TraceLine:
-    """All traces of one retriever with one agent. Shares of slots or of rounds; None without a round."""
-
-    retriever: str
-    agent: str
-    traces: int
-    gold_by_round: list[float]
-    without_gold: float | None  # The share of rounds.
-    repeated: float | None  # The share of slots.
-    after_last_gold: float | None  # Rounds of a trace, mean.
-    unreached: float | None  # Aspects of a query with documents, mean weight that no search reached.
-
-
-@dataclass(frozen=True)
-class UnreachedAspect:
-    """An aspect that some traces of its query never reached."""
-
-    query: Query
-    id: str
-    text: str
-    weight: float
-    missed: int  # Traces that never reached it, of so many.
-    traces: int
+# Columns of the table of traces, before the gold share of each round.
+FIGURES = ("retriever", "agent", "traces", "without_gold", "repeated", "after_last_gold", "unreached")
 
 
 @dataclass(frozen=True)
 class TraceSummary:
-    """The traces of a job together."""
+    """The traces of a job together: a line for each retriever with each agent, and aspects that searches missed."""
 
     job: AgentJob
-    lines: list[TraceLine]
-    unreached: list[UnreachedAspect]
+    lines: list[dict[str, Any]]
+    unreached: list[dict[str, Any]]
     queries: int  # With aspects that have documents: the others say nothing about gold.
 
     @property
     def chart(self) -> Chart:
         """The gold share of the slots by round."""
         series = {
-            f"{line.retriever}, {line.agent}": [
-                (number, share) for number, share in enumerate(line.gold_by_round[:LATEST], 1)
+            f"{line['retriever']}, {line['agent']}": [
+                (number, share) for number, share in enumerate(line["gold_by_round"][:LATEST], 1)
             ]
             for line in self.lines
-            if line.gold_by_round
+            if line["gold_by_round"]
         }
         title = _("Gold documents by round")
         return draw_lines("gold", title, series, x=_("round"), y=_("share of the documents"), low=0.0)
@@ -76,7 +52,7 @@ class TraceSummary:
     @property
     def tables(self) -> list[DownloadTable]:
         """Both tables as they are taken away."""
-        rounds = max((len(line.gold_by_round) for line in self.lines), default=0)
+        rounds = max((len(line["gold_by_round"]) for line in self.lines), default=0)
         header = (
             *(_("retriever"), _("agent"), _("traces"), _("rounds without gold"), _("repeated documents")),
             *(_("rounds after the last new gold"), _("weight never reached")),
@@ -84,11 +60,11 @@ class TraceSummary:
         )
         rows = []
         for one in self.lines:
-            shares = [*one.gold_by_round, *[None] * (rounds - len(one.gold_by_round))]
-            figures = (one.traces, one.without_gold, one.repeated, one.after_last_gold, one.unreached, *shares)
-            rows.append((one.retriever, one.agent, *figures))
+            shares = [*one["gold_by_round"], *[None] * (rounds - len(one["gold_by_round"]))]
+            rows.append((*(one[name] for name in FIGURES), *shares))
         aspects = tuple(
-            (one.query.external_id, one.id, one.text, one.weight, one.missed, one.traces) for one in self.unreached
+            (one["query"].external_id, *(one[name] for name in ("id", "text", "weight", "missed", "traces")))
+            for one in self.unreached
         )
         names = (_("query"), _("aspect"), _("text"), _("weight"), _("traces that missed it"), _("traces"))
         return [
@@ -117,20 +93,26 @@ def summarise_traces(job: AgentJob) -> TraceSummary:
 
 def _summarise_cell(
     cell: tuple[str, str], traces: Sequence[Trace], aspects: Mapping[int, list[SoughtAspect]]
-) -> TraceLine:
+) -> dict[str, Any]:
+    """All traces of one retriever with one agent; None where there is no round.
+
+    `without_gold` is a share of rounds, `repeated` a share of slots, `after_last_gold` the mean number of rounds of a
+    trace, `unreached` the mean weight of a query's aspects with documents that no search reached.
+    """
     found = [(trace, read_searches(searched_lists(trace), gold_of(aspects[trace.query_id]))) for trace in traces]
     rounds = [len(one.gold_share) for _trace, one in found]
     slots = sum(one.slots for _trace, one in found)
     missed = [_unreached_weight(trace, aspects[trace.query_id]) for trace in traces]
-    return TraceLine(
-        *cell,
-        len(traces),
-        _mean_by_round([one for _trace, one in found]),
-        sum(one.without_gold for _trace, one in found) / sum(rounds) if sum(rounds) else None,
-        sum(one.repeated for _trace, one in found) / slots if slots else None,
-        fmean(one.after_last_gold for _trace, one in found) if found else None,
-        fmean(missed) if missed else None,
-    )
+    return {
+        "retriever": cell[0],
+        "agent": cell[1],
+        "traces": len(traces),
+        "gold_by_round": _mean_by_round([one for _trace, one in found]),
+        "without_gold": sum(one.without_gold for _trace, one in found) / sum(rounds) if sum(rounds) else None,
+        "repeated": sum(one.repeated for _trace, one in found) / slots if slots else None,
+        "after_last_gold": fmean(one.after_last_gold for _trace, one in found) if found else None,
+        "unreached": fmean(missed) if missed else None,
+    }
 
 
 def _mean_by_round(found: Sequence[SearchFindings]) -> list[float]:
@@ -159,8 +141,11 @@ def _unreached_weight(trace: Trace, aspects: Sequence[SoughtAspect]) -> float:
 
 def _count_missed(
     traces: Sequence[Trace], aspects: Mapping[int, list[SoughtAspect]], queries: Mapping[int, Query]
-) -> list[UnreachedAspect]:
-    """Aspects that traces never reached: those that most missed first, then the heaviest."""
+) -> list[dict[str, Any]]:
+    """Aspects that traces never reached: those that most missed first, then the heaviest.
+
+    `missed`: traces that never reached it, of so many `traces`.
+    """
     by_query: dict[int, list[Trace]] = defaultdict(list)
     for trace in traces:
         by_query[trace.query_id].append(trace)
@@ -170,8 +155,13 @@ def _count_missed(
         for aspect, weight in zip(aspects[query], weights, strict=True):
             missed = sum(bool(unreached_aspects(searched_lists(one), {"": aspect.documents})) for one in own)
             if missed:
-                found.append(UnreachedAspect(queries[query], aspect.id, aspect.text, weight, missed, len(own)))
-    return sorted(found, key=lambda one: (-one.missed / one.traces, -one.weight, one.query.external_id, one.id))
+                told = {"query": queries[query], "id": aspect.id, "text": aspect.text, "weight": weight}
+                found.append(told | {"missed": missed, "traces": len(own)})
+
+    def order(one: dict[str, Any]) -> tuple[float, float, str, str]:
+        return -one["missed"] / one["traces"], -one["weight"], one["query"].external_id, one["id"]
+
+    return sorted(found, key=order)
 
 
 def show_trace(trace: Trace) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Answers to read: a list by query with both outcomes, and one answer with its contexts and verdict."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,30 +18,23 @@ PAGE = 50
 SHOWN = ("all", "disagree", "wrong", "problems")
 
 
-@dataclass(frozen=True)
-class ListedAnswer:
-    """A query with what retrieval and generation came to. `hits`: by the version before, and after where there is."""
-
-    query: Query
-    answer: GeneratedAnswer
-    hits: tuple[bool, ...]
-
-    @property
-    def disagrees(self) -> bool:
-        """Whether the newest version's retrieval outcome differs from the verdict."""
-        return self.answer.correct is not None and self.hits[-1] != self.answer.correct
-
-
 def list_answers(
     evaluation: AnswerEvaluation, chosen: VersionPair, *, run: Run, generator: str, show: str, page: int
 ) -> dict[str, Any]:
-    """A page of one run's and generator's answers, by query id."""
+    """A page of one run's and generator's answers, by query id.
+
+    `hits`: what retrieval came to, by the version before, and after where there is one.
+    """
     queries = answered_queries(evaluation.collection)
     stored = GeneratedAnswer.objects.filter(evaluation=evaluation, run=run, generator=generator, query__in=queries)
     by_query = {one.query_id: one for one in stored.defer("evidence")}
     present = [query for query in queries if query.pk in by_query]
     hits = _hits_of(evaluation, run, [query.pk for query in present], chosen)
-    rows = [ListedAnswer(query, by_query[query.pk], hits[query.pk]) for query in present]
+    rows = [
+        {"query": query, "answer": answer, "hits": found, "disagrees": _disagrees(answer, found)}
+        for query in present
+        for answer, found in [(by_query[query.pk], hits[query.pk])]
+    ]
     kept = [one for one in rows if _is_shown(one, show)]
     return {
         "rows": kept[(page - 1) * PAGE : page * PAGE],
@@ -52,12 +44,17 @@ def list_answers(
     }
 
 
-def _is_shown(one: ListedAnswer, show: str) -> bool:
+def _disagrees(answer: GeneratedAnswer, hits: tuple[bool, ...]) -> bool:
+    """Whether the newest version's retrieval outcome differs from the verdict."""
+    return answer.correct is not None and hits[-1] != answer.correct
+
+
+def _is_shown(one: Mapping[str, Any], show: str) -> bool:
     if show == "disagree":
-        return one.disagrees
+        return bool(one["disagrees"])
     if show == "wrong":
-        return one.answer.correct is False
-    return bool(one.answer.problem) if show == "problems" else True
+        return one["answer"].correct is False
+    return bool(one["answer"].problem) if show == "problems" else True
 
 
 def _hits_of(
@@ -74,20 +71,11 @@ def _hits_of(
     return {query: tuple(row) for query, row in zip(queries, columns, strict=True)}
 
 
-@dataclass(frozen=True)
-class AnswerContext:
-    """What the generator was shown of one document. Grades None: nobody judged it."""
+def list_contexts(answer: GeneratedAnswer, chosen: VersionPair) -> list[dict[str, Any]]:
+    """The contexts of an answer, as its generator was shown them.
 
-    rank: int
-    document: Document
-    text: str
-    is_cut: bool
-    grades: tuple[int | None, ...]
-    is_relevant: bool  # By the newest version.
-
-
-def list_contexts(answer: GeneratedAnswer, chosen: VersionPair) -> list[AnswerContext]:
-    """The contexts of an answer, as it was shown them."""
+    Grades None: nobody judged the document; it is relevant by the newest version.
+    """
     evaluation = answer.evaluation
     documents = Document.objects.in_bulk(answer.documents)
     versions = [one for one in (chosen.before, chosen.after) if one is not None]
@@ -98,8 +86,8 @@ def list_contexts(answer: GeneratedAnswer, chosen: VersionPair) -> list[AnswerCo
         whole = answer.evidence[at] if evaluation.options["contexts"] == EVIDENCE else document.text
         given = tuple(one.get(key) for one in grades)
         is_relevant = given[-1] is not None and given[-1] >= evaluation.collection.relevant_from
-        is_cut = len(whole) > CONTEXT_LIMIT
-        found.append(AnswerContext(at + 1, document, whole[:CONTEXT_LIMIT], is_cut, given, is_relevant))
+        told = {"rank": at + 1, "document": document, "grades": given, "is_relevant": is_relevant}
+        found.append(told | {"text": whole[:CONTEXT_LIMIT], "is_cut": len(whole) > CONTEXT_LIMIT})
     return found
 
 

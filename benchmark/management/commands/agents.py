@@ -151,9 +151,9 @@ class Command(JobCommand):
         told = (f"{options['protocol']} rounds", board.job.state, f"tokens: {options['tokenizer']}")
         self.say(f"{board.job.collection.name}: {', '.join(told)}")
         for line in board.lines:
-            for who, values in [("mean", line.mean), *((cell.agent, cell.values) for cell in line.cells)]:
+            for who, values in [("mean", line["mean"]), *((cell.agent, cell.values) for cell in line["cells"])]:
                 cells = [f"{label} {_format(values[key])}" for key, label in board.columns]
-                self.say(f"  {line.retriever:<20} {who:<20} {'  '.join(cells)}")
+                self.say(f"  {line['retriever']:<20} {who:<20} {'  '.join(cells)}")
 
 
 def _format(value: float | None) -> str:

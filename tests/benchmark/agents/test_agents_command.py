@@ -74,9 +74,9 @@ def test_with_one_agent_the_mean_is_blank(scene, model_server):
     call("agents", "wings", "--retrievers", "bm25", "--agents", "reader")
     finish_all()
     (line,) = build_board(AgentJob.objects.get()).lines
-    assert set(line.mean.values()) == {None}
-    assert line.cells[0].values["ndcg-1"] > 0
-    assert line.cells[0].values["ndcg-3"] < line.cells[0].values["ndcg_unique-3"]  # it searches alike again
+    assert set(line["mean"].values()) == {None}
+    assert line["cells"][0].values["ndcg-1"] > 0
+    assert line["cells"][0].values["ndcg-3"] < line["cells"][0].values["ndcg_unique-3"]  # it searches alike again
 
 
 def test_nothing_is_a_mean_of_what_is_not_whole(scene):
@@ -87,11 +87,11 @@ def test_nothing_is_a_mean_of_what_is_not_whole(scene):
     graded = AgentJob.objects.get(kind="grade")
     AnswerAssessment.objects.filter(job=graded, trace__agent="writer").first().delete()
     (line,) = build_board(graded.graded).lines
-    assert [cell.values["aer"] for cell in line.cells] == [3, None] and line.mean["aer"] is None
+    assert [cell.values["aer"] for cell in line["cells"]] == [3, None] and line["mean"]["aer"] is None
     Trace.objects.filter(agent="reader").first().delete()
     (line,) = build_board(graded.graded).lines
-    assert [cell.is_whole for cell in line.cells] == [False, True]
-    assert line.cells[0].values["ndcg"] is None and line.cells[1].values["ndcg"] is not None
+    assert [cell.is_whole for cell in line["cells"]] == [False, True]
+    assert line["cells"][0].values["ndcg"] is None and line["cells"][1].values["ndcg"] is not None
 
 
 def test_a_suite_has_the_unweighted_mean_of_its_members(scene):

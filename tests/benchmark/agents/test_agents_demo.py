@@ -29,7 +29,7 @@ def test_the_demo_has_graded_answers_of_an_offline_agent(settings, tmp_path):
     assert Aspect.objects.count() == built["aspects"] == 8
     assert ReferenceAnswer.objects.filter(problem="").count() == 4
     for job in AgentJob.objects.filter(kind="search"):
-        (cell,) = build_board(job).lines[0].cells
+        (cell,) = build_board(job).lines[0]["cells"]
         assert cell.agent == "offline-rewriter" and None not in cell.values.values()
     assert [one.pk for one in demo.start_searches(collection, tmp_path / "aspects.jsonl")] == [
         one.pk for one in started

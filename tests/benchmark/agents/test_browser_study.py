@@ -49,6 +49,6 @@ def test_no_page_of_the_study_has_a_violation(
         page.locator(f"input[name={name}][value='4']").check()
     page.get_by_role("button", name="Save ratings").click()
     page.get_by_role("button", name="Undo the last rating").wait_for()
-    assert StudyRating.objects.count() == 2 and study.count_progress(opened).rated == 1
+    assert StudyRating.objects.count() == 2 and study.count_progress(opened)["rated"] == 1
     look_at("results", HOME)
     assert {name: problems for name, problems in found.items() if problems} == {}

@@ -99,12 +99,12 @@ def test_a_line_has_means_their_paired_difference_and_an_interval_around_it():
     model = [(5, 5), (4, 4), (5, 4), (4, 5), (5, 5), (3, 4), (5, 4), (4, 4)]
     person = [(4, 4), (4, 3), (4, 4), (3, 4), (4, 5), (3, 3), (5, 4), (3, 3)]
     line = measure_line("quality", model, person, seed=0)
-    assert (line.queries, line.model, line.person) == (8, 4.375, 3.75)
-    assert line.difference == pytest.approx(0.625)
-    assert line.low is not None and line.high is not None and 0 < line.low < 0.625 < line.high
-    assert line.p == pytest.approx(2 / 128) and line.same == 8 / 16 and line.near == 1
+    assert (line["queries"], line["model"], line["person"]) == (8, 4.375, 3.75)
+    assert line["difference"] == pytest.approx(0.625)
+    assert line["low"] is not None and line["high"] is not None and 0 < line["low"] < 0.625 < line["high"]
+    assert line["p"] == pytest.approx(2 / 128) and line["same"] == 8 / 16 and line["near"] == 1
     alone = measure_line("quality", model[:1], person[:1], seed=0)
-    assert (alone.difference, alone.low, alone.p) == (1, None, None)
+    assert (alone["difference"], alone["low"], alone["p"]) == (1, None, None)
 
 
 def test_the_draw_is_seeded_and_only_one_study_is_open(collection):
@@ -159,8 +159,8 @@ def test_two_others_rate_and_never_the_writer(collection, alice, bob, charlie):
     with pytest.raises(BadInput):
         rated(found, dave, answer, (1, 1), (1, 1))
     completeness, quality = measure_study(found)
-    assert (completeness.model, completeness.person, completeness.difference) == (4.5, 3.5, 1.0)
-    assert (quality.model, quality.person) == (4.0, 3.5)
+    assert (completeness["model"], completeness["person"], completeness["difference"]) == (4.5, 3.5, 1.0)
+    assert (quality["model"], quality["person"]) == (4.0, 3.5)
 
 
 def test_ratings_are_append_only_and_the_last_one_is_undone_until_the_study_closes(collection, alice, bob):
