@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchmark.measures.rankings import Paired, compare_runs
 from training.curves.fitting import Estimate, estimate_means
@@ -41,17 +42,11 @@ class ComparedRow:
     root: Paired | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedGroup:
-    """Models that were measured on the same queries, after their bases."""
+def group_models(models: Sequence[TrainedModel]) -> list[dict[str, Any]]:
+    """Return the groups of models with the same held-out queries; models without any are left out.
 
-    queries: int
-    choosing: bool  # The queries chose checkpoints, too.
-    rows: tuple[ComparedRow, ...]
-
-
-def group_models(models: Sequence[TrainedModel]) -> list[ComparedGroup]:
-    """Return the groups of models with the same held-out queries; models without any are left out."""
+    `rows`: the models after their bases; `choosing`: the queries chose checkpoints, too.
+    """
     by_queries: dict[frozenset[str], list[TrainedModel]] = {}
     for model in models:
         if model.held_out.tuned:
@@ -59,7 +54,7 @@ def group_models(models: Sequence[TrainedModel]) -> list[ComparedGroup]:
     return [_build_group(group) for group in by_queries.values()]
 
 
-def _build_group(models: Sequence[TrainedModel]) -> ComparedGroup:
+def _build_group(models: Sequence[TrainedModel]) -> dict[str, Any]:
     by_folder = {model.folder: model for model in models}
     rows = []
     bases: dict[tuple[str, bool], Mapping[str, float]] = {}
@@ -70,8 +65,8 @@ def _build_group(models: Sequence[TrainedModel]) -> ComparedGroup:
         rows.append(_build_row(model, root, by_folder))
     named = [ComparedRow(BASE, base, "", "", _estimate(values)) for (base, _erank), values in bases.items() if values]
     rows.sort(key=lambda row: (_place(row.role, ROLES), row.role, _place(row.reward, REWARDS), row.name))
-    queries = len(models[0].held_out.tuned)
-    return ComparedGroup(queries, any(model.held_out.choosing for model in models), (*named, *rows))
+    choosing = any(model.held_out.choosing for model in models)
+    return {"queries": len(models[0].held_out.tuned), "choosing": choosing, "rows": [*named, *rows]}
 
 
 def _build_row(model: TrainedModel, root: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> ComparedRow:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +17,7 @@ from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Collection
 from training.comparisons.losses import LossForm, LossGroup, begin_comparison, group_losses
-from training.comparisons.tabling import ComparedGroup, TrainedModel, group_models
+from training.comparisons.tabling import TrainedModel, group_models
 from training.jobs import pages
 from training.jobs.held_out import MEASURE, read_held_out
 from training.models import Job, Model
@@ -26,7 +27,7 @@ from training.serving.publication import base_name
 SHOWN = 100  # Models that are compared, the newest.
 SHOWN_JOBS = 10  # Comparisons of losses, the newest.
 
-DrawnGroups = list[tuple[ComparedGroup, Chart]]
+DrawnGroups = list[tuple[dict[str, Any], Chart]]
 
 
 @action("admin")
@@ -118,7 +119,7 @@ def read_reward(model: Model) -> str:
     return options.reward if isinstance(options, GrpoOptions) else ""
 
 
-def draw_group(place: int, group: ComparedGroup, source: str) -> Chart:
+def draw_group(place: int, group: dict[str, Any], source: str) -> Chart:
     """Draw each model's measure with its interval."""
     spans = [
         IntervalSpan(
@@ -127,10 +128,10 @@ def draw_group(place: int, group: ComparedGroup, source: str) -> Chart:
             row.measure.low,
             row.measure.high,
         )
-        for row in group.rows
+        for row in group["rows"]
     ]
     title = _("%(measure)s on the same %(queries)s held-out dev queries") % {
         "measure": MEASURE,
-        "queries": group.queries,
+        "queries": group["queries"],
     }
     return draw_intervals(f"models-{place}", title, spans, x=MEASURE, source=source)

@@ -30,11 +30,10 @@ class LossAblation(PrismRecipe):
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, AblationOptions)
         self.options = task.options
-        found = group_candidates(task.data.train, self.options.negatives, self.options.seed)
-        self.summary = found.summary
-        used = sorted({place for group in found.groups for place in group.places})
+        groups, self.summary = group_candidates(task.data.train, self.options.negatives, self.options.seed)
+        used = sorted({place for group in groups for place in group})
         number = {place: at for at, place in enumerate(used)}
-        self.groups = [[number[place] for place in group.places] for group in found.groups]
+        self.groups = [[number[place] for place in group] for group in groups]
         rows = [replace(task.data.train[place], losses=DOCUMENTS) for place in used]
         super().__init__(replace(task, data=replace(task.data, train=rows)))
         parts = self.options.loss.split("+")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +19,6 @@ SEED = 0
 PAPER = "Prism-Reranker, appendix B (Qwen3-Reranker-0.6B, 80 datasets): +2.26 to +2.48 points for all four losses"
 
 ByQuery = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class LossResult:
-    """One loss against the base, as the unweighted mean over the members; p and interval are corrected by Holm."""
-
-    loss: str
-    base: float
-    value: float
-    delta: float
-    low: float
-    high: float
-    p: float
-    members: tuple[float, ...]
 
 
 def read_variants(folders: Sequence[Path]) -> dict[str, Path]:
@@ -75,8 +60,13 @@ def _find_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return next((name for name in names if left.get(name) != right.get(name)), "")
 
 
-def compare_losses(members: Sequence[Mapping[str, ByQuery]]) -> list[LossResult]:
+FIGURES = ("base", "value", "delta", "low", "high", "p")
+
+
+def compare_losses(members: Sequence[Mapping[str, ByQuery]]) -> list[dict[str, Any]]:
     """Compare over all members; of each: "base" and every loss -> query -> value, of the same queries.
+
+    Each loss against the base, as the unweighted mean over the members; p and interval are corrected by Holm.
 
     The paired randomisation test of the benchmark's suites: each member counts alike, however many queries it has.
     """
@@ -93,21 +83,21 @@ def compare_losses(members: Sequence[Mapping[str, ByQuery]]) -> list[LossResult]
     told = mean_changes(joined)
     add_tests({MEASURE: told}, {MEASURE: joined}, losses, SEED, [one.after.shape[1] for one in values])
     return [
-        LossResult(
-            loss, row["before"], row["after"], row["change"], row["low"], row["high"], row["p_holm"],
-            tuple(float(one.after[place].mean()) for one in values),
-        )
+        {
+            "loss": loss, "base": row["before"], "value": row["after"], "delta": row["change"],
+            "low": row["low"], "high": row["high"], "p": row["p_holm"],
+            "members": [float(one.after[place].mean()) for one in values],
+        }
         for place, (loss, row) in enumerate(zip(losses, told, strict=True))
     ]  # fmt: skip
 
 
-def loss_table(found: Sequence[LossResult], members: Sequence[str]) -> DownloadTable:
+def loss_table(found: Sequence[Mapping[str, Any]], members: Sequence[str]) -> DownloadTable:
     """Return the four rows, with one column for each member where there are several."""
     several = members if len(members) > 1 else ()
     header = ("loss", *several, "base", MEASURE, "delta", "low (95%)", "high (95%)", "p (Holm)")
     rows: list[tuple[Cell, ...]] = [
-        (one.loss, *(one.members if several else ()), one.base, one.value, one.delta, one.low, one.high, one.p)
-        for one in found
+        (one["loss"], *(one["members"] if several else ()), *(one[name] for name in FIGURES)) for one in found
     ]
     return DownloadTable("ablation", f"Losses of distillation. {PAPER}", header, tuple(rows))
 
@@ -122,8 +112,8 @@ def write_tables(folder: Path, measured: Mapping[str, Mapping[str, ByQuery]]) ->
     document = {
         "measure": MEASURE,
         "members": {name: len(found[BASE]) for name, found in measured.items()},
-        "base": results[0].base,
-        "losses": [asdict(one) for one in results],
+        "base": results[0]["base"],
+        "losses": results,
         "reference": PAPER,
     }
     for suffix, text in (("csv", table.csv()), ("tex", table.latex()), ("json", json.dumps(document, indent=1))):

@@ -7,7 +7,6 @@ import json
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,10 @@ from typing import Any
 FILE = "rollouts.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutView:
-    """A round's queries, and the rollouts of the one that was asked for, by rank; malformed ones last."""
-
-    steps: list[int]
-    step: int
-    queries: list[str]
-    query_id: str
-    rollouts: list[dict[str, Any]]
-
-
-def read_rollouts(path: Path, step: int | None = None, query_id: str = "") -> RolloutView | None:
+def read_rollouts(path: Path, step: int | None = None, query_id: str = "") -> dict[str, Any] | None:
     """Return the rollouts of a kept round (the last by default) and one of its queries (the first by default).
 
+    By rank, malformed ones last; with them the steps that were kept and the round's queries.
     None where there are none; a step or a query that the file does not have is answered by the default.
     """
     try:
@@ -45,7 +34,7 @@ def read_rollouts(path: Path, step: int | None = None, query_id: str = "") -> Ro
     query = query_id if query_id in queries else queries[0]
     own = [row for row in rows if row["query_id"] == query]
     own.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0))
-    return RolloutView(steps, chosen, queries, query, own)
+    return {"steps": steps, "step": chosen, "queries": queries, "query_id": query, "rollouts": own}
 
 
 def _find_steps(file: BufferedReader) -> Iterator[int]:

@@ -150,8 +150,8 @@ def job_rollouts(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
     view = rollouts.read_rollouts(Path(found.folder) / rollouts.FILE, wanted, query_id)
     if view is None:
         raise Http404(_("This job has no rollouts."))
-    page = Paginator(view.rollouts, ROLLOUTS).get_page(request.GET.get("page"))
-    asked = urlencode({"step": view.step, "query": view.query_id})
+    page = Paginator(view["rollouts"], ROLLOUTS).get_page(request.GET.get("page"))
+    asked = urlencode({"step": view["step"], "query": view["query_id"]})
     context = {"scope": scope, "job": found, "view": view, "page": page, "asked": asked}
     return render(request, "training/rollouts.html", context | {"words": pages.setup_label(found)})
 

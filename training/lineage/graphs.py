@@ -1,7 +1,8 @@
 """The two graphs: from a pair's judgments to the reports, and from a model to its labels and its runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -61,20 +62,11 @@ class Lineage:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class LabelLineage:
-    """Where a pair's label went. `elsewhere`: models in collections that the reader does not administer."""
+def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
+    """Follow a pair from its judgments to reports; `administered`: collections whose models the reader may see.
 
-    label: Label | None
-    held: list[HeldLabel]
-    models: list[Model]
-    changed: Mapping[int, int]  # By model: labels that it was trained on and that changed since.
-    graph: Lineage
-    elsewhere: int = 0
-
-
-def trace_label(pair: Pair, administered: frozenset[int]) -> LabelLineage:
-    """Follow a pair from its judgments to reports; `administered`: collections whose models the reader may see."""
+    `changed`: by model, labels that it was trained on and that changed since; `elsewhere`: models in other collections.
+    """
     label = Label.objects.filter(pair=pair, aspect=None).first()
     held = list_holders(pair)
     taught = [one.record.sha256 for one in held if one.split == "train"]
@@ -96,7 +88,14 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> LabelLineage:
     nodes += [_model_node(one, by_hash.get(model_sources.set_hash(one), []), models) for one in models]
     nodes += [*_job_nodes(jobs), *_run_nodes(runs, models), *_report_nodes(reports)]
     changed = model_sources.count_changed(models)
-    return LabelLineage(label, held, models, changed, Lineage(columns, tuple(nodes)), len(every) - len(models))
+    return {
+        "label": label,
+        "held": held,
+        "models": models,
+        "changed": changed,
+        "graph": Lineage(columns, tuple(nodes)),
+        "elsewhere": len(every) - len(models),
+    }
 
 
 def trace_model(model: Model, sources: Sequence[ModelSource]) -> Lineage:
@@ -209,7 +208,7 @@ def _source_nodes(one: ModelSource, known: set[str]) -> list[LayerNode]:
         return []
     record, nodes = one.export, []
     totals: dict[str, list[int]] = {}
-    for _split, origin, labels, changed in one.counts.parts:
+    for _split, origin, labels, changed in one.counts:
         total = totals.setdefault(origin, [0, 0])
         total[0], total[1] = total[0] + labels, total[1] + changed
     campaigns = count_campaigns(record.export)

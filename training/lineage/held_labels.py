@@ -1,7 +1,7 @@
 """What exports hold, against the labels of now (docs/lineage.md): read by export and by pair, never by date."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
@@ -9,6 +9,7 @@ from django.db import connection
 from corpus.models import ExportRecord, Pair
 
 TRAIN = "train"
+HeldPart = tuple[str, str, int, int]  # Split, origin, labels, and how many of them changed since.
 # The label of now is read as the export would read it today: policies' alone where it was made of theirs.
 _NOW = "CASE WHEN r.by_policies THEN policy.grade ELSE l.grade END"
 _HELD = """
@@ -52,22 +53,6 @@ class HeldLabel:
         return self.grade is not None and self.grade != self.now
 
 
-@dataclass(slots=True)
-class HeldCounts:
-    """How many labels an export holds: by split and origin, and of them those that changed since."""
-
-    parts: list[tuple[str, str, int, int]] = field(default_factory=list)  # split, origin, labels, changed
-
-    @property
-    def labels(self) -> int:
-        return sum(labels for _split, _origin, labels, _changed in self.parts)
-
-    @property
-    def changed(self) -> int:
-        """Labels that a training learned from and that changed since."""
-        return sum(changed for split, _origin, _labels, changed in self.parts if split == TRAIN)
-
-
 def list_holders(pair: Pair) -> list[HeldLabel]:
     """Return the exports that hold the pair's label or judgments, oldest first."""
     rows = _fetch(_OF_PAIR, {"pair": pair.pk, "query": pair.query_id})
@@ -75,13 +60,13 @@ def list_holders(pair: Pair) -> list[HeldLabel]:
     return [HeldLabel(records[record], *rest) for record, *rest in rows]
 
 
-def count_held(exports: Iterable[int]) -> dict[int, HeldCounts]:
-    """Return what exports hold, by their ids. One statement."""
-    found = {export: HeldCounts() for export in exports}
+def count_held(exports: Iterable[int]) -> dict[int, list[HeldPart]]:
+    """Return how many labels exports hold, by their ids. One statement."""
+    found: dict[int, list[HeldPart]] = {export: [] for export in exports}
     if not found:
         return {}
-    for export, *part in _fetch(_COUNTS, {"exports": list(found)}):
-        found[export].parts.append(tuple(part))
+    for export, split, origin, labels, changed in _fetch(_COUNTS, {"exports": list(found)}):
+        found[export].append((split, origin, labels, changed))
     return found
 
 

@@ -12,7 +12,7 @@ from django.db.models import Q
 from benchmark.models import Report, Run
 from corpus.models import Collection, ExportRecord
 from jobs.models import JobState
-from training.lineage.held_labels import HeldCounts, count_held, find_exports
+from training.lineage.held_labels import TRAIN, HeldPart, count_held, find_exports
 from training.models import Job, Model
 
 KEPT_S = 60
@@ -25,7 +25,7 @@ class ModelSource:
     model: Model
     sha256: str  # Of the training set's manifest; "" of trainings before it was kept.
     exports: tuple[ExportRecord, ...]
-    counts: HeldCounts
+    counts: list[HeldPart]
     deleted: tuple[str, ...] = ()  # Collections that the set was drawn from and that are not here any more.
 
     @property
@@ -51,7 +51,7 @@ def trace_sources(model: Model) -> list[ModelSource]:
     sources = []
     for one, digest in zip(line, hashes, strict=True):
         known = exports.get(digest, [])
-        held = counts[known[0].export] if known else HeldCounts()
+        held = counts[known[0].export] if known else []
         sources.append(ModelSource(one, digest, tuple(known), held, _find_deleted(one)))
     return sources
 
@@ -87,7 +87,9 @@ def count_changed(models: Iterable[Model]) -> dict[int, int]:
     found = {}
     for model in whole:
         known = exports.get(set_hash(model))
-        if known and (changed := counts[known[0].export].changed):
+        parts = counts[known[0].export] if known else []
+        # What it learned from: the labels of the dev split chose a checkpoint alone.
+        if changed := sum(changed for split, _origin, _labels, changed in parts if split == TRAIN):
             found[model.pk] = changed
     return found
 

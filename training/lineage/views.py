@@ -28,17 +28,18 @@ def label_lineage(request: HttpRequest, scope: AccessScope, pair: int) -> HttpRe
     mine = frozenset(administered(scope.user).values_list("pk", flat=True))
     traced = graphs.trace_label(found, mine)
     name = f"{found.query.external_id} × {found.document.external_id}"
-    chart = traced.graph.draw(_("From judgments to reports"), f"{scope.collection.name}: {name}")
+    graph: graphs.Lineage = traced["graph"]
+    chart = graph.draw(_("From judgments to reports"), f"{scope.collection.name}: {name}")
     if (file := download(request, [chart])) is not None:
         return file
     if request.GET.get("as") == "json":
-        return _send_json(f"label-{found.pk}", traced.graph)
+        return _send_json(f"label-{found.pk}", graph)
     context = {
         "scope": scope,
         "pair": found,
         "traced": traced,
         "chart": chart,
-        "models": [(one, traced.changed.get(one.pk, 0)) for one in traced.models],
+        "models": [(one, traced["changed"].get(one.pk, 0)) for one in traced["models"]],
         "attempts": Attempt.objects.filter(pair=found).count(),
     }
     return render(request, "lineage/label.html", context)

@@ -42,17 +42,17 @@ def test_a_round_and_a_query_are_found_and_ordered_by_rank(tmp_path: Path) -> No
     lines = [rollout(step, f"q{query}", number) for step in (1, 41, 81) for query in range(4) for number in range(20)]
     path = write_lines(tmp_path / "rollouts.jsonl", lines, torn='{"step": 121, "query')
     view = read_rollouts(path, 41, "q2")
-    assert view is not None and (view.steps, view.step, view.query_id) == ([1, 41, 81], 41, "q2")
-    assert view.queries == ["q0", "q1", "q2", "q3"] and len(view.rollouts) == 20
-    assert {row["step"] for row in view.rollouts} == {41}
-    ranks = [row["rank"] for row in view.rollouts]
+    assert view is not None and (view["steps"], view["step"], view["query_id"]) == ([1, 41, 81], 41, "q2")
+    assert view["queries"] == ["q0", "q1", "q2", "q3"] and len(view["rollouts"]) == 20
+    assert {row["step"] for row in view["rollouts"]} == {41}
+    ranks = [row["rank"] for row in view["rollouts"]]
     assert ranks[:16] == sorted(ranks[:16]) and ranks[16:] == [None] * 4
 
 
 def test_what_the_file_does_not_have_is_answered_by_the_last_round_and_the_first_query(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "rollouts.jsonl", [rollout(step, "q1", 0) for step in (1, 5)])
     view = read_rollouts(path, 3, "gone")
-    assert view is not None and (view.step, view.query_id) == (5, "q1")
+    assert view is not None and (view["step"], view["query_id"]) == (5, "q1")
     assert read_rollouts(tmp_path / "nothing.jsonl") is None
     assert read_rollouts(write_lines(tmp_path / "empty.jsonl", [], torn='{"st')) is None
 
@@ -69,8 +69,8 @@ def test_every_round_is_found_whatever_the_lengths_of_its_lines(
     path = write_lines(tmp_path_factory.mktemp("rounds") / "rollouts.jsonl", lines)
     for wanted, (_gap, count) in zip(steps, rounds, strict=True):
         view = read_rollouts(path, wanted)
-        assert view is not None and view.steps == steps
-        assert (view.step, len(view.rollouts)) == (wanted, count)
+        assert view is not None and view["steps"] == steps
+        assert (view["step"], len(view["rollouts"])) == (wanted, count)
 
 
 @pytest.fixture

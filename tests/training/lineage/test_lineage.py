@@ -160,7 +160,7 @@ def test_the_graph_leads_from_judgments_to_reports_and_back(alice: Client, books
         collection=books, before=qrels, after=qrels, key="k", options={"runs": [hybrid.pk, other.pk]}, state="ready"
     )
     traced = graphs.trace_label(pair, frozenset({books.pk}))
-    made_of = {one.key: set(one.sources) for one in traced.graph.nodes}
+    made_of = {one.key: set(one.sources) for one in traced["graph"].nodes}
     export_id = ExportRecord.objects.get().export
     assert made_of == {
         f"campaign-{campaign.pk}": set(),
@@ -173,7 +173,7 @@ def test_the_graph_leads_from_judgments_to_reports_and_back(alice: Client, books
         f"run-{hybrid.pk}": {f"run-{run.pk}"},
         f"report-{report.pk}": {f"run-{hybrid.pk}", f"run-{other.pk}", f"qrels-{qrels.pk}"},
     }
-    assert graphs.trace_label(pair, frozenset()).elsewhere == 2
+    assert graphs.trace_label(pair, frozenset())["elsewhere"] == 2
     address = f"/c/books/training/models/{later.pk}/lineage/"
     back = {one["name"]: one["made_of"] for one in alice.get(f"{address}?as=json").json()["lineage"]}
     assert back[later.name] == [f"Export {export_id}, prism", model.name]

@@ -46,6 +46,6 @@ def test_after_supervised_training_answers_parse_and_rewards_raise_held_out_rank
         TrainedModel(2, "rl", "erank-grpo", str(base), str(tuned), read_held_out(tuned)),
     ]
     (group,) = group_models(models)
-    assert [row.role for row in group.rows] == ["base", "SFT", "SFT + RL"] and group.queries == 6
+    assert [row.role for row in group["rows"]] == ["base", "SFT", "SFT + RL"] and group["queries"] == 6
     gain = found["gain"]
-    assert group.rows[2].start is not None and group.rows[2].start.difference == pytest.approx(gain["difference"])
+    assert group["rows"][2].start is not None and group["rows"][2].start.difference == pytest.approx(gain["difference"])
