@@ -1,7 +1,7 @@
 """Aspects that Bob wrote and decided on, ready for a second person."""
 
 from annotation.aspects import review_steps, reviews
-from annotation.aspects.review_steps import CRITERIA, DocumentVerdict, Verdict
+from annotation.aspects.review_steps import CRITERIA, Verdict
 from annotation.models import Membership
 from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
@@ -37,7 +37,7 @@ def accept_all(member: Membership, weights: dict[str, int] | None = None) -> Asp
     own = weights or {one["id"]: one["importance"] for one in review.revision.aspects}
     review_steps.give_weights(review, member, own)
     review_steps.judge_aspects(review, member, ACCEPTED, {}, newest(review.query))
-    said = {one.key: DocumentVerdict(True) for one in review_steps.decisions_under_review(review)}
+    said = {one.key: Verdict(True) for one in review_steps.decisions_under_review(review)}
     review_steps.judge_documents(review, member, said, newest(review.query))
     review.refresh_from_db()
     return review

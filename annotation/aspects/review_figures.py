@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,7 +9,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import share_statistic
-from annotation.aspects.kappa import Agreement, decision_agreement, importance_agreement
+from annotation.aspects.kappa import decision_agreement, importance_agreement
 from annotation.aspects.review_steps import CRITERIA
 from annotation.aspects.reviews import State
 from charts.cells import csv_line
@@ -24,33 +23,16 @@ HEADER = ("measure", "value", "low", "high", "n", "queries")
 FORMS = {"csv": "text/csv", "tex": "application/x-tex", "json": "application/json"}
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRow:
-    """A line of the table: a share or a kappa over `one.n` things of so many queries."""
-
-    key: str
-    name: str
-    one: Statistic
-    queries: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewFigures:
-    """Figures over the first review of each query; `weights` over those given blind."""
-
-    rows: list[ReviewRow]
-    weights: Agreement
-    decisions: Agreement
-    queries: int
-
-
 def has_reviews(collection: Collection) -> bool:
     """Whether any review of a query was submitted."""
     return AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED).exists()
 
 
-def measure_reviews(collection: Collection) -> ReviewFigures:
-    """Compute the figures, with 95% intervals: exact for shares, by bootstrap over whole queries for kappa."""
+def measure_reviews(collection: Collection) -> dict[str, Any]:
+    """Compute the figures, with 95% intervals: exact for shares, by bootstrap over whole queries for kappa.
+
+    Over the first review of each query; `weights`: over those given blind; `rows`: the lines of the table.
+    """
     said = list(_first_reviews(collection))
     weights = importance_agreement([_weight_pairs(*one) for one in said if one[0].blind])
     decisions = decision_agreement([_decision_pairs(steps) for _review, steps in said])
@@ -60,13 +42,13 @@ def measure_reviews(collection: Collection) -> ReviewFigures:
         _decisions_row(
             "discarded", [one for _review, steps in said for one in _decisions(steps) if not one["aspect"]], said
         ),
-        ReviewRow("weights_quadratic", gettext_noop("Weights: kappa, quadratic"), weights.quadratic, weights.queries),
-        ReviewRow("weights_linear", gettext_noop("Weights: kappa, linear"), weights.linear, weights.queries),
-        ReviewRow("weights_equal", gettext_noop("Weights: equal"), weights.percent, weights.queries),
-        ReviewRow("decisions_kappa", gettext_noop("Decisions: kappa"), decisions.plain, decisions.queries),
-        ReviewRow("decisions_equal", gettext_noop("Decisions: equal"), decisions.percent, decisions.queries),
+        _table_row("weights_quadratic", gettext_noop("Weights: kappa, quadratic"), weights.quadratic, weights.queries),
+        _table_row("weights_linear", gettext_noop("Weights: kappa, linear"), weights.linear, weights.queries),
+        _table_row("weights_equal", gettext_noop("Weights: equal"), weights.percent, weights.queries),
+        _table_row("decisions_kappa", gettext_noop("Decisions: kappa"), decisions.plain, decisions.queries),
+        _table_row("decisions_equal", gettext_noop("Decisions: equal"), decisions.percent, decisions.queries),
     ]
-    return ReviewFigures(rows, weights, decisions, len(said))
+    return {"rows": rows, "weights": weights, "decisions": decisions, "queries": len(said)}
 
 
 Answered = tuple[AspectReview, dict[str, ReviewStep]]
@@ -98,7 +80,7 @@ def _decision_pairs(steps: dict[str, ReviewStep]) -> list[tuple[int, int]]:
     return [(int(bool(one["aspect"])), int(bool(one["aspect"]) == one["accept"])) for one in _decisions(steps)]
 
 
-def _criterion_row(key: str, said: Sequence[Answered]) -> ReviewRow:
+def _criterion_row(key: str, said: Sequence[Answered]) -> dict[str, Any]:
     hits = [steps[ReviewStep.Kind.ASPECTS].answers["criteria"][key]["accept"] for _review, steps in said]
     names = {
         "granularity": gettext_noop("Granularity accepted"),
@@ -106,28 +88,33 @@ def _criterion_row(key: str, said: Sequence[Answered]) -> ReviewRow:
         "coverage": gettext_noop("Coverage accepted"),
         "weights": gettext_noop("Weights accepted"),
     }
-    return ReviewRow(key, names[key], share_statistic(hits, NO_REVIEW), len(hits))
+    return _table_row(key, names[key], share_statistic(hits, NO_REVIEW), len(hits))
 
 
-def _decisions_row(key: str, decisions: Sequence[dict[str, Any]], said: Sequence[Answered]) -> ReviewRow:
+def _decisions_row(key: str, decisions: Sequence[dict[str, Any]], said: Sequence[Answered]) -> dict[str, Any]:
     names = {
         "kept": gettext_noop("Kept documents accepted"),
         "discarded": gettext_noop("Discarded documents accepted"),
     }
     hits = [one["accept"] for one in decisions]
-    return ReviewRow(key, names[key], share_statistic(hits, NO_REVIEW), len(said))
+    return _table_row(key, names[key], share_statistic(hits, NO_REVIEW), len(said))
+
+
+def _table_row(key: str, name: str, one: Statistic, queries: int) -> dict[str, Any]:
+    """A line of the table: a share or a kappa over `one.n` things of so many queries."""
+    return {"key": key, "name": name, "one": one, "queries": queries}
 
 
 def write_table(collection: Collection, form: str) -> str:
     """The table as a file: CSV and JSON in English for programs, LaTeX in the language of who reads it."""
-    rows = measure_reviews(collection).rows
-    cells = [(row.key, row.one.value, row.one.low, row.one.high, row.one.n, row.queries) for row in rows]
+    rows = measure_reviews(collection)["rows"]
+    cells = [(row["key"], one.value, one.low, one.high, one.n, row["queries"]) for row in rows for one in [row["one"]]]
     if form == "json":
         found = [dict(zip(HEADER, one, strict=True)) for one in cells]
         return json.dumps({"collection": collection.name, "reviews": found}, indent=1) + "\n"
     if form == "csv":
         lines = [HEADER, *(["" if cell is None else cell for cell in one] for one in cells)]
         return "".join(map(csv_line, lines))
-    named = [(_(row.name), *one[1:]) for row, one in zip(rows, cells, strict=True)]
+    named = [(_(row["name"]), *one[1:]) for row, one in zip(rows, cells, strict=True)]
     header = [_("Measure"), _("Value"), _("From"), _("To"), "n", _("Queries")]
     return latex_table(header, named, caption=_("Second review of aspects"), label="aspect-reviews", places=3)

@@ -8,7 +8,6 @@ from annotation.aspects.forms import read_text
 from annotation.aspects.review_steps import (
     CRITERIA,
     LONGEST_REASON,
-    DocumentVerdict,
     ReviewedDecision,
     Verdict,
 )
@@ -24,7 +23,7 @@ def read_verdicts(post: QueryDict) -> dict[str, Verdict]:
     }
 
 
-def read_document_verdicts(post: QueryDict, decisions: Sequence[ReviewedDecision]) -> dict[str, DocumentVerdict]:
+def read_document_verdicts(post: QueryDict, decisions: Sequence[ReviewedDecision]) -> dict[str, Verdict]:
     """Read the decisions for which something was chosen."""
     found = {}
     for one in decisions:
@@ -32,7 +31,7 @@ def read_document_verdicts(post: QueryDict, decisions: Sequence[ReviewedDecision
         if value in ("accept", "change"):
             chosen = [name for name in post.getlist(f"a-{one.key}") if name != one.aspect]
             aspects = tuple(dict.fromkeys(chosen)) if value == "change" else ()
-            found[one.key] = DocumentVerdict(value == "accept", read_reason(post, one.key, value), aspects)
+            found[one.key] = Verdict(value == "accept", read_reason(post, one.key, value), aspects)
     return found
 
 

@@ -36,10 +36,11 @@ LONGEST_REASON = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a reviewer says of one criterion: accepted, or changed with the reason."""
+    """What a reviewer says of a criterion or of a decision: accepted, or changed with the reason."""
 
     accept: bool
     reason: str = ""
+    aspects: tuple[str, ...] = ()  # Those that the document supports, where the decision about it is changed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,6 @@ class ReviewedDecision:
     def key(self) -> str:
         """Its name in the form."""
         return f"{self.document}-{self.aspect}"
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentVerdict:
-    """What a reviewer says of one decision; when it is changed, `aspects` are those that the document supports."""
-
-    accept: bool
-    reason: str = ""
-    aspects: tuple[str, ...] = ()
 
 
 @transaction.atomic
@@ -152,9 +144,7 @@ def decisions_under_review(review: AspectReview) -> list[ReviewedDecision]:
 
 
 @transaction.atomic
-def judge_documents(
-    review: AspectReview, member: Membership, verdicts: Mapping[str, DocumentVerdict], base: int
-) -> ReviewStep:
+def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], base: int) -> ReviewStep:
     """Keep what the reviewer says of each decision, change what they changed, and submit the review."""
     held = _hold(review)
     steps = _require_next(review, Kind.DOCUMENTS)
@@ -172,7 +162,7 @@ def judge_documents(
     return step
 
 
-def _check_verdict(one: ReviewedDecision, verdict: DocumentVerdict | None, known: set[str]) -> None:
+def _check_verdict(one: ReviewedDecision, verdict: Verdict | None, known: set[str]) -> None:
     if verdict is None:
         raise BadInput(_("Choose “Accept” or “Change” for the document %(id)s.") % {"id": one.external_id})
     _require_reason(verdict, one.external_id)
@@ -183,13 +173,13 @@ def _check_verdict(one: ReviewedDecision, verdict: DocumentVerdict | None, known
             raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
 
 
-def _require_reason(verdict: Verdict | DocumentVerdict, what: str) -> None:
+def _require_reason(verdict: Verdict, what: str) -> None:
     if not verdict.accept and not verdict.reason:
         raise BadInput(_("Give a reason for the change: %(what)s.") % {"what": what})
 
 
 def _document_changes(
-    decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, DocumentVerdict], entries: Entries
+    decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, Verdict], entries: Entries
 ) -> list[RevisionDecision]:
     """What the changed decisions make of documents. BadInput where two of them contradict each other."""
     known = {entry.id for entry in entries}

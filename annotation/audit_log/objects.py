@@ -24,13 +24,8 @@ class ObjectKind:
     anchor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ActObject:
-    """What an act was done to. `url` is empty where the thing has no page, or no longer exists."""
-
-    title: str
-    url: str = ""
-
+# The title of what an act was done to, and its address: "" where it has no page, or no longer exists.
+ActObject = tuple[str, str]
 
 OBJECTS = {
     "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", anchor="campaign-"),
@@ -83,7 +78,7 @@ def _find_people(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     for entry in entries:
         page = pages.get((entry.concerns_id or 0, entry.collection_id or 0))
         url = _find_address("person", entry.collection_name, member=page) if page else ""
-        found[entry.pk] = ActObject(entry.concerns.username if entry.concerns else "", url)
+        found[entry.pk] = (entry.concerns.username if entry.concerns else "", url)
     return found
 
 
@@ -102,15 +97,15 @@ def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
             more = {kind.argument: pk} if kind.argument else {}
             url = _find_address(kind.url, entry.collection_name, **more)
             url += f"#{kind.anchor}{pk}" if kind.anchor else ""
-        found[entry.pk] = ActObject(str(kind.title) % {"key": value}, url)
+        found[entry.pk] = (str(kind.title) % {"key": value}, url)
     return found
 
 
 def _find_page(entry: AuditEntry) -> ActObject:
     title, url = PAGES.get(entry.act.partition(".")[0], ("", ""))
     if not title or entry.collection_id is None:
-        return ActObject(entry.collection_name)
-    return ActObject(str(title), _find_address(url, entry.collection_name))
+        return entry.collection_name, ""
+    return str(title), _find_address(url, entry.collection_name)
 
 
 def _find_address(url: str, collection: str, **more: object) -> str:

@@ -59,7 +59,7 @@ def load_page(collection: Collection | None, filters: AuditLogFilters, *, before
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
     objects = find_objects(rows[:PAGE])
     return {
-        "entries": [(row, objects[row.pk]) for row in rows[:PAGE]],
+        "entries": [(row, *objects[row.pk]) for row in rows[:PAGE]],
         "older": older,
         "is_newest": before is None,
     }

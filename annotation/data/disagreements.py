@@ -1,7 +1,6 @@
 """The pairs on which two assessors differ, query by query: what each said, with comment and seconds, and which way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -17,15 +16,6 @@ from judges.models import Attempt
 
 PAGE = 50
 MOST = 10  # Queries that are named above the list.
-
-
-@dataclass(frozen=True, slots=True)
-class GivenGrade:
-    """What one assessor said about a pair. `seconds` None: not measured, as for judges and imports."""
-
-    grade: int
-    comment: str = ""
-    seconds: float | None = None
 
 
 def list_disagreements(
@@ -49,7 +39,11 @@ def list_disagreements(
     totals = dict(zip(*(part.tolist() for part in np.unique(queries, return_counts=True)), strict=True))
     rows = {row["pk"]: row for row in _select_texts(shown)}
     for pk, row in rows.items():
-        row["given"] = [GivenGrade(grade, *said[at].get(pk, ())) for at, grade in enumerate(grades[pk])]
+        remarks = [one.get(pk, ("", None)) for one in said]
+        row["given"] = [
+            {"grade": grade, "comment": comment, "seconds": seconds}
+            for grade, (comment, seconds) in zip(grades[pk], remarks, strict=True)
+        ]
     in_order = [rows[pk] for pk in shown if pk in rows]
     groups = [
         {"query": query, "count": counts[query], "total": totals[query], "rows": list(members)}

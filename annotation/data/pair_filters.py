@@ -1,7 +1,7 @@
 """What the list of pairs is narrowed to and sorted by, as it stands in the URL and in saved views."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.translation import gettext, gettext_lazy
@@ -62,24 +62,6 @@ COLUMNS = {
 }
 
 
-class ColumnHeading(NamedTuple):
-    """A heading of the table: how it is sorted now (aria-sort), and the query string that its link leads to."""
-
-    key: str
-    title: str
-    is_number: bool
-    direction: str
-    query: str
-
-
-class FilterChip(NamedTuple):
-    """A filter as the page shows it: its name, its value, and the query string without it."""
-
-    name: str
-    value: str
-    without: str
-
-
 @dataclass(frozen=True)
 class PairFilters:
     """What the list is narrowed to; every field is a parameter of the URL, and empty means any."""
@@ -119,22 +101,37 @@ class PairFilters:
         return [(name, value) for name in WITHOUT_CONTROL if (value := getattr(self, name))]
 
     @property
-    def chips(self) -> list[FilterChip]:
-        """Each filter that is set."""
+    def chips(self) -> list[dict[str, str]]:
+        """Each filter that is set: its name, its value, and the query string without it."""
         return [
-            FilterChip(gettext(str(name)), str(VALUES.get(key, {}).get(value, value)), self.query(**{key: ""}))
+            {
+                "name": gettext(str(name)),
+                "value": str(VALUES.get(key, {}).get(value, value)),
+                "without": self.query(**{key: ""}),
+            }
             for key, name in NAMES.items()
             if (value := getattr(self, key))
         ]
 
     @property
-    def headings(self) -> list[ColumnHeading]:
-        """The columns; a link sorts by its column, and once more turns the order round."""
+    def headings(self) -> list[dict[str, Any]]:
+        """The columns with how each is sorted now (`direction`, for aria-sort).
+
+        `query` is the query string of its link, which sorts by the column, and once more turns the order round.
+        """
         found = []
         for key, (title, is_number) in COLUMNS.items():
             direction = {key: "ascending", f"-{key}": "descending"}.get(self.sort, "")
             following = f"-{key}" if direction == "ascending" else key
-            found.append(ColumnHeading(key, str(title), is_number, direction, self.query(sort=following)))
+            found.append(
+                {
+                    "key": key,
+                    "title": str(title),
+                    "is_number": is_number,
+                    "direction": direction,
+                    "query": self.query(sort=following),
+                }
+            )
         return found
 
     @property

@@ -1,6 +1,5 @@
 """The statistics page: what a collection holds and what became of its candidates (SPEC S8)."""
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 from django.core.cache import cache
@@ -39,52 +38,17 @@ TEXTS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateStep:
-    """A line of the funnel."""
+def statistics_of(collection: Collection) -> dict[str, Any]:
+    """Return the numbers of a collection, at most a minute old. Means are None where there is nothing to take them of.
 
-    words: str
-    pairs: int
-    of: int  # What it is a part of.
-
-    @property
-    def share(self) -> float | None:
-        """In [0, 1]; None of nothing."""
-        return self.pairs / self.of if self.of else None
+    `relevant_a_query`: documents labelled relevant for each query that has a label (D table 7); `sampled`: the words
+    are counted in a sample.
+    """
+    key = f"collection-statistics:{collection.pk}:{get_language()}"  # it holds words
+    return cast(dict[str, Any], cache.get_or_set(key, lambda: _compute_statistics(collection), KEPT_S))
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Numbers of a collection. Means are None where there is nothing to take them of."""
-
-    documents: int
-    queries: int
-    queries_with_answers: int
-    queries_synthetic: int
-    queries_keywords: int
-    pairs: int
-    labelled: int
-    scored: int
-    documents_a_query: float | None
-    answers_a_query: float | None
-    words_a_query: float | None
-    words_a_document: float | None
-    words_an_answer: float | None
-    # Documents labelled relevant for each query that has a label (D table 7).
-    relevant_a_query: float | None
-    queries_labelled: int
-    sampled: bool  # The words are counted in a sample.
-    campaign: int | None
-    funnel: tuple[CandidateStep, ...]
-
-
-def statistics_of(collection: Collection) -> Statistics:
-    """Return the numbers of a collection, at most a minute old."""
-    key = f"statistics:{collection.pk}:{get_language()}"  # it holds words
-    return cast(Statistics, cache.get_or_set(key, lambda: _compute_statistics(collection), KEPT_S))
-
-
-def _compute_statistics(collection: Collection) -> Statistics:
+def _compute_statistics(collection: Collection) -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, {"c": collection.pk, "relevant_from": collection.relevant_from})
         documents, queries, answers, answered, synthetic, keywords, *of_pairs = cursor.fetchone()
@@ -92,26 +56,26 @@ def _compute_statistics(collection: Collection) -> Statistics:
     campaign = campaigns_of(collection).first()
     document = campaign_status(collection, campaign)
     dropped = count_filtered(campaign) if campaign and campaign.protocol.get("filter") else None
-    return Statistics(
-        documents,
-        queries,
-        answered,
-        synthetic,
-        keywords,
-        pairs,
-        labelled,
-        scored,
-        documents_a_query=pairs / asked if asked else None,
-        answers_a_query=float(answers) / queries if queries else None,
-        words_a_query=_mean_word_count(collection, "query", "text", queries),
-        words_a_document=_mean_word_count(collection, "document", "title || ' ' || text", documents),
-        words_an_answer=_mean_word_count(collection, "query", "unnest(answers)", answered),
-        relevant_a_query=float(relevant) / judged if judged else None,
-        queries_labelled=judged,
-        sampled=max(documents, queries) > SAMPLE,
-        campaign=document["campaign"],
-        funnel=tuple(_build_funnel(pairs, document, dropped)),
-    )
+    return {
+        "documents": documents,
+        "queries": queries,
+        "queries_with_answers": answered,
+        "queries_synthetic": synthetic,
+        "queries_keywords": keywords,
+        "pairs": pairs,
+        "labelled": labelled,
+        "scored": scored,
+        "documents_a_query": pairs / asked if asked else None,
+        "answers_a_query": float(answers) / queries if queries else None,
+        "words_a_query": _mean_word_count(collection, "query", "text", queries),
+        "words_a_document": _mean_word_count(collection, "document", "title || ' ' || text", documents),
+        "words_an_answer": _mean_word_count(collection, "query", "unnest(answers)", answered),
+        "relevant_a_query": float(relevant) / judged if judged else None,
+        "queries_labelled": judged,
+        "sampled": max(documents, queries) > SAMPLE,
+        "campaign": document["campaign"],
+        "funnel": _build_funnel(pairs, document, dropped),
+    }
 
 
 def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -> float | None:
@@ -123,32 +87,37 @@ def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -
     return sum(counts) / len(counts) if counts else None
 
 
-def _build_funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[CandidateStep]:
+def _build_funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[dict[str, Any]]:
     """Candidates, those that the newest campaign took, and who agreed and who is open after each round of a debate.
 
     `dropped`: pairs that the filter labelled, so that no debate knows them; None where the campaign has no filter.
     """
-    steps = [CandidateStep(_("candidates"), pairs, pairs)]
+    steps = [_funnel_step(_("candidates"), pairs, pairs)]
     if found["campaign"] is None:
         return steps
     taken = found["pairs"]
     ended = found["labelled"] + found["escalated"] + found["failed"]
     steps += [
-        CandidateStep(_("selected for the latest campaign"), taken, pairs),
-        CandidateStep(_("judged"), ended, taken),
+        _funnel_step(_("selected for the latest campaign"), taken, pairs),
+        _funnel_step(_("judged"), ended, taken),
     ]
     still_open = ended - (dropped or 0)
     if dropped is not None:
         steps += [
-            CandidateStep(_("rejected by the filter"), dropped, ended),
-            CandidateStep(_("kept by the filter"), still_open, ended),
+            _funnel_step(_("rejected by the filter"), dropped, ended),
+            _funnel_step(_("kept by the filter"), still_open, ended),
         ]
     for number, agreed in sorted(found["agreed_in_round"].items(), key=lambda one: int(one[0])):
         still_open -= agreed
         steps += [
-            CandidateStep(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
-            CandidateStep(_("open after round %(number)s") % {"number": number}, still_open, ended),
+            _funnel_step(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
+            _funnel_step(_("open after round %(number)s") % {"number": number}, still_open, ended),
         ]
-    labelled = CandidateStep(_("labelled by the policy"), found["labelled"], ended)
-    handed = CandidateStep(_("sent to people"), found["escalated"], ended)
-    return [*steps, labelled, handed, CandidateStep(_("resolved by people"), found["settled"], found["escalated"])]
+    labelled = _funnel_step(_("labelled by the policy"), found["labelled"], ended)
+    handed = _funnel_step(_("sent to people"), found["escalated"], ended)
+    return [*steps, labelled, handed, _funnel_step(_("resolved by people"), found["settled"], found["escalated"])]
+
+
+def _funnel_step(words: str, pairs: int, of: int) -> dict[str, Any]:
+    """A line of the funnel. `of`: what it is a part of; the share of nothing is None."""
+    return {"words": words, "pairs": pairs, "of": of, "share": pairs / of if of else None}

@@ -1,7 +1,6 @@
 """What an export would hold: it is made in a folder that is removed again, without a row, so nothing is locked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,22 +16,6 @@ FIRST = 5  # Rows of each file.
 LONGEST = 400  # Characters of a row.
 
 
-@dataclass(frozen=True, slots=True)
-class ExportPreview:
-    """The manifest that the export would have, and the first rows of each file."""
-
-    form: Format
-    manifest: dict[str, Any]
-    files: list[tuple[str, list[str]]]
-
-    @property
-    def splits(self) -> list[tuple[str, dict[str, int]]]:
-        """The counts of each split of a training set, train before dev; `other`: pairs that are not relevant."""
-        found: dict[str, dict[str, int]] = self.manifest["counts"].get("splits", {})
-        counted = {side: n | {"other": n["pairs"] - n["relevant"]} for side, n in found.items()}
-        return sorted(counted.items(), reverse=True)
-
-
 def preview_export(
     *,
     collection: Collection,
@@ -40,8 +23,12 @@ def preview_export(
     origins: Sequence[str] | None,
     asked: SetOptions | None,
     leave_out_failed: bool,
-) -> ExportPreview:
-    """Make the export for its counts and first rows. Raises BadInput as `create_snapshot` and `write_snapshot` do."""
+) -> dict[str, Any]:
+    """Make the export for its counts and first rows. Raises BadInput as `create_snapshot` and `write_snapshot` do.
+
+    Returns the manifest that it would have, the first rows of each file, and the counts of each split of a training
+    set, train before dev.
+    """
     with TemporaryDirectory() as folder:
         snapshot = build_snapshot(
             collection=collection,
@@ -58,7 +45,14 @@ def preview_export(
             written.discard()
             raise
         files = [(file["name"], _read_first_rows(Path(folder) / file["name"])) for file in manifest["files"]]
-    return ExportPreview(form, manifest, files)
+    return {"form": form, "manifest": manifest, "files": files, "splits": _count_splits(manifest["counts"])}
+
+
+def _count_splits(counts: dict[str, Any]) -> list[tuple[str, dict[str, int]]]:
+    """The counts by split; `other`: pairs that are not relevant."""
+    found: dict[str, dict[str, int]] = counts.get("splits", {})
+    counted = {side: n | {"other": n["pairs"] - n["relevant"]} for side, n in found.items()}
+    return sorted(counted.items(), reverse=True)
 
 
 def _read_first_rows(path: Path) -> list[str]:

@@ -1,53 +1,38 @@
 """What the page of models shows: each judge with its key, its newest test, what a test costs and its place here."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from annotation.panels.applying import base_panel
 from corpus.models import Collection
-from judges.costs.prices import Price, price_for_judge
+from judges.costs.prices import price_for_judge
 from judges.engine.plan import records_of
-from judges.models import JudgeVersion, Panel
-from judges.models.probes import JudgeProbe
+from judges.models import Panel
 from judges.panels.configuration import has_key
 from judges.probes.checks import plan_check, probe_role
 from judges.probes.stored import judge_abilities
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredModel:
-    """A judge on the page. `most_cost` is in USD and None where the price is unknown."""
+def list_models(panel: Panel) -> list[dict[str, Any]]:
+    """Every configured judge that is not built in, by name.
 
-    judge: JudgeVersion
-    probe: JudgeProbe | None
-    found: dict[str, Any] | None
-    has_key: bool
-    needs_key: bool
-    calls: int  # Of a test, at most.
-    most_cost: float | None
-    price: Price | None
-    debates: bool
-    votes: bool
-
-
-def list_models(panel: Panel) -> list[ConfiguredModel]:
-    """Every configured judge that is not built in, by name."""
+    `calls` and `most_cost` (USD, None: unknown) are those of a test, at most.
+    """
     rows = judge_abilities()
     found = []
     for one, judge in zip(rows, records_of(row["judge"] for row in rows), strict=True):
         calls, cost = plan_check(judge, probe_role(judge))
         optional = not judge.preset.key_required and judge.api_key_env == judge.preset.key_env
         found.append(
-            ConfiguredModel(
+            {
                 **one,
-                has_key=has_key(judge.api_key_env),
-                needs_key=bool(judge.api_key_env) and not optional,
-                calls=calls,
-                most_cost=cost,
-                price=price_for_judge(judge),
-                debates=judge.name in panel.debate,
-                votes=judge.name in panel.ensemble,
-            )
+                "has_key": has_key(judge.api_key_env),
+                "needs_key": bool(judge.api_key_env) and not optional,
+                "calls": calls,
+                "most_cost": cost,
+                "price": price_for_judge(judge),
+                "debates": judge.name in panel.debate,
+                "votes": judge.name in panel.ensemble,
+            }
         )
     return found
 

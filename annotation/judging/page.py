@@ -49,19 +49,6 @@ RATINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What stands in the two fields, and what a judge's own text failed at."""
-
-    contribution: str
-    evidence: str
-    writer: str  # The judge whose texts failed; empty when none wrote.
-    problems: tuple[str, ...]
-    scores: dict[str, int]  # By judged dimension, as the page names it.
-    scored_by: str
-    meaning: str  # quality, or fidelity to teacher.
-
-
 @dataclass(frozen=True)
 class TaskView:
     """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
@@ -83,7 +70,7 @@ class TaskView:
     blind: bool = False
     step: str = ""  # In the reveal arm: first (the debate follows) or final (it is shown now).
     # Contribution and evidence to be edited, where the item asks for them.
-    draft: Draft | None = None
+    draft: dict[str, Any] | None = None
     # What was typed or marked and not sent, by field of the page.
     typed: Mapping[str, str] = field(default_factory=dict)
     only_alone: bool = False  # It belongs on a page of its own: texts to edit, practice and test.
@@ -287,22 +274,26 @@ def conflict_work(collection: Collection, item: int) -> TaskView:
     return _build_task_view(read_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
 
 
-def draft_of(item: int) -> Draft:
-    """What the desk shows for an item with the reason `evidence`; two statements, on such items only."""
+def draft_of(item: int) -> dict[str, Any]:
+    """What the desk shows for an item with the reason `evidence`; two statements, on such items only.
+
+    `writer`: the judge whose texts failed, "" when none wrote; `scores`: by judged dimension, as the page names it;
+    `meaning`: what they measure, quality or fidelity to teacher.
+    """
     pair = Item.objects.values_list("pair", flat=True).get(pk=item)
     newest, judge = last_text(pair), last_of_judge(pair)
     measures: dict[str, Any] = judge.measures if judge else {}
     judged = measures.get("judged") or {}
     scores = judged.get("scores") or {}
-    return Draft(
-        contribution=newest.contribution if newest else "",
-        evidence=newest.evidence if newest else "",
-        writer=judge.writer if judge else "",
-        problems=tuple(measures.get("problems", ())),
-        scores={name.replace("_", " "): scores[name] for name in DIMENSIONS if name in scores},
-        scored_by=judged.get("judge", ""),
-        meaning=judged.get("as", ""),
-    )
+    return {
+        "contribution": newest.contribution if newest else "",
+        "evidence": newest.evidence if newest else "",
+        "writer": judge.writer if judge else "",
+        "problems": tuple(measures.get("problems", ())),
+        "scores": {name.replace("_", " "): scores[name] for name in DIMENSIONS if name in scores},
+        "scored_by": judged.get("judge", ""),
+        "meaning": judged.get("as", ""),
+    }
 
 
 def grade_choices(collection: Collection) -> list[dict[str, Any]]:

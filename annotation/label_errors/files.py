@@ -1,11 +1,11 @@
 """The list as a file: CSV, LaTeX or JSON, with every suspect and each signal in a column of its own."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.label_errors.suspects import ShownSuspect
 from charts.cells import csv_line
 from charts.latex import latex_table
 
@@ -16,14 +16,14 @@ NAMES = (
 TYPES = {"csv": "text/csv", "tex": "application/x-tex", "json": "application/json"}
 
 
-def suspect_values(one: ShownSuspect) -> tuple[Any, ...]:
-    """Return the values of a suspect, in the order of NAMES."""
-    it, row = one.suspect, one.row
-    ids = (one.place, row["query__external_id"], row["document__external_id"], row["grade"], row["origin"])
+def suspect_values(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the values of a suspect as `describe_suspects` gives it, in the order of NAMES."""
+    it, row = one["suspect"], one["row"]
+    ids = (one["place"], row["query__external_id"], row["document__external_id"], row["grade"], row["origin"])
     return (*ids, it.score, it.against, it.votes, it.dawid_skene, it.others, it.group, it.model)
 
 
-def write_list(found: list[ShownSuspect], form: str) -> str:
+def write_list(found: Sequence[Mapping[str, Any]], form: str) -> str:
     """Return the file in one of TYPES."""
     rows = [suspect_values(one) for one in found]
     if form == "json":

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -54,28 +53,6 @@ class Suspect:
         if self.model is not None:
             told.append(_("Model: %(chance)s for the other label") % {"chance": f"{self.model:.0%}"})
         return told
-
-
-@dataclass(frozen=True, slots=True)
-class SuspectList:
-    """What is stored. `at` None: it was never computed; `counts`: labels by signal that they have."""
-
-    suspects: tuple[Suspect, ...] = ()
-    at: datetime | None = None
-    compared: int = 0
-    complete: bool = True
-    counts: dict[str, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownSuspect:
-    """A suspect as the page shows it, with its texts, who gave the label, and whether people look at it already."""
-
-    place: int
-    suspect: Suspect
-    row: dict[str, Any]
-    who: tuple[str, ...]
-    sent: str  # "waiting", "checked" or "".
 
 
 def find_suspects(collection: Collection, tell: Tell = lambda done, total, phase: None) -> dict[str, Any]:
@@ -133,17 +110,20 @@ def refresh_suspects(collection: Collection) -> bool:
     return True
 
 
-def read_suspects(collection: Collection) -> SuspectList:
-    """Return the stored list without labels that were changed since or are gone."""
+def read_suspects(collection: Collection) -> dict[str, Any]:
+    """Return the stored list without labels that were changed since or are gone.
+
+    Its `suspects` are Suspects; `at` is None where it was never computed.
+    """
     row = Computed.objects.filter(collection=collection).first()
     kept: dict[str, Any] | None = row.values.get(KEY) if row else None
     if kept is None:
-        return SuspectList()
+        return {"suspects": (), "at": None}
     suspects = [Suspect(**one) for one in kept["suspects"]]
     labels = Label.objects.filter(pair__in=[one.pair for one in suspects], aspect=None).values_list("pair", "grade")
     now = {pair: int(grade >= collection.relevant_from) for pair, grade in labels}
     same = tuple(one for one in suspects if now.get(one.pair) == one.relevant)
-    return SuspectList(same, parse_datetime(kept["at"]), kept["compared"], kept["complete"], kept["counts"])
+    return kept | {"suspects": same, "at": parse_datetime(kept["at"])}
 
 
 def last_job(collection: Collection) -> BackgroundJob | None:
@@ -151,12 +131,21 @@ def last_job(collection: Collection) -> BackgroundJob | None:
     return background.last(COMPUTE, collection.pk)
 
 
-def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[ShownSuspect]:
-    """Return suspects with their texts, in their order; `first`: the place of the first."""
+def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[dict[str, Any]]:
+    """Return suspects with their texts, in their order; `first`: the place of the first.
+
+    `who`: people and imports whose grade is the label; `sent`: "waiting" or "checked" where it was sent to people.
+    """
     rows = {row["pk"]: row for row in load_rows([one.pair for one in suspects], collection, None)}
     who, sent = _name_people(collection, suspects), _find_sent([one.pair for one in suspects])
     return [
-        ShownSuspect(place, one, rows[one.pair], tuple(who.get(one.pair, ())), sent.get(one.pair, ""))
+        {
+            "place": place,
+            "suspect": one,
+            "row": rows[one.pair],
+            "who": who.get(one.pair, []),
+            "sent": sent.get(one.pair, ""),
+        }
         for place, one in enumerate(suspects, first)
     ]
 

@@ -1,7 +1,7 @@
 """The debate study: how ways to debate compare, from the turns of stored campaigns (DREAM B, SPEC S2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
@@ -11,8 +11,6 @@ from annotation.policies import reading
 from annotation.policies.stored import CallTotals, StoredAnswers
 from annotation.policies.study import (
     Debate,
-    OrderTable,
-    Persistence,
     StudyConfiguration,
     debate_label,
     measure_configuration,
@@ -36,12 +34,12 @@ class StudiedDebate:
     by_round: tuple[StudyConfiguration, ...]
     # By pair, after the campaign's own number of rounds; None: the agents did not agree.
     labels: Mapping[int, int | None]
-    lasting: tuple[Persistence, ...]  # Empty where debates ended with their agreement.
+    lasting: list[dict[str, Any]]  # Empty where debates ended with their agreement.
     spent: CallTotals
 
 
 # Two campaigns that differ in the order of the stances alone: relevant first, irrelevant first, and their table.
-Orders = tuple[StudiedDebate, StudiedDebate, OrderTable]
+Orders = tuple[StudiedDebate, StudiedDebate, dict[str, Any]]
 
 
 def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[StudiedDebate], list[Orders]]:
@@ -81,7 +79,7 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
             for rounds in range(1, campaign.rounds + 1)
         ),
         {pair: debate_label(debate, campaign.rounds) for pair, debate in debates.items()},
-        tuple(measure_persistence(debates, gold)) if plays_on else (),
+        measure_persistence(debates, gold) if plays_on else [],
         spent,
     )
 
@@ -147,10 +145,7 @@ def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
             }
             for number, row in enumerate(one.by_round, 1)
         ],
-        "persistence": [
-            asdict(row) | {"persistence": row.persistence, "spurious_rate": row.spurious_rate} for row in one.lasting
-        ]
-        or None,
+        "persistence": one.lasting or None,
         "calls": one.spent.calls,
         "machine": one.spent.cost,
     }
@@ -161,11 +156,5 @@ def _orders_document(one: Orders) -> dict[str, Any]:
     return {
         "relevant_first": relevant_first.campaign.pk,
         "irrelevant_first": irrelevant_first.campaign.pk,
-        "counts": {
-            first: {second: table.counts[a][b] for b, second in enumerate(("not_relevant", "relevant"))}
-            for a, first in enumerate(("not_relevant", "relevant"))
-        },
-        "pairs": table.pairs,
-        "left_out": table.left_out,
-        "same": table.same,
+        **table,
     }

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from annotation.policies.measures import Classwise, Confusion
 
 Verdicts = tuple[int | None, ...]  # Of all agents of a round; None for a turn that brought none.
 Debate = Sequence[Verdicts]  # Round by round, from the first.
+LABELS = ("not_relevant", "relevant")  # By the label, as documents name it.
 
 
 def agreed_verdict(verdicts: Verdicts) -> int | None:
@@ -20,63 +22,34 @@ def debate_label(debate: Debate, rounds: int | None = None) -> int | None:
     return next((found for one in debate[:rounds] if (found := agreed_verdict(one)) is not None), None)
 
 
-@dataclass(frozen=True, slots=True)
-class OrderTable:
-    """Final labels with the relevant side first against those with the other first (DREAM table 9).
+def order_table(relevant_first: Mapping[int, int | None], irrelevant_first: Mapping[int, int | None]) -> dict[str, Any]:
+    """Labels by pair (None: escalated) of two campaigns that differ in the order of the stances (DREAM table 9).
 
-    `counts[a][b]`: pairs labelled a with relevant first and b with irrelevant first, of those that both labelled.
+    `counts`: by the label with relevant first, then by the other, of the pairs that both labelled; `same`: the share of
+    equal labels, None without a pair; `left_out`: pairs that both debated and one did not label.
     """
-
-    counts: tuple[tuple[int, int], tuple[int, int]]
-    left_out: int  # Pairs that both debated and one did not label.
-
-    @property
-    def pairs(self) -> int:
-        """Labelled in both."""
-        return sum(map(sum, self.counts))
-
-    @property
-    def same(self) -> float | None:
-        """Share of equal labels."""
-        return (self.counts[0][0] + self.counts[1][1]) / self.pairs if self.pairs else None
-
-
-def order_table(relevant_first: Mapping[int, int | None], irrelevant_first: Mapping[int, int | None]) -> OrderTable:
-    """Labels by pair (None: escalated) of two campaigns that differ in the order of the stances."""
-    counts = [[0, 0], [0, 0]]
+    counts = {first: dict.fromkeys(LABELS, 0) for first in LABELS}
     both = relevant_first.keys() & irrelevant_first.keys()
     for pair in both:
         rf, other = relevant_first[pair], irrelevant_first[pair]
         if rf is not None and other is not None:
-            counts[rf][other] += 1
-    labelled = sum(map(sum, counts))
-    return OrderTable(((counts[0][0], counts[0][1]), (counts[1][0], counts[1][1])), len(both) - labelled)
+            counts[LABELS[rf]][LABELS[other]] += 1
+    labelled = sum(sum(row.values()) for row in counts.values())
+    same = sum(counts[label][label] for label in LABELS)
+    return {
+        "counts": counts,
+        "pairs": labelled,
+        "left_out": len(both) - labelled,
+        "same": same / labelled if labelled else None,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class Persistence:
-    """What became by this round of the agreements of round 1 (DREAM table 12). Shares are None without a pair."""
+def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) -> list[dict[str, Any]]:
+    """What became by each round of the agreements of round 1 (DREAM table 12). Shares are None without a pair.
 
-    round: int
-    cases: int  # Debates that agreed in round 1 and were played on to this round.
-    agreed: int  # Of them, those whose agents agree in this round.
-    kept: int  # Of them, those that agree on the label of round 1.
-    spurious: int  # Agreements of this round on the wrong label, of those whose truth is known (`known`).
-    known: int
-
-    @property
-    def persistence(self) -> float | None:
-        """Share that still agrees."""
-        return self.agreed / self.cases if self.cases else None
-
-    @property
-    def spurious_rate(self) -> float | None:
-        """Share of the agreements that is wrong."""
-        return self.spurious / self.known if self.known else None
-
-
-def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) -> list[Persistence]:
-    """One row a round, over the debates that agreed in round 1 and went on all the same.
+    `cases`: debates that agreed in round 1 and were played on to this round; `agreed`: of them, those whose agents
+    agree in it; `kept`: of these, those on the label of round 1; `spurious`: on the wrong label, of those whose truth
+    is `known`.
 
     Debates that ended with their agreement count in round 1 and no further: nothing is known of what came after.
     """
@@ -85,20 +58,23 @@ def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) 
     return [_round_persistence(number, began, gold) for number in range(1, longest + 1)]
 
 
-def _round_persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, int]) -> Persistence:
+def _round_persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, int]) -> dict[str, Any]:
     played = {pair: debate for pair, debate in began.items() if len(debate) >= number}
     agreed = {
         pair: found for pair, debate in played.items() if (found := agreed_verdict(debate[number - 1])) is not None
     }
     known = [pair for pair in agreed if pair in gold]
-    return Persistence(
-        round=number,
-        cases=len(played),
-        agreed=len(agreed),
-        kept=sum(found == agreed_verdict(played[pair][0]) for pair, found in agreed.items()),
-        spurious=sum(agreed[pair] != gold[pair] for pair in known),
-        known=len(known),
-    )
+    spurious = sum(agreed[pair] != gold[pair] for pair in known)
+    return {
+        "round": number,
+        "cases": len(played),
+        "agreed": len(agreed),
+        "kept": sum(found == agreed_verdict(played[pair][0]) for pair, found in agreed.items()),
+        "spurious": spurious,
+        "known": len(known),
+        "persistence": len(agreed) / len(played) if played else None,
+        "spurious_rate": spurious / len(known) if known else None,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,20 +88,20 @@ class Command(QuorumCommand):
             )
         for last in one.lasting:
             self.say(
-                f"  round {last.round}: {last.agreed:,} of {last.cases:,} agreements of round 1 agree "
-                f"({_format_share(last.persistence)}), {last.kept:,} on the same label; "
-                f"wrong {last.spurious:,} of {last.known:,} ({_format_share(last.spurious_rate)})"
+                f"  round {last['round']}: {last['agreed']:,} of {last['cases']:,} agreements of round 1 agree "
+                f"({_format_share(last['persistence'])}), {last['kept']:,} on the same label; "
+                f"wrong {last['spurious']:,} of {last['known']:,} ({_format_share(last['spurious_rate'])})"
             )
 
     def show_orders(self, two: Orders) -> None:
         """For people: the table of labels, relevant first against not relevant first."""
         first, second, table = two
-        (no_no, no_yes), (yes_no, yes_yes) = table.counts
+        (no_no, no_yes), (yes_no, yes_yes) = (row.values() for row in table["counts"].values())
         self.say(
             f"order of the stances, campaign {first.campaign.pk} against "
             f"{second.campaign.pk}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
             f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
-            f"same {_format_share(table.same)} of {table.pairs:,}"
+            f"same {_format_share(table['same'])} of {table['pairs']:,}"
         )
 
 

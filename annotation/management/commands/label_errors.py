@@ -26,14 +26,14 @@ class Command(QuorumCommand):
         collection = collection_named(options["name"])
         stored = store_suspects(collection)
         found = read_suspects(collection)
-        shown = describe_suspects(collection, found.suspects[: options["limit"]])
-        self.say(f"{len(found.suspects)} of {stored['compared']} labels have something that speaks against them")
+        shown = describe_suspects(collection, found["suspects"][: options["limit"]])
+        self.say(f"{len(found['suspects'])} of {stored['compared']} labels have something that speaks against them")
         self.say("  labels by signal: " + ", ".join(f"{name} {n}" for name, n in stored["counts"].items()))
         for one in shown:
-            row = one.row
+            row = one["row"]
             label = f"grade {row['grade']} from {row['origin']}"
-            reasons = "; ".join(one.suspect.reasons)
-            self.say(f"{one.place}. {row['query__external_id']} {row['document__external_id']}: {label}. {reasons}")
+            reasons = "; ".join(one["suspect"].reasons)
+            self.say(f"{one['place']}. {row['query__external_id']} {row['document__external_id']}: {label}. {reasons}")
         return {
             "collection": collection.name,
             **{name: stored[name] for name in ("compared", "complete", "counts")},

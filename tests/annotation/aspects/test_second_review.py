@@ -16,7 +16,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from annotation.aspects import review_figures, review_steps, reviews
 from annotation.aspects.kappa import decision_agreement
-from annotation.aspects.review_steps import DocumentVerdict, Verdict
+from annotation.aspects.review_steps import Verdict
 from annotation.models import AuditEntry, Membership, Role
 from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
@@ -62,7 +62,7 @@ class Office:
 
     def judge(self, review: AspectReview, **changed: Any) -> ReviewStep:
         """Dana's verdicts on the documents: accepted but for those that are named."""
-        said = {one.key: DocumentVerdict(True) for one in review_steps.decisions_under_review(review)}
+        said = {one.key: Verdict(True) for one in review_steps.decisions_under_review(review)}
         return review_steps.judge_documents(review, self.dana, said | changed, newest(self.query))
 
     def key(self, number: int, aspect: str = "") -> str:
@@ -228,13 +228,13 @@ def test_documents_are_changed_with_a_reason_and_moved(office: Office) -> None:
         ("Ice_sheet_0", "a1"), ("Ice_sheet_1", "a1"), ("Ice_sheet_1", "a2"), ("Ice_sheet_2", "a2"), ("Ice_sheet_3", "")
     ]  # fmt: skip
     for wrong, why in (
-        ({office.key(0, "a1"): DocumentVerdict(False)}, "Give a reason"),
-        ({office.key(3): DocumentVerdict(False, "It does help.")}, "Choose the aspects"),
-        ({office.key(0, "a1"): DocumentVerdict(False, "Moved.", ("a9",))}, "no longer exists"),
+        ({office.key(0, "a1"): Verdict(False)}, "Give a reason"),
+        ({office.key(3): Verdict(False, "It does help.")}, "Choose the aspects"),
+        ({office.key(0, "a1"): Verdict(False, "Moved.", ("a9",))}, "no longer exists"),
         (
             {
-                office.key(1, "a1"): DocumentVerdict(False, "Only heat.", ("a2",)),
-                office.key(1, "a2"): DocumentVerdict(False, "No."),
+                office.key(1, "a1"): Verdict(False, "Only heat.", ("a2",)),
+                office.key(1, "a2"): Verdict(False, "No."),
             },
             "both keep and remove",
         ),
@@ -244,9 +244,9 @@ def test_documents_are_changed_with_a_reason_and_moved(office: Office) -> None:
     with pytest.raises(BadInput, match="Choose “Accept” or “Change”"):
         review_steps.judge_documents(review, office.dana, {}, newest(office.query))
     changed = {
-        office.key(0, "a1"): DocumentVerdict(False, "It is about heat.", ("a2",)),
-        office.key(2, "a2"): DocumentVerdict(False, "On topic only."),
-        office.key(3): DocumentVerdict(False, "It states the rate.", ("a1",)),
+        office.key(0, "a1"): Verdict(False, "It is about heat.", ("a2",)),
+        office.key(2, "a2"): Verdict(False, "On topic only."),
+        office.key(3): Verdict(False, "It states the rate.", ("a1",)),
     }
     step = office.judge(review, **changed)
     assert office.kept() == {
@@ -260,7 +260,7 @@ def test_documents_are_changed_with_a_reason_and_moved(office: Office) -> None:
 def test_undo_takes_back_the_newest_step_and_appends(office: Office) -> None:
     before = office.kept()
     review = office.at_documents()
-    office.judge(review, **{office.key(2, "a2"): DocumentVerdict(False, "On topic only.")})
+    office.judge(review, **{office.key(2, "a2"): Verdict(False, "On topic only.")})
     review_steps.undo_step(review, office.dana)
     review.refresh_from_db()
     assert (review.state, review.accepted, office.kept()) == ("open", None, before)
@@ -285,7 +285,7 @@ def test_a_later_change_outdates_the_review_and_its_author_does_not_review_it(of
     again = accept_all(office.dana, {"a1": 1, "a2": 1})
     assert not again.blind and again != review
     figures = review_figures.measure_reviews(office.collection)
-    assert (figures.queries, figures.weights.percent.value) == (1, 1.0)
+    assert (figures["queries"], figures["weights"].percent.value) == (1, 1.0)
 
 
 def test_another_persons_change_during_a_review_stops_it(office: Office) -> None:
@@ -299,19 +299,19 @@ def test_figures_equal_scikit_learns_and_are_taken_away(office: Office) -> None:
     office.second_query()
     review = office.weighed(a1=4, a2=3)
     review_steps.judge_aspects(review, office.dana, ACCEPTED, {}, newest(office.query))
-    office.judge(review, **{office.key(2, "a2"): DocumentVerdict(False, "On topic only.")})
+    office.judge(review, **{office.key(2, "a2"): Verdict(False, "On topic only.")})
     accept_all(office.dana, {"a1": 3, "a2": 1})
-    rows = {row.key: row for row in review_figures.measure_reviews(office.collection).rows}
+    rows = {row["key"]: row["one"] for row in review_figures.measure_reviews(office.collection)["rows"]}
     first, own = [5, 3, 3, 3], [4, 3, 3, 1]
     for name in ("linear", "quadratic"):
         expected = cohen_kappa_score(first, own, labels=[1, 2, 3, 4, 5], weights=name)
-        assert rows[f"weights_{name}"].one.value == pytest.approx(expected)
-    assert rows["decisions_kappa"].one.value == pytest.approx(cohen_kappa_score([1, 1, 1, 1, 0], [1, 1, 1, 0, 0]))
-    assert (rows["kept"].one.value, rows["kept"].one.n, rows["discarded"].one.value) == (0.75, 4, 1.0)
-    assert (rows["granularity"].one.value, rows["granularity"].one.n) == (1.0, 2)
+        assert rows[f"weights_{name}"].value == pytest.approx(expected)
+    assert rows["decisions_kappa"].value == pytest.approx(cohen_kappa_score([1, 1, 1, 1, 0], [1, 1, 1, 0, 0]))
+    assert (rows["kept"].value, rows["kept"].n, rows["discarded"].value) == (0.75, 4, 1.0)
+    assert (rows["granularity"].value, rows["granularity"].n) == (1.0, 2)
     client, home = office.client(office.dana), "/c/ice/aspects/review/"
     page = client.get(home).content.decode()
-    assert "2 of 2 queries reviewed" in page and f"{rows['decisions_kappa'].one.value:.3f}" in page
+    assert "2 of 2 queries reviewed" in page and f"{rows['decisions_kappa'].value:.3f}" in page
     table = list(csv.DictReader(io.StringIO(client.get(f"{home}?as=csv").content.decode())))
     assert next(row for row in table if row["measure"] == "kept")["value"] == "0.75"
     document = client.get(f"{home}?as=json").json()
@@ -319,7 +319,7 @@ def test_figures_equal_scikit_learns_and_are_taken_away(office: Office) -> None:
     assert r"\toprule" in client.get(f"{home}?as=tex").content.decode()
     assert client.get(f"{home}?as=exe").status_code == 404
     quality = office.client(office.charlie).get("/c/ice/quality/").content.decode()
-    assert "Second review of aspects" in quality and f"{rows['decisions_kappa'].one.value:.3f}" in quality
+    assert "Second review of aspects" in quality and f"{rows['decisions_kappa'].value:.3f}" in quality
 
 
 def test_the_aspects_file_says_what_became_of_the_review(office: Office, tmp_path: Any) -> None:

@@ -148,7 +148,7 @@ def test_an_object_is_linked_while_it_exists() -> None:
     record(admin.user, "campaign.control", birds, campaign={"not": "a number"})
     client = Client()
     client.force_login(admin.user)
-    shown = {one.title: one.url for _entry, one in client.get("/c/birds/audit-log/").context["page"]["entries"]}
+    shown = {title: url for _entry, title, url in client.get("/c/birds/audit-log/").context["page"]["entries"]}
     assert shown["alice"] == f"/c/birds/people/{alice.pk}/"
     assert shown[f"Invitation {made.pk}"] == f"/c/birds/members/#invitation-{made.pk}"
     assert shown["Settings"] == "/c/birds/settings/"
