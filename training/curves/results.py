@@ -1,4 +1,4 @@
-"""What a learning curve says: each point's measure, what the last labels bought, and what the next would (pure)."""
+"""What a learning curve says: each point's measure, what the last labels bought and the next would, and its picture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from benchmark.measures.rankings import Paired, compare_runs
+from charts import Chart, draw_lines
 from training.curves.fitting import LEAST_POINTS, NEXT, CurveFit, Estimate, estimate_means, fit_curve
 from training.jobs.held_out import MEASURE
 from training.jobs.significance import LEAST_QUERIES
@@ -124,3 +125,28 @@ def result_document(result: CurveResult) -> dict[str, Any]:
         "fit": asdict(result.fit) if result.fit else None,
         "words": [describe_last(result), describe_next(result)],
     }
+
+
+def draw_curve(result: CurveResult, source: str) -> Chart | None:
+    """Draw each point with its interval, broken where a point is missing, and the fitted law with its band.
+
+    None while no point is measured.
+    """
+    if not result.measured:
+        return None
+    measured, fitted = MEASURE, _("fitted a − b n^−c")
+    series = {measured: [(point.labels, one.value if one else None) for point, one in result.points]}
+    bands = {measured: [(labels, one.low, one.high) for labels, one in result.measured]}
+    if result.fit is not None:
+        series[fitted] = [(at, one.value) for at, one in result.fit.line]
+        bands[fitted] = [(at, one.low, one.high) for at, one in result.fit.line]
+    return draw_lines(
+        "curve",
+        _("%(measure)s by number of labels") % {"measure": MEASURE},
+        series,
+        x=_("labels"),
+        y=MEASURE,
+        bands=bands,
+        summary=f"{describe_last(result)} {describe_next(result)}",
+        source=source,
+    )

@@ -15,9 +15,8 @@ from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from training.curves import services
-from training.curves.charts import draw_curve
 from training.curves.forms import CurveForm
-from training.curves.results import describe_last, describe_next
+from training.curves.results import describe_last, describe_next, draw_curve
 from training.jobs import pages
 from training.jobs.held_out import MEASURE
 from training.models import LearningCurve

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from charts import Chart
-from training.curves.charts import draw_curve
 from training.curves.fitting import fit_curve, fit_law
-from training.curves.results import CurveResult, MeasuredPoint, compute_result, describe_last, describe_next
+from training.curves.results import CurveResult, MeasuredPoint, compute_result, describe_last, describe_next, draw_curve
 from training.jobs.significance import compare_models
 
 LABELS = (500, 1000, 2000, 4000, 8000)

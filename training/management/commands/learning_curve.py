@@ -14,9 +14,8 @@ from corpus.commands import QuorumCommand
 from corpus.errors import Incomplete
 from corpus.models import Collection
 from training.curves import services
-from training.curves.charts import draw_curve
 from training.curves.forms import parse_points
-from training.curves.results import describe_last, describe_next, result_document
+from training.curves.results import describe_last, describe_next, draw_curve, result_document
 from training.curves.subsets import ORDERS, TIME, order_queries, plan_subsets
 from training.jobs import option_fields, worker_pool
 from training.jobs.folder import write_atomically
