@@ -1,7 +1,6 @@
 """An import from its upload to its end: begun, corrected, checked, started, cancelled; and the work of its job."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -107,6 +106,6 @@ def _import_files(job: FileImport, lease: leases.Lease) -> None:
     files = plan_files(job)
     with transaction.atomic():
         report = import_collection(job.collection.name, files, tell)
-        found = {**asdict(report), "read": read}
+        found = {**report, "read": read}
         if lease.should_stop() or not leases.finish(job, FileImport.READY, report=found, done=sum(read.values())):
             raise leases.LeaseLost

@@ -35,7 +35,7 @@ def import_bundles(synthesis: Synthesis) -> dict[str, int]:
             pairs=write_file("pairs", _pairs),
         )
         found = import_collection(synthesis.collection.name, files)
-    return {name: found.new[name] for name in ("queries", "documents", "pairs")}
+    return {name: found["new"][name] for name in ("queries", "documents", "pairs")}
 
 
 def _queries(bundle: Bundle) -> Iterator[Row]:

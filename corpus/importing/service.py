@@ -75,27 +75,12 @@ def plan_import(found: Iterable[tuple[FileSource, str]], **options: Any) -> Impo
     return ImportFiles(qrels=tuple(several["qrels"]), runs=tuple(several["runs"]), **options)
 
 
-@dataclass(frozen=True, slots=True)
-class ImportReport:
-    """The contents of a collection after an import, and what the import did."""
-
-    collection: str
-    documents: int
-    queries: int
-    pairs: int  # Candidates: pairs to be judged.
-    judgments: int  # Reference grades, of qrels and gold.
-    new: dict[str, int]
-    updated: dict[str, int]
-    unchanged: dict[str, int]
-    empty_documents: int
-    grades_below_zero: int  # Not judged, and left out.
-    qrels: dict[str, int]  # Grades in each file of qrels, by its name.
-    changed: bool
-    dry_run: bool
-
-
-def import_collection(name: str, files: ImportFiles, progress: ImportProgress = ignore_progress) -> ImportReport:
+def import_collection(name: str, files: ImportFiles, progress: ImportProgress = ignore_progress) -> dict[str, Any]:
     """Import the files into the collection `name`, which is made when missing.
+
+    Returns what --json says of it: what the collection holds now (`pairs`: candidates, to be judged; `judgments`:
+    reference grades, of qrels and gold), and what the import did (`grades_below_zero`: not judged, and left out;
+    `qrels`: grades in each file of qrels, by its name).
 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """
@@ -126,18 +111,18 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         graded = _write_grades(collection, sources, update=files.update)
         counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
         new, updated, unchanged = ({what: three[n] for what, three in counted.items()} for n in range(3))
-        report = ImportReport(
-            collection=name,
+        report = {
+            "collection": name,
             **_count_contents(collection),
-            new=new,
-            updated=updated,
-            unchanged=unchanged,
-            empty_documents=empty,
-            grades_below_zero=unjudged,
-            qrels=graded_rows,
-            changed=is_new or any(new.values()) or any(updated.values()),
-            dry_run=files.dry_run,
-        )
+            "new": new,
+            "updated": updated,
+            "unchanged": unchanged,
+            "empty_documents": empty,
+            "grades_below_zero": unjudged,
+            "qrels": graded_rows,
+            "changed": is_new or any(new.values()) or any(updated.values()),
+            "dry_run": files.dry_run,
+        }
         # A dry run does all of the work, so that it finds what the import would find, and then takes it back.
         if files.dry_run:
             transaction.set_rollback(True)

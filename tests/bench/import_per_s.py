@@ -35,7 +35,7 @@ def measure() -> list[dict[str, Any]]:
             copies.append(plain_copy(paths))
             imports.append(timed_import(files))
         # Again while the rows are there: nothing may change.
-        unchanged = not import_collection(NAME, files).changed
+        unchanged = not import_collection(NAME, files)["changed"]
         delete_collection(Collection.objects.get(name=NAME))
         calibration = {
             "json_mb_per_s": json_speed(files.corpus),

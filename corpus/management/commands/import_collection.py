@@ -1,6 +1,7 @@
 """`import_collection NAME --corpus F --queries F ...`: documents, queries, candidates and reference grades."""
 
-from dataclasses import asdict, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.importing.detection import detect, keep_one_each, list_sources
 from corpus.importing.files import FileSource
-from corpus.importing.service import ImportFiles, ImportReport, import_collection, plan_import
+from corpus.importing.service import ImportFiles, import_collection, plan_import
 from corpus.importing.staging import ProgressLine
 from corpus.importing.tables import EVERY_FIELD
 
@@ -60,7 +61,7 @@ class Command(QuorumCommand):
         report = import_collection(options["name"], files, ProgressLine(self.stderr.write))
         for line in summarise_import(report):
             self.say(line)
-        return asdict(report)
+        return report
 
     def _recognise(self, paths: list[Path], named: dict[str, Any], columns: list[str]) -> None:
         """Put files that no option names where they belong, by what they hold."""
@@ -91,24 +92,24 @@ def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:
     return FileSource(path, member=member, fields=dict(pairs))
 
 
-def summarise_import(report: ImportReport) -> list[str]:
+def summarise_import(report: Mapping[str, Any]) -> list[str]:
     """Return the report as lines for people."""
     parts = ("documents", "queries", "pairs", "judgments")
-    counted = ", ".join(f"{getattr(report, part):,} {part}" for part in parts)
-    lines = [f"{report.collection}: {counted}"]
-    for verb, counts in (("New", report.new), ("Updated", report.updated)):
+    counted = ", ".join(f"{report[part]:,} {part}" for part in parts)
+    lines = [f"{report['collection']}: {counted}"]
+    for verb, counts in (("New", report["new"]), ("Updated", report["updated"])):
         if any(counts.values()):
             lines.append(f"{verb}: " + ", ".join(f"{n:,} {part}" for part, n in counts.items() if n))
-    if not report.changed:
+    if not report["changed"]:
         lines.append("Nothing changed: the collection holds all of this already.")
-    if not report.pairs:
+    if not report["pairs"]:
         lines.append("0 pairs: name candidates with --pairs, --runs, --bm25 K or --qrels.")
-    if report.empty_documents:
-        lines.append(f"{report.empty_documents:,} documents without text were kept.")
-    if report.grades_below_zero:
-        lines.append(f"{report.grades_below_zero:,} grades below 0 were left out: they mean not judged.")
-    if len(report.qrels) > 1:
-        lines.append("Grades by file: " + ", ".join(f"{n:,} in {name}" for name, n in report.qrels.items()) + ".")
-    if report.dry_run:
+    if report["empty_documents"]:
+        lines.append(f"{report['empty_documents']:,} documents without text were kept.")
+    if report["grades_below_zero"]:
+        lines.append(f"{report['grades_below_zero']:,} grades below 0 were left out: they mean not judged.")
+    if len(report["qrels"]) > 1:
+        lines.append("Grades by file: " + ", ".join(f"{n:,} in {name}" for name, n in report["qrels"].items()) + ".")
+    if report["dry_run"]:
         lines.append("Dry run: nothing was written.")
     return lines

@@ -101,8 +101,8 @@ def test_a_beir_folder_as_zip_is_imported_with_the_qrels_of_all_its_splits(db: N
         "README.md": "",
     }  # fmt: skip
     report = import_collection("books", plan_import((source, one.kind) for source, one in found))
-    assert (report.documents, report.queries, report.pairs, report.judgments) == (2, 2, 2, 2)
-    assert report.qrels == {f"beir.zip/scifact/qrels/{split}.tsv": 1 for split in ("train", "test")}
+    assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (2, 2, 2, 2)
+    assert report["qrels"] == {f"beir.zip/scifact/qrels/{split}.tsv": 1 for split in ("train", "test")}
 
 
 SPLIT = "query-id\tcorpus-id\tscore\n"

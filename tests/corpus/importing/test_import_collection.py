@@ -61,7 +61,7 @@ def pairs_of(name="small", **conditions):
 
 def test_what_the_files_say_is_what_the_rows_hold(files):
     report = import_collection("small", files())
-    assert (report.documents, report.queries, report.pairs, report.judgments) == (3, 2, 0, 0)
+    assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (3, 2, 0, 0)
     first = Document.objects.get(external_id="d1")
     assert (first.title, first.text, first.metadata) == ("Mappings", DOCUMENTS[0]["text"], {"p": 1})
     assert (first.version, first.is_current, len(first.content_hash)) == (1, True, 64)
@@ -75,7 +75,7 @@ def test_the_same_import_again_changes_nothing_and_says_so(files):
     import_collection("small", options)
     rows = [list(model.objects.order_by("pk").values()) for model in (Document, Query, Pair, Judgment, Assessor)]
     again = import_collection("small", options)
-    assert not again.changed and not any(again.new.values()) and not any(again.updated.values())
+    assert not again["changed"] and not any(again["new"].values()) and not any(again["updated"].values())
     assert rows == [
         list(model.objects.order_by("pk").values()) for model in (Document, Query, Pair, Judgment, Assessor)
     ]
@@ -84,8 +84,8 @@ def test_the_same_import_again_changes_nothing_and_says_so(files):
 def test_more_documents_are_added_to_those_that_are_there(files):
     import_collection("small", files())
     report = import_collection("small", files(corpus=[*DOCUMENTS, {"_id": "d4", "text": "New."}]))
-    assert report.new == {"documents": 1, "queries": 0, "pairs": 0, "judgments": 0}
-    assert report.documents == 4
+    assert report["new"] == {"documents": 1, "queries": 0, "pairs": 0, "judgments": 0}
+    assert report["documents"] == 4
 
 
 def test_other_text_is_refused_with_its_line(files):
@@ -101,12 +101,12 @@ def test_update_makes_a_new_version_and_keeps_the_old_with_its_pair(files):
     import_collection("small", files(qrels=qrels))
     changed = [*DOCUMENTS[:2], {"_id": "d3", "text": "Sets are unordered."}]
     report = import_collection("small", files(corpus=changed, qrels=qrels, update=True))
-    assert (report.documents, report.updated["documents"], report.new["documents"]) == (3, 1, 0)
+    assert (report["documents"], report["updated"]["documents"], report["new"]["documents"]) == (3, 1, 0)
     versions = Document.objects.filter(external_id="d3").order_by("version")
     assert [(row.version, row.is_current) for row in versions] == [(1, False), (2, True)]
     assert [row.pair_set.count() for row in versions] == [1, 1]
     back = import_collection("small", files(qrels=qrels, update=True))
-    assert back.updated["documents"] == 1
+    assert back["updated"]["documents"] == 1
     assert Document.objects.get(external_id="d3", is_current=True).version == 1
 
 
@@ -123,7 +123,7 @@ def test_gzip_bom_crlf_and_blank_lines_are_no_matter(files):
     plain = import_collection("plain", files())
     windows = "\ufeff" + "\r\n\r\n".join(json.dumps(row) for row in DOCUMENTS) + "\r\n"
     report = import_collection("packed", files(corpus=gzip.compress(windows.encode()), queries=QUERIES))
-    assert report.documents == plain.documents
+    assert report["documents"] == plain["documents"]
     hashes = [
         list(Document.objects.filter(collection__name=name).order_by("external_id").values_list("content_hash"))
         for name in ("plain", "packed")
@@ -152,8 +152,8 @@ def test_queries_by_their_position(files):
 def test_qrels_of_both_kinds_become_reference_grades_and_settle_nothing(files):
     beir = import_collection("beir", files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t0\n"))
     trec = import_collection("trec", files(qrels="q1 0 d1 2\nq2 0 d2 -1\n"))
-    assert (beir.judgments, beir.pairs, beir.grades_below_zero) == (2, 2, 0)
-    assert (trec.judgments, trec.pairs, trec.grades_below_zero) == (1, 2, 1)
+    assert (beir["judgments"], beir["pairs"], beir["grades_below_zero"]) == (2, 2, 0)
+    assert (trec["judgments"], trec["pairs"], trec["grades_below_zero"]) == (1, 2, 1)
     kinds = set(Judgment.objects.values_list("assessor__kind", "assessor__name", "step"))
     assert kinds == {("reference", "qrels", "import")}
     assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0, 2, 2]
@@ -167,7 +167,7 @@ def test_a_gold_below_0_is_no_gold_and_its_pair_is_judged_all_the_same(files):
         {"query_id": "q2", "doc_id": "d2", "gold": -7, "teacher_score": 0.5},
     ]
     report = import_collection("small", files(pairs="".join(json.dumps(one) + "\n" for one in lines)))
-    assert (report.pairs, report.judgments, report.grades_below_zero) == (3, 1, 2)
+    assert (report["pairs"], report["judgments"], report["grades_below_zero"]) == (3, 1, 2)
     assert [(one.grade, one.assessor.name) for one in Judgment.objects.all()] == [(0, "gold")]
 
 
@@ -176,12 +176,12 @@ def test_candidates_are_the_union_of_what_the_options_name(files):
     pairs = [{"query_id": "q1", "doc_id": "d1", "teacher_score": 0.25, "gold": 1}, {"query_id": "q2", "doc_id": "d3"}]
     report = import_collection("small", files(runs=[run], depth=2, pairs=pairs, qrels="q1 0 d2 1\n"))
     assert pairs_of(is_candidate=True) == {("q1", "d1"), ("q2", "d3"), ("q2", "d1")}
-    assert (report.pairs, report.judgments) == (3, 2)
+    assert (report["pairs"], report["judgments"]) == (3, 2)
     assert pairs_of(is_candidate=False) == {("q1", "d2")}
     assert Pair.objects.get(query__external_id="q1", is_candidate=True).teacher_score == 0.25
     assert Judgment.objects.get(assessor__name="gold").grade == 1
     later = import_collection("small", files(qrels="q1 0 d2 1\n", pairs=pairs, qrels_pairs=True))
-    assert (later.pairs, later.new["pairs"], later.updated["pairs"]) == (4, 0, 1)
+    assert (later["pairs"], later["new"]["pairs"], later["updated"]["pairs"]) == (4, 0, 1)
 
 
 def test_bm25_names_the_best_documents_of_every_query(files):
@@ -200,13 +200,13 @@ def test_a_changed_grade_is_refused_and_with_update_supersedes(files):
     with pytest.raises(BadInput, match="qrels, line 1: grade 2, but the collection has 1"):
         import_collection("small", files(qrels="q1 0 d1 2\n"))
     report = import_collection("small", files(qrels="q1 0 d1 2\n", update=True))
-    assert (report.judgments, report.updated["judgments"]) == (1, 1)
+    assert (report["judgments"], report["updated"]["judgments"]) == (1, 1)
     assert Judgment.objects.get(grade=2).supersedes.grade == 1
 
 
 def test_a_dry_run_counts_and_leaves_nothing(files):
     report = import_collection("small", files(qrels="q1 0 d1 1\n", bm25=2, dry_run=True))
-    assert report.documents == 3 and report.dry_run and report.new["judgments"] == 1
+    assert report["documents"] == 3 and report["dry_run"] and report["new"]["judgments"] == 1
     assert not Collection.objects.exists() and not Document.objects.exists() and not Judgment.objects.exists()
 
 
@@ -244,14 +244,14 @@ def test_cranfield_imports_completely():
         keep_empty=True,
     )
     report = import_collection("cranfield", files)
-    assert (report.documents, report.queries, report.pairs, report.judgments) == (1400, 225, 1837, 1837)
-    assert report.empty_documents == 2
+    assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (1400, 225, 1837, 1837)
+    assert report["empty_documents"] == 2
     grades = dict.fromkeys((0, 1, 3), 0)
     for grade in Judgment.objects.values_list("grade", flat=True):
         grades[grade] += 1
     assert grades == {0: 225, 1: 1611, 3: 1}
     assert Query.objects.get(external_id="1").text.startswith("what similarity laws must be obeyed")
-    assert not import_collection("cranfield", files).changed
+    assert not import_collection("cranfield", files)["changed"]
 
 
 MEMORY = """
@@ -261,7 +261,7 @@ django.setup()
 from corpus.importing.service import ImportFiles, import_collection
 report = import_collection("large", ImportFiles(*sys.argv[1:3], qrels=(sys.argv[3],)))
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(report.documents, report.judgments, int(peak) // 1024)
+print(report["documents"], report["judgments"], int(peak) // 1024)
 """
 
 
