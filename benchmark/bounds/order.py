@@ -5,9 +5,10 @@ extreme of a mean is the mean of the extremes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -22,34 +23,6 @@ MOST = 2_000  # Pairs that are named, of those that could settle an order.
 # Query and document of an unjudged pair, and how far its grade can move the open differences, summed over them.
 Influence = tuple[int, int, float]
 Told = Callable[[int, int], None]  # How many steps of how many are done.
-
-
-@dataclass(frozen=True, slots=True)
-class BoundsSystem:
-    """Today's nDCG@k of a run, the share of its top k that is judged, and how low and high its nDCG@k can come."""
-
-    run: int
-    judged: float
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class RankingBounds:
-    """What the unjudged pairs leave open. `unsettled`: pairs of runs whose order some completion turns."""
-
-    k: int
-    queries: int
-    unjudged: int  # Pairs of the pool without a grade.
-    systems: list[BoundsSystem]
-    unsettled: list[tuple[int, int]]
-    first: list[Influence]  # Most informative first, at most MOST.
-
-    @property
-    def document(self) -> dict[str, object]:
-        """The bounds as the JSON that a report stores."""
-        return asdict(self) | {"settled": comb(len(self.systems), 2) - len(self.unsettled)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +57,12 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Float
 
 def compute_bounds(
     rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told = lambda done, of: None
-) -> RankingBounds:
-    """Bounds of every run, the orders that are not settled, and the pairs that could settle them.
+) -> dict[str, Any]:
+    """Bounds of every run, the orders that are not settled, and the pairs that could settle them, as a report has them.
+
+    `systems`: today's nDCG@k of each run, the share of its top k that is judged, and how low and high its nDCG@k can
+    come. `unjudged`: pairs of the pool without a grade. `unsettled`: pairs of runs whose order some completion turns.
+    `first`: unjudged pairs, the most informative first, at most MOST.
 
     `top`: the highest grade; a judged grade may not be above it. Means are over the queries that are judged, or over
     all that the runs have where none is. `told` hears of progress.
@@ -109,11 +86,24 @@ def compute_bounds(
     first = _rank_informative_pairs(pools, unsettled, gains, k, lambda n: told(done + n, steps))
     share = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
     systems = [
-        BoundsSystem(run, float(share[n]), float(today[n] / count), float(low[n] / count), float(high[n] / count))
+        {
+            "run": run,
+            "judged": float(share[n]),
+            "value": float(today[n] / count),
+            "low": float(low[n] / count),
+            "high": float(high[n] / count),
+        }
         for n, run in enumerate(runs)
     ]
-    named = [(runs[one], runs[other]) for one, other in unsettled]
-    return RankingBounds(k, len(queries), sum(len(pool.documents) for pool in pools), systems, named, first)
+    return {
+        "k": k,
+        "queries": len(queries),
+        "unjudged": sum(len(pool.documents) for pool in pools),
+        "systems": systems,
+        "unsettled": [(runs[one], runs[other]) for one, other in unsettled],
+        "first": first,
+        "settled": comb(len(systems), 2) - len(unsettled),
+    }
 
 
 def _sum_ndcg_bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tuple[Floats, Floats, Floats]:

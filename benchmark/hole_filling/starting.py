@@ -228,7 +228,7 @@ def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels
         return [(query, document) for query, document, _value in report.result["safety"]["first"]]
     loaded = rankings.load([run.pk for run in runs], k)
     found = compute_bounds(loaded, reading.load(before), collection.grades, k)
-    return [(query, document) for query, document, _value in found.first]
+    return [(query, document) for query, document, _value in found["first"]]
 
 
 def advance_due() -> None:

@@ -6,7 +6,7 @@ one in the run under the changed one (r'). Going down is right: 1 - r/r'. Going 
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,6 @@ from benchmark.measures.rankings import Qrels, Run, rank_documents
 from corpus.errors import BadInput
 
 Changed = Mapping[str, Set[str]]  # query -> documents that the changed instruction made irrelevant.
-
-
-@dataclass(frozen=True)
-class Following:
-    """The mean over the queries that have such documents, each query's mean, and what the runs lack."""
-
-    queries: int
-    documents: int
-    value: float
-    per_query: dict[str, float]
-    # Queries that one of the runs lacks; their documents are ranked behind its last.
-    missing: list[str]
 
 
 def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -> dict[str, set[str]]:
@@ -46,8 +34,11 @@ def rank_change_score(rank: int, new_rank: int) -> float:
     return new_rank / rank - 1 if rank >= new_rank else 1 - rank / new_rank
 
 
-def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> Following:
-    """Mean over each query's documents, then over the queries. Raises BadInput where no document became irrelevant."""
+def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> dict[str, Any]:
+    """Mean over each query's documents, then over the queries. Raises BadInput where no document became irrelevant.
+
+    `missing`: queries that one of the runs lacks; their documents are ranked behind its last.
+    """
     queries = {query: documents for query, documents in irrelevant.items() if documents}
     if not queries:
         raise BadInput("no document became irrelevant: name those that the changed instruction leaves out")
@@ -58,13 +49,13 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> Following:
         per_query[query] = float(
             np.mean([rank_change_score(_rank_of(before, one), _rank_of(after, one)) for one in sorted(documents)])
         )
-    return Following(
-        len(queries),
-        sum(map(len, queries.values())),
-        float(np.mean(list(per_query.values()))),
-        per_query,
-        sorted(query for query in queries if not original.get(query) or not changed.get(query)),
-    )
+    return {
+        "queries": len(queries),
+        "documents": sum(map(len, queries.values())),
+        "value": float(np.mean(list(per_query.values()))),
+        "per_query": per_query,
+        "missing": sorted(query for query in queries if not original.get(query) or not changed.get(query)),
+    }
 
 
 def _rank_of(ranks: Mapping[str, int], document: str) -> int:

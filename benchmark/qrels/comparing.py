@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -32,19 +32,6 @@ class Flat(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A pair by the ids of files with its grades (None: not judged there) and where the newer one comes from."""
-
-    query: str
-    document: str
-    before: int | None
-    after: int | None
-    origin: str
-    query_pk: int
-    document_pk: int
-
-
-@dataclass(frozen=True, slots=True)
 class Diff:
     """From one version to another: places of what was added (in `after`), removed (in `before`), changed (in both)."""
 
@@ -67,8 +54,11 @@ class Diff:
             "same": self.same,
         }
 
-    def rows(self, what: What, start: int = 0, stop: int | None = None) -> list[Difference]:
-        """Some differences of a kind, by query and document, with the ids of files. Three statements."""
+    def rows(self, what: What, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """Some differences of a kind, by query and document, with the ids of files. Three statements.
+
+        A grade is None where the pair is not judged; `origin` is where the newer one comes from.
+        """
         some = slice(start, stop)
         if what == "added":
             return self._told(self.after, self.other, self.added[some], None, self.added[some])
@@ -79,7 +69,7 @@ class Diff:
 
     def _told(
         self, flat: Flat, version: int, places: Integers, old: Integers | None, new: Integers | None
-    ) -> list[Difference]:
+    ) -> list[dict[str, Any]]:
         """`places` in `flat` say which pairs; `old` and `new` where their grades stand."""
         queries, documents = flat.queries[places].tolist(), flat.documents[places].tolist()
         asked = dict(Query.objects.filter(pk__in=set(queries)).values_list("pk", "external_id"))
@@ -89,8 +79,9 @@ class Diff:
         after = [None] * len(queries) if new is None else self.after.grades[new].tolist()
         told = []
         for query, document, was, now in zip(queries, documents, before, after, strict=True):
-            ids = (asked.get(query, ""), names.get(document, ""))
-            told.append(Difference(*ids, was, now, origins[query, document], query, document))
+            ids = {"query": asked.get(query, ""), "document": names.get(document, "")}
+            keys = {"query_pk": query, "document_pk": document}
+            told.append({**ids, "before": was, "after": now, "origin": origins[query, document], **keys})
         return told
 
 

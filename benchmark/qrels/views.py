@@ -104,7 +104,7 @@ def _diff_file(request: HttpRequest, found: comparing.Diff) -> HttpResponse:
     header = (_("what"), _("query"), _("document"), _("before"), _("after"), _("origin"))
     words = {"added": _("added"), "removed": _("removed"), "changed": _("changed")}
     rows = tuple(
-        (words[kind], row.query, row.document, row.before, row.after, row.origin)
+        (words[kind], *(row[name] for name in ("query", "document", "before", "after", "origin")))
         for kind in KINDS
         for row in found.rows(kind)
     )

@@ -1,7 +1,7 @@
 """A report from arrays: two versions of the qrels, some runs. Pure. docs/hole-filling.md has the result's shape."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -54,18 +54,13 @@ class ReportQuestion:
         return sorted(graded or {query for system in self.systems for query in system.rankings})
 
 
-@dataclass(frozen=True)
-class ComputedReport:
-    """The result as JSON, and each query's values by measure."""
-
-    result: dict[str, Any]
-    values: dict[str, Values] = field(repr=False)
-
-
 def compute_report(
     asked: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None
-) -> ComputedReport:
-    """Compute the whole report. `progress(done, total)` is called between its steps."""
+) -> tuple[dict[str, Any], dict[str, Values]]:
+    """Compute the whole report: the result as JSON, and each query's values by measure.
+
+    `progress(done, total)` is called between its steps.
+    """
     progress(0, STEPS)
     documents = stack_rankings([system.rankings for system in asked.systems], asked.queries, asked.k)
     codes = encode_pairs(documents)
@@ -119,7 +114,7 @@ def compute_report(
         "aspects": {"queries": about.queries, "k": about.k} if about is not None and about.queries else None,
     }
     progress(STEPS, STEPS)
-    return ComputedReport(result, values)
+    return result, values
 
 
 def _common_queries(

@@ -1,7 +1,7 @@
 """Reports: found, asked for, made by a worker. One for each set of what it depends on (docs/hole-filling.md)."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from time import sleep
 from typing import Any
@@ -11,16 +11,17 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from benchmark.bounds import order
-from benchmark.measures.following import Following, became_irrelevant, p_mrr
+from benchmark.measures.following import became_irrelevant, p_mrr
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import reading
 from benchmark.report import inputs
-from benchmark.report.computing import VERSION, ComputedReport, ReportQuestion, compute_report
+from benchmark.report.computing import VERSION, ReportQuestion, compute_report
 from benchmark.report.graded_runs import Floats
 from benchmark.report.measures import RANKING
 from benchmark.runs import rankings
 from benchmark.runs.costs import cost_document
 from benchmark.significance import pairwise
+from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from jobs import leases
@@ -145,19 +146,19 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
     asked = inputs.load_question(report)
     if not asked.queries:
         raise BadInput(_("Neither the qrels nor the runs contain a query."))
-    found = compute_report(asked, progress)
+    result, values = compute_report(asked, progress)
     if report.before_id == report.after_id:
         # One version beside itself: what is asked is how far the pairs that nobody judged could still change the order.
         ranked = {system.run: system.rankings for system in asked.systems}
         top = report.collection.grades
-        found.result["safety"] = order.compute_bounds(ranked, asked.before, top, asked.k, progress).document
-        found.result.update(_compare_systems(asked, found))
-    _store_report(report, asked, found)
+        result["safety"] = order.compute_bounds(ranked, asked.before, top, asked.k, progress)
+        result.update(_compare_systems(asked, values))
+    _store_report(report, asked, result, values)
 
 
-def _compare_systems(asked: ReportQuestion, found: ComputedReport) -> dict[str, Any]:
+def _compare_systems(asked: ReportQuestion, found: Mapping[str, Values]) -> dict[str, Any]:
     """What only a leaderboard shows: every two systems compared, intervals of means, and what each run took."""
-    values = {key: found.values[key].after for key in RANKING}
+    values = {key: found[key].after for key in RANKING}
     runs = Run.objects.in_bulk([system.run for system in asked.systems])
     return {
         "pairs": pairwise.compare_pairs(values, asked.seed),
@@ -166,15 +167,15 @@ def _compare_systems(asked: ReportQuestion, found: ComputedReport) -> dict[str, 
     }
 
 
-def _store_report(report: Report, asked: ReportQuestion, found: ComputedReport) -> None:
+def _store_report(report: Report, asked: ReportQuestion, result: dict[str, Any], found: Mapping[str, Values]) -> None:
     rows = []
-    for key, one in found.values.items():
+    for key, one in found.items():
         for at, system in enumerate(asked.systems):
             values = {"before": [] if one.before is None else one.before[at].tolist(), "after": one.after[at].tolist()}
             rows.append(ReportValues(report=report, run_id=system.run, measure=key, **values))
     with transaction.atomic():
         # Values are written only by whoever still holds the report: another worker may have it by now.
-        if not leases.finish(report, JobState.READY, result=found.result):
+        if not leases.finish(report, JobState.READY, result=result):
             return
         ReportValues.objects.filter(report=report).delete()
         ReportValues.objects.bulk_create(rows, batch_size=50)
@@ -186,7 +187,7 @@ def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, 
     return np.array(row.before), np.array(row.after)
 
 
-def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> Following:
+def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> dict[str, Any]:
     """p-MRR of a system's two runs; `after` judges by the changed instructions. Raises BadInput without a change."""
     gone = became_irrelevant(reading.load_named(before), reading.load_named(after), original.collection.relevant_from)
     return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)

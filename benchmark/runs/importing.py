@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,26 +26,6 @@ ENDINGS = (".gz", ".run", ".txt", ".trec", ".tsv", ".res", ".out")
 Keys = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """A run that was imported, and what of its file is not in it."""
-
-    run: Run
-    queries: int
-    lines: int  # Stored.
-    unknown_queries: int = 0  # Lines left out because the collection has no such query.
-    unknown_documents: int = 0
-    excluded: int = 0  # Lines left out because their query excludes the document (BRIGHT).
-    missing: int = 0  # Queries of the collection that the run has nothing for: they count 0.
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The imported run as --json has it."""
-        counts = {name: getattr(self, name) for name in ("queries", "lines", "unknown_queries", "unknown_documents")}
-        rest = {"excluded": self.excluded, "missing_queries": self.missing, "depth": self.run.depth}
-        return {"name": self.run.name, **counts, **rest}
-
-
 def name_of(path: Path) -> str:
     """The name that a run gets from its file: without the usual endings."""
     name = path.name
@@ -63,9 +42,11 @@ def import_runs(
     instruction: str = "",
     skip_unknown: bool = False,
     progress: staging.ImportProgress = staging.ignore_progress,
-) -> list[Imported]:
+) -> list[tuple[Run, dict[str, Any]]]:
     """Read runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
+    Each run comes with what --json says of it: lines stored and left out (`excluded`: their query excludes the
+    document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
     `instruction`: what the systems were told. `skip_unknown` leaves out, and counts, lines whose query or document the
     collection does not know.
     """
@@ -120,7 +101,7 @@ def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
             file.problems.add(of.lines[at], f'no document has the id "{file.documents[of.documents[at]]}"')
 
 
-def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> Imported:
+def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> tuple[Run, dict[str, Any]]:
     """Save the run, which is not in the database yet, with the rankings of its file."""
     keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
     found, unknown_documents = {}, 0
@@ -148,8 +129,8 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
     run.depth = max(len(one.documents) for one in found.values())
     run.done, run.recipe = len(found), {"file": path.name, "tag": file.tag, "lines": stored, **unknown}
     run.save()
-    missing = len(queries) - len(found)
-    return Imported(run, len(found), stored, **unknown, excluded=lines - stored, missing=missing)
+    left_out = {**unknown, "excluded": lines - stored, "missing_queries": len(queries) - len(found)}
+    return run, {"name": run.name, "queries": len(found), "lines": stored, **left_out, "depth": run.depth}
 
 
 @contextmanager

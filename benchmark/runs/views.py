@@ -65,10 +65,10 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
             given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown")}
             found = importing.import_runs(scope.collection, files, scope.user.username, **given)
-            record_act(scope, "runs.imported", runs=[one.run.name for one in found])
+            record_act(scope, "runs.imported", runs=[run.name for run, _told in found])
     except BadInput as error:
         return _render_page(request, scope, form, str(error).split("; "))
-    lines = sum(one.lines for one in found)
+    lines = sum(told["lines"] for _run, told in found)
     words = ngettext(
         "%(count)s run imported (%(lines)s lines).", "%(count)s runs imported (%(lines)s lines).", len(found)
     )

@@ -1,7 +1,6 @@
 """Suites: collections that are measured together, each its column, and the unweighted mean (SPEC S8)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
@@ -101,47 +100,44 @@ def ensure_report(collection: Collection, k: int = reports.K, by: str = "") -> R
     return reports.ensure_report(collection, before, filled or before, runs, k, by)
 
 
-@dataclass(frozen=True)
-class SuiteColumn:
-    """A member: what its report says of each system by name. No report: nothing."""
-
-    collection: Collection
-    report: Report | None
-
-    @property
-    def systems(self) -> dict[str, Mapping[str, Any]]:
-        """What the report says of each system, by its name."""
-        return {one["name"]: one for one in (self.report.result or {})["systems"]} if self.report else {}
+# A member of a suite with the report that speaks for it, if there is one.
+SuiteColumn = tuple[Collection, Report | None]
 
 
 def suite_columns(suite: Suite, k: int = reports.K) -> list[SuiteColumn]:
     """The members with the reports that speak for them. Reads only."""
-    return [SuiteColumn(collection, member_report(collection, k)) for collection in collections_of(suite)]
+    return [(collection, member_report(collection, k)) for collection in collections_of(suite)]
 
 
-@dataclass(frozen=True)
-class SuiteLine:
-    """One system over the members."""
-
-    system: str
-    values: list[Mapping[str, Any] | None]
-    # before, after and change, unweighted; None where a member is missing.
-    mean: Mapping[str, float | None] | None
-    # Of the mean: low, high, p and p_holm of its change, letters_before and letters_after; empty where it is blank, and
-    # for measures that order no systems.
-    tests: Mapping[str, Any]
+def _systems_by_member(found: Sequence[SuiteColumn]) -> list[dict[str, Mapping[str, Any]]]:
+    """What each member's report says of each system, by its name; nothing without a report."""
+    return [
+        {one["name"]: one for one in (report.result or {})["systems"]} if report else {}
+        for _collection, report in found
+    ]
 
 
-def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[SuiteLine]:
-    """Systems by their mean, the best first; those with a blank mean behind, by name. `work`: as `tests` has it."""
-    by_member = [one.systems for one in found]
+def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[dict[str, Any]]:
+    """Systems by their mean, the best first; those with a blank mean behind, by name. `work`: as `suite_tests` has it.
+
+    `mean`: before, after and change, unweighted; None where a member is missing. `tests`: of the mean, its change's
+    low, high, p and p_holm, letters_before and letters_after; empty where it is blank, and for measures that order no
+    systems.
+    """
+    by_member = _systems_by_member(found)
     names = sorted({name for systems in by_member for name in systems})
     rows = []
     tested = suite_tests(found, key, work=work)
     for name in names:
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
-        rows.append(SuiteLine(name, values, member_mean(values), tested.get(name, {})))
-    return sorted(rows, key=lambda row: (row.mean is None, -((row.mean or {}).get("after") or 0.0), row.system))
+        mean, tests = member_mean(values), tested.get(name, {})
+        rows.append({"system": name, "values": values, "mean": mean, "tests": tests})
+    return sorted(rows, key=_line_order)
+
+
+def _line_order(line: Mapping[str, Any]) -> tuple[bool, float, str]:
+    mean = line["mean"]
+    return mean is None, -((mean or {}).get("after") or 0.0), line["system"]
 
 
 def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
@@ -150,12 +146,16 @@ def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) ->
     They are kept once worked out, since a report that is ready never changes. Without `work` many that are not kept
     yet are left out: a page cannot wait for them.
     """
-    by_member = [one.systems for one in found]
+    by_member = _systems_by_member(found)
     names = sorted(set.intersection(*(set(systems) for systems in by_member))) if by_member else []
     names = [name for name in names if all(key in systems[name]["values"] for systems in by_member)]
     if not names or key not in (*RANKING, *ASPECTS):
         return {}
-    members = [(one.report, [one.systems[name]["run"] for name in names]) for one in found if one.report]
+    members = [
+        (report, [systems[name]["run"] for name in names])
+        for (_collection, report), systems in zip(found, by_member, strict=True)
+        if report
+    ]
     # A report that is made again has another key or another end, so what is kept is never of an older one.
     asked = repr((VERSION, key, [(report.key, report.ended_at, runs) for report, runs in members]))
     kept = f"suite-tests:{sha256(asked.encode()).hexdigest()}"
@@ -190,16 +190,18 @@ def member_mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float |
 
 
 def suite_table(
-    suite: Suite, found: Sequence[SuiteColumn], shown: Sequence[SuiteLine], key: str, k: int = reports.K
+    suite: Suite, found: Sequence[SuiteColumn], shown: Sequence[Mapping[str, Any]], key: str, k: int = reports.K
 ) -> DownloadTable:
     """Systems by members: the value after filling with its change, and the mean with its tests."""
-    header = (_("system"), *(one.collection.name for one in found), _("mean"))
-    rows = [(row.system, *map(_cell_figure, row.values), _cell_figure(row.mean, row.tests)) for row in shown]
+    header = (_("system"), *(collection.name for collection, _report in found), _("mean"))
+    rows = [
+        (row["system"], *map(_cell_figure, row["values"]), _cell_figure(row["mean"], row["tests"])) for row in shown
+    ]
     best = frozenset() if key in ("hole", "unjudged") else frozenset(range(1, len(header)))
-    if any("p" in row.tests for row in shown):
+    if any("p" in row["tests"] for row in shown):
         header += (_("95% from"), _("95% to"), "p", _("p (Holm)"))
         fields = ("low", "high", "p", "p_holm")
-        rows = [(*cells, *map(row.tests.get, fields)) for cells, row in zip(rows, shown, strict=True)]
+        rows = [(*cells, *map(row["tests"].get, fields)) for cells, row in zip(rows, shown, strict=True)]
     title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": measure_label(key, k)}
     return DownloadTable(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
 

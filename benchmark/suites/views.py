@@ -66,7 +66,7 @@ def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
     measure = asked if asked in MEASURES else MEASURE
     columns = services.suite_columns(suite, K)
     lines = services.suite_lines(columns, measure, work=work)
-    lettered = any(line.tests for line in lines)
+    lettered = any(line["tests"] for line in lines)
     return {
         "measure": measure,
         "label": measure_label(measure, K),
@@ -75,8 +75,8 @@ def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
         "lines": lines,
         "table": services.suite_table(suite, columns, lines, measure, K),
         "lettered": lettered,  # means were tested against each other, "has_change_tests": and their changes
-        "untested": measure in RANKING and not lettered and any(line.mean for line in lines),
-        "has_change_tests": any("p" in line.tests for line in lines),
+        "untested": measure in RANKING and not lettered and any(line["mean"] for line in lines),
+        "has_change_tests": any("p" in line["tests"] for line in lines),
     }
 
 

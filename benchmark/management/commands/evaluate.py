@@ -102,13 +102,13 @@ class Command(QuorumCommand):
         """Return p-MRR from this run and these qrels to the changed ones."""
         gone = became_irrelevant(qrels, read_qrels(options["changed_qrels"]), options["relevant_from"])
         found = p_mrr(run, read_run(options["changed_run"]), gone)
-        per_query = {"per_query": found.per_query} if options["per_query"] else {}
+        per_query = {"per_query": found["per_query"]} if options["per_query"] else {}
         return {
             "run": str(options["changed_run"]),
-            "queries": found.queries,
-            "documents": found.documents,
-            "missing_queries": len(found.missing),
-            "p-MRR": found.value,
+            "queries": found["queries"],
+            "documents": found["documents"],
+            "missing_queries": len(found["missing"]),
+            "p-MRR": found["value"],
             **per_query,
         }
 

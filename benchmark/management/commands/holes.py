@@ -1,7 +1,6 @@
 """holes NAME --runs F... --depth 10: how safe the order of some runs is, and filling the holes of their pool."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -189,15 +188,15 @@ def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before
     loaded = rankings.load([run.pk for run in runs], depth)
     found = order.compute_bounds(loaded, reading.load(before), collection.grades, depth)
     called = {run.pk: run.name for run in runs}
-    values = [{"name": called[one.run], **asdict(one)} for one in found.systems]
+    values = [{"name": called[one["run"]], **one} for one in found["systems"]]
     return {
         "collection": collection.name,
         "qrels": before.number,
         "depth": depth,
         **told,
         "runs": [{key: value for key, value in one.items() if key != "run"} for one in values],
-        "unsettled": [[called[one], called[other]] for one, other in found.unsettled],
-        **({"first": by_name(found.first[:first])} if first else {}),
+        "unsettled": [[called[one], called[other]] for one, other in found["unsettled"]],
+        **({"first": by_name(found["first"][:first])} if first else {}),
         "filling": None,
     }
 
@@ -263,7 +262,7 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
         if run is not None and rankings.as_run(run) == read_run(path):
             standing[name] = run
     new = {name: path for name, path in paths.items() if name not in standing}
-    standing |= {one.run.name: one.run for one in import_runs(collection, new, shell_user())} if new else {}
+    standing |= {run.name: run for run, _told in import_runs(collection, new, shell_user())} if new else {}
     of_files = iter([standing[name] for name in paths])
     found = list(dict.fromkeys(run or next(of_files) for run in known))
     for run in found:

@@ -1,11 +1,12 @@
 """import_runs NAME F...: TREC runs become runs of a collection."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.runs.importing import Imported, import_runs, name_of
+from benchmark.runs.importing import import_runs, name_of
 from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
@@ -34,9 +35,9 @@ class Command(QuorumCommand):
         files = paths_by_name(options["files"])
         given = {name: options[name] for name in ("instruction", "skip_unknown")}
         found = import_runs(collection, files, shell_user(), **given, progress=ProgressLine(self.stderr.write))
-        for one in found:
-            self.say(format_imported(one))
-        return {"collection": collection.name, "runs": [one.document for one in found]}
+        for _run, told in found:
+            self.say(format_imported(told))
+        return {"collection": collection.name, "runs": [told for _run, told in found]}
 
 
 def paths_by_name(files: list[str]) -> dict[str, Path]:
@@ -52,13 +53,13 @@ def paths_by_name(files: list[str]) -> dict[str, Path]:
     return found
 
 
-def format_imported(one: Imported) -> str:
+def format_imported(told: Mapping[str, Any]) -> str:
     """A line for people on an imported run."""
-    counted = f"{one.run.name}: {one.lines:,} lines of {one.queries:,} queries"
+    counted = f"{told['name']}: {told['lines']:,} lines of {told['queries']:,} queries"
     left = {
-        "lines with an unknown query left out": one.unknown_queries,
-        "lines with an unknown document left out": one.unknown_documents,
-        "lines left out that their query excludes": one.excluded,
-        "queries missing (they count 0)": one.missing,
+        "lines with an unknown query left out": told["unknown_queries"],
+        "lines with an unknown document left out": told["unknown_documents"],
+        "lines left out that their query excludes": told["excluded"],
+        "queries missing (they count 0)": told["missing_queries"],
     }
     return ", ".join([counted, *(f"{number:,} {what}" for what, number in left.items() if number)])

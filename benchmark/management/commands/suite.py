@@ -76,24 +76,26 @@ class Command(QuorumCommand):
         for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
             if path:
                 path.write_text(text, encoding="utf-8")
-        names = [one.collection.name for one in columns]
+        names = [collection.name for collection, _report in columns]
         self.say(f"{measure_label(key, options['k'])} after filling (change)")
         heads = [*(f"{name:>18}" for name in (*names, "mean")), "95% of its change; p (Holm); letters"]
         self.say("  ".join([f"{'system':<20}", *heads]))
         for line in lines:
-            cells = [f"{format_cell(value):>18}" for value in (*line.values, line.mean)]
-            self.say("  ".join([f"{line.system:<20}", *cells, format_significance(line.tests)]).rstrip())
+            cells = [f"{format_cell(value):>18}" for value in (*line["values"], line["mean"])]
+            self.say("  ".join([f"{line['system']:<20}", *cells, format_significance(line["tests"])]).rstrip())
         return {
             "suite": suite.name,
             "measure": key,
             "k": options["k"],
-            "members": [{"collection": one.collection.name, "report": one.report and one.report.pk} for one in columns],
+            "members": [
+                {"collection": collection.name, "report": report and report.pk} for collection, report in columns
+            ],
             "systems": [
                 {
-                    "name": line.system,
-                    "values": {name: cell_values(value) for name, value in zip(names, line.values, strict=True)},
-                    "mean": cell_values(line.mean),
-                    "tests": {name: line.tests.get(name) for name in TESTS} if line.tests else None,
+                    "name": line["system"],
+                    "values": {name: cell_values(value) for name, value in zip(names, line["values"], strict=True)},
+                    "mean": cell_values(line["mean"]),
+                    "tests": {name: line["tests"].get(name) for name in TESTS} if line["tests"] else None,
                 }
                 for line in lines
             ],

@@ -164,8 +164,9 @@ def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(win
     assert (all_of["run"].name, all_of["generator"], all_of["count"]) == ("dense", "grader", 2)
     # dense finds nothing by the original qrels, and q1 was answered rightly all the same.
     rows = charlie.get(f"{address}?system=dense&generator=grader&show=disagree").context["listed"]["rows"]
-    assert [one.query.external_id for one in rows] == ["q1"]
-    assert [one.query.external_id for one in charlie.get(f"{address}?show=wrong").context["listed"]["rows"]] == ["q2"]
+    assert [one["query"].external_id for one in rows] == ["q1"]
+    wrong = charlie.get(f"{address}?show=wrong").context["listed"]["rows"]
+    assert [one["query"].external_id for one in wrong] == ["q2"]
     assert "No answers to show." in text(charlie, f"{address}?show=problems")
     assert charlie.get(f"{address}?system=nothing&page=x&show=y").context["listed"]["count"] == 2
     assert charlie.get(f"{address}?before=77").status_code == 404
@@ -179,7 +180,7 @@ def test_the_list_has_pages(wings, charlie, monkeypatch):
     link = re.search(r'href="([^"]+page=2)"', first.content.decode())
     assert link
     second = charlie.get(address + link[1].replace("&amp;", "&")).context["listed"]
-    assert [one.query.external_id for one in second["rows"]] == ["q2"] and not second["has_more"]
+    assert [one["query"].external_id for one in second["rows"]] == ["q2"] and not second["has_more"]
 
 
 def test_one_answer_shows_its_contexts_and_its_verdict(wings, charlie):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.bounds.bounds import dcg_discounts, ideal_dcg, largest_ndcg, smallest_ndcg
-from benchmark.bounds.order import Judged, RankingBounds, Rankings, compute_bounds
+from benchmark.bounds.order import Judged, Rankings, compute_bounds
 from tests.speed import slowness
 
 D2 = 1 / math.log2(3)
@@ -40,7 +41,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[list[int]], dict[int, int], int, int]:
     return rankings, judged, top, k
 
 
-def assessed(rankings: list[list[int]], judged: dict[int, int], top: int, k: int) -> RankingBounds:
+def assessed(rankings: list[list[int]], judged: dict[int, int], top: int, k: int) -> dict[str, Any]:
     runs = {n: {7: np.array(ranking, np.int64)} for n, ranking in enumerate(rankings)}
     return compute_bounds(runs, {7: grades_of(judged)}, top, k)
 
@@ -59,8 +60,8 @@ def test_bounds_are_the_extremes_over_every_completion(world: tuple[list[list[in
     every = completions(*world)
     for system, ranking in zip(assessed(*world).systems, rankings, strict=True):
         values = [ndcg(ranking, grades, k) for grades in every]
-        assert system.value == pytest.approx(ndcg(ranking, judged, k))
-        assert (system.low, system.high) == pytest.approx((min(values), max(values)))
+        assert system["value"] == pytest.approx(ndcg(ranking, judged, k))
+        assert (system["low"], system["high"]) == pytest.approx((min(values), max(values)))
 
 
 @given(worlds())
@@ -96,15 +97,15 @@ def test_random_completions_of_many_queries_lie_inside(top: int) -> None:
     random = np.random.default_rng(2)
     for _ in range(25):
         likely = random.random(top + 1)
-        for system in found.systems:
+        for system in found["systems"]:
             values = []
             for query in judged:
                 grades = dict(zip(*map(np.ndarray.tolist, judged[query]), strict=True))
                 for ranking in rankings.values():
                     for document in ranking[query][:10].tolist():
                         grades.setdefault(document, int(random.choice(top + 1, p=likely / likely.sum())))
-                values.append(ndcg(rankings[system.run][query].tolist(), grades, 10))
-            assert system.low - 1e-9 <= np.mean(values) <= system.high + 1e-9
+                values.append(ndcg(rankings[system["run"]][query].tolist(), grades, 10))
+            assert system["low"] - 1e-9 <= np.mean(values) <= system["high"] + 1e-9
 
 
 @pytest.mark.parametrize("top", [1, 3, 10])
@@ -132,27 +133,27 @@ def test_a_relevant_document_far_down_can_lower_the_measure() -> None:
     the ideal would want it at rank 2: (1 + 1/log2(11)) / (1 + D2) = 0.7903 is lower than 1."""
     ranking = [1, *range(11, 19), 2]
     judged = {1: 1} | dict.fromkeys(range(11, 19), 0)
-    (system,) = assessed([ranking], judged, 1, 10).systems
-    assert system.value == system.high == 1.0
-    assert system.low == pytest.approx((1 + 1 / math.log2(11)) / (1 + D2)) == pytest.approx(0.7903, abs=1e-4)
-    assert system.judged == pytest.approx(0.9)
+    (system,) = assessed([ranking], judged, 1, 10)["systems"]
+    assert system["value"] == system["high"] == 1.0
+    assert system["low"] == pytest.approx((1 + 1 / math.log2(11)) / (1 + D2)) == pytest.approx(0.7903, abs=1e-4)
+    assert system["judged"] == pytest.approx(0.9)
 
 
 def test_what_others_returned_lowers_the_measure_through_the_ideal() -> None:
     """The run has the one relevant document first; another run's unjudged one would take rank 2 of the ideal."""
     found = assessed([[1], [2]], {1: 1}, 1, 10)
-    one, other = found.systems
-    assert (one.low, one.value, one.high) == pytest.approx((1 / (1 + D2), 1.0, 1.0))
-    assert (other.low, other.value, other.high) == pytest.approx((0.0, 0.0, 1 / (1 + D2)))
-    assert found.unsettled == [], "they can be equal, the other can never be ahead"
-    assert found.unjudged == 1
+    one, other = found["systems"]
+    assert (one["low"], one["value"], one["high"]) == pytest.approx((1 / (1 + D2), 1.0, 1.0))
+    assert (other["low"], other["value"], other["high"]) == pytest.approx((0.0, 0.0, 1 / (1 + D2)))
+    assert found["unsettled"] == [], "they can be equal, the other can never be ahead"
+    assert found["unjudged"] == 1
 
 
 def test_the_pair_that_moves_the_difference_most_comes_first() -> None:
     """Both runs return document 9 last; 1 and 2 are first of one run each, so they count 1 against 1/log2(4)."""
     found = assessed([[1, 3, 9], [2, 3, 9]], {50: 1}, 1, 10)
-    assert found.unsettled == [(0, 1)]
-    assert [(document, value) for _query, document, value in found.first] == [
+    assert found["unsettled"] == [(0, 1)]
+    assert [(document, value) for _query, document, value in found["first"]] == [
         (1, pytest.approx(1 / (1 + D2))),
         (2, pytest.approx(1 / (1 + D2))),
     ], "what both return at the same rank moves nothing"
@@ -160,16 +161,16 @@ def test_the_pair_that_moves_the_difference_most_comes_first() -> None:
 
 def test_without_unjudged_pairs_nothing_moves_and_every_order_is_settled() -> None:
     found = assessed([[1, 2], [2, 1]], {1: 2, 2: 1}, 2, 10)
-    assert all(one.low == one.value == one.high for one in found.systems)
-    assert (found.unsettled, found.first, found.unjudged) == ([], [], 0)
+    assert all(one["low"] == one["value"] == one["high"] for one in found["systems"])
+    assert (found["unsettled"], found["first"], found["unjudged"]) == ([], [], 0)
 
 
 def test_a_query_that_a_run_lacks_counts_nothing_in_every_completion() -> None:
     rankings = {1: {1: np.array([5])}, 2: {1: np.array([5]), 2: np.array([6])}}
     found = compute_bounds(rankings, {1: grades_of({5: 1}), 2: grades_of({7: 1})}, 1, 10)
-    assert [(one.low, one.value) for one in found.systems] == [(0.5, 0.5), (0.5, 0.5)]
-    assert found.systems[0].high == 0.5
-    assert found.systems[1].high == pytest.approx((1 + 1 / (1 + D2)) / 2)
+    assert [(one["low"], one["value"]) for one in found["systems"]] == [(0.5, 0.5), (0.5, 0.5)]
+    assert found["systems"][0]["high"] == 0.5
+    assert found["systems"][1]["high"] == pytest.approx((1 + 1 / (1 + D2)) / 2)
 
 
 def test_discounts_are_trec_evals() -> None:
@@ -188,8 +189,7 @@ def test_twenty_five_systems_on_3657_queries_are_assessed_in_a_minute() -> None:
     began = time.perf_counter()
     found = compute_bounds(rankings, judged, 1, 10)
     seconds = time.perf_counter() - began
-    print(
-        f"\n25 systems x 3,657 queries: {seconds:.1f} s, {found.unjudged:,} unjudged, {len(found.unsettled)} unsettled"
-    )
+    counts = f"{found['unjudged']:,} unjudged, {len(found['unsettled'])} unsettled"
+    print(f"\n25 systems x 3,657 queries: {seconds:.1f} s, {counts}")
     assert seconds < 60 * slowness()
-    assert len(found.first) == 2_000
+    assert len(found["first"]) == 2_000

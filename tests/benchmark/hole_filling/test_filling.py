@@ -111,7 +111,7 @@ def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], a
     assert done.after.counts == {"queries": 2, "judged": 8, "relevant": 4, "origins": {"original": 3, "people": 5}}
     assert done.after.parent == before
     assert comparing.diff_versions(before, done.after).counts == {"added": 5, "removed": 0, "changed": 0, "same": 3}
-    assert {row.origin for row in comparing.diff_versions(before, done.after).rows("added")} == {"people"}
+    assert {row["origin"] for row in comparing.diff_versions(before, done.after).rows("added")} == {"people"}
     assert done.funnel["relevant"] == 2 and done.funnel["is_done"]
     assert reading.load_named(before) == KNOWN, "the version before is as it was"
 

@@ -28,15 +28,15 @@ def test_p_mrr_by_hand() -> None:
     original = {"q1": run_of("a", "b", "c", "d"), "q2": run_of("x", "y")}
     changed = {"q1": run_of("c", "a", "d", "b"), "q2": run_of("y", "z")}
     found = p_mrr(original, changed, {"q1": {"b", "c"}, "q2": {"x"}, "q3": set()})
-    assert found.per_query == pytest.approx({"q1": (0.5 - 2 / 3) / 2, "q2": 2 / 3})
-    assert found.value == pytest.approx((-1 / 12 + 2 / 3) / 2)
-    assert (found.queries, found.documents, found.missing) == (2, 3, [])
+    assert found["per_query"] == pytest.approx({"q1": (0.5 - 2 / 3) / 2, "q2": 2 / 3})
+    assert found["value"] == pytest.approx((-1 / 12 + 2 / 3) / 2)
+    assert (found["queries"], found["documents"], found["missing"]) == (2, 3, [])
 
 
 def test_missing_is_one_behind_the_last_and_a_query_that_a_run_lacks_is_counted() -> None:
     found = p_mrr({"q": run_of("a", "b", "c")}, {}, {"q": {"c"}})
-    assert found.missing == ["q"] and found.value == pytest.approx(1 / 3 - 1)  # from 3 to rank 1 of an empty run
-    assert p_mrr({"q": run_of("a")}, {"q": run_of("a")}, {"q": {"b"}}).value == 0  # missing in both: 2 and 2
+    assert found["missing"] == ["q"] and found["value"] == pytest.approx(1 / 3 - 1)  # from 3 to rank 1 of an empty run
+    assert p_mrr({"q": run_of("a")}, {"q": run_of("a")}, {"q": {"b"}})["value"] == 0  # missing in both: 2 and 2
 
 
 @given(st.integers(1, 1000), st.integers(1, 1000))

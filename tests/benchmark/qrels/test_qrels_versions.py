@@ -52,7 +52,7 @@ def test_other_reference_grades_make_another_original_and_the_first_stays(books:
     found = comparing.diff_versions(first, second)
     assert found.counts == {"added": 0, "removed": 0, "changed": 1, "same": 2}
     (row,) = found.rows("changed")
-    assert (row.query, row.document, row.before, row.after, row.origin) == ("q1", "b", 0, 3, "original")
+    assert (row["query"], row["document"], row["before"], row["after"], row["origin"]) == ("q1", "b", 0, 3, "original")
 
 
 def test_gold_of_the_collections_own_experts_is_no_part_of_it(books: Collection) -> None:
@@ -73,7 +73,7 @@ def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: C
     found = comparing.diff_versions(one, other)
     assert found.counts == {"added": 1, "removed": 1, "changed": 1, "same": 1}
     told = {
-        what: [(row.query, row.document, row.before, row.after) for row in found.rows(what)]
+        what: [(row["query"], row["document"], row["before"], row["after"]) for row in found.rows(what)]
         for what in ("added", "removed", "changed")
     }
     assert told == {

@@ -83,14 +83,14 @@ def test_the_report_says_the_exact_last_rate_and_the_verdict_follows_it() -> Non
     runs = [list(range(2, 9)) for _ in range(11)] + [list(range(30, 37))]
     asked = question(runs, {document: 1 for document in (*range(1, 9), 30, 31, 32, 33)})
     for seed in range(5):
-        result = compute_report(ReportQuestion(asked.systems, asked.before, asked.after, 10, seed=seed)).result
+        result, _values = compute_report(ReportQuestion(asked.systems, asked.before, asked.after, 10, seed=seed))
         assert result["growth"][-1]["rate"] == pytest.approx((4 / 7) / 12)
         assert result["verdict"]["growth"] == result["growth"][-1]["rate"]
 
 
 def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate() -> None:
     """The others' rates are 0: their mean would call a pool saturated that hangs on one system."""
-    result = compute_report(question([[1], [1], [1], [1], [1], [1, 2]], {1: 1, 2: 1})).result
+    result, _values = compute_report(question([[1], [1], [1], [1], [1], [1, 2]], {1: 1, 2: 1}))
     last = result["growth"][-1]
     assert (last["rate"], last["low"], last["high"]) == (None, None, None)
     assert result["verdict"]["key"] == "open" and "Not known" in explain_verdict(result["verdict"])[0]
@@ -190,7 +190,7 @@ def test_the_verdict_follows_its_rule(
 def test_one_system_alone_gets_a_report_without_curves() -> None:
     rankings = {0: np.array([1, 2])}
     judged = {0: (np.array([1]), np.array([1], np.int16))}
-    result = compute_report(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2)).result
+    result, _values = compute_report(ReportQuestion([ReportSystem(1, "one", "bm25", rankings)], judged, judged, k=2))
     assert result["growth"] == [
         {"systems": 1, "holes": 0.0, "holes_low": 0.0, "holes_high": 0.0, "rate": None, "low": None, "high": None}
     ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmark.measures.rankings import compare_runs
 from benchmark.report import tabling
-from benchmark.report.computing import Aspected, ComputedReport, ReportQuestion, ReportSystem, compute_report
+from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem, compute_report
 from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.verdict import recall_shift
 from benchmark.significance import paired
@@ -129,7 +129,7 @@ def test_ranks_and_tau_by_hand() -> None:
 
 def report(
     *, names: tuple[str, str] = ("=cmd()", "dense_50%"), queries: int = 30, aspects: bool = False
-) -> ComputedReport:
+) -> tuple[dict[str, Any], dict[str, tested.Values]]:
     """The first system finds a hole in every query, the second the known document."""
     rankings = [{query: np.array(found) for query in range(queries)} for found in ([2, 3], [1, 3])]
     before = {query: (np.array([1]), np.array([1], np.int16)) for query in range(queries)}
@@ -143,7 +143,7 @@ def report(
 
 
 def test_filling_lifts_the_underrated_system_and_says_how_surely() -> None:
-    first, second = report().result["systems"]
+    first, second = report()[0]["systems"]
     value = first["values"]["hit"]
     assert (value["before"], value["after"], value["change"]) == (0, 1, 1)
     assert (value["low"], value["high"]) == (1, 1) and value["p"] == pytest.approx(1 / 10_001)
@@ -152,21 +152,21 @@ def test_filling_lifts_the_underrated_system_and_says_how_surely() -> None:
     assert (value["letters_before"], value["letters_after"]) == ("b", "a")
     same = second["values"]["hit"]
     assert (same["change"], same["p"], same["letters_after"]) == (0, 1, "a")
-    order = report().result["order"]["hit"]
+    order = report()[0]["order"]["hit"]
     assert order == {"tau": None, "moved": 1, "swapped": 0}  # afterwards both are best: nothing is ordered
 
 
 def test_csv_of_a_table_cannot_act_and_has_changes_and_letters_in_columns() -> None:
-    lines = tabling.leaderboard_table(report().result, "hit").csv().splitlines()
+    lines = tabling.leaderboard_table(report()[0], "hit").csv().splitlines()
     assert lines[0].startswith("system,Hole@2,Judged@2,Judged@2 change,Hit@2,Hit@2 change,Hit@2 letters")
     assert lines[1].startswith("'=cmd(),0.5,0.5,0.5,1.0,1.0,a")
-    [table] = tabling.changes_tables(report().result, "hit")
+    [table] = tabling.changes_tables(report()[0], "hit")
     changes = table.csv().splitlines()
     assert changes[0] == "system,before,after,change,95% from,95% to,p,p (Holm),rank before,rank after"
 
 
 def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -> None:
-    text = tabling.leaderboard_table(report().result, "hit").latex()
+    text = tabling.leaderboard_table(report()[0], "hit").latex()
     assert r"\usepackage{booktabs}" in text and r"\toprule" in text
     row = next(line for line in text.splitlines() if line.startswith("dense"))
     assert row.startswith(r"dense\_50\% &") and row.endswith(r"\\")
@@ -191,27 +191,27 @@ def test_a_blank_figure_is_an_empty_cell() -> None:
 
 @pytest.mark.parametrize("make", [tabling.measures_table, tabling.growth_table, tabling.marginal_table])
 def test_every_table_has_as_many_cells_as_columns(make: Any) -> None:
-    table = make(report().result)
+    table = make(report()[0])
     assert table.rows and {len(row) for row in table.rows} == {len(table.header)}
     assert table.csv().count("\n") == len(table.rows) + 1 and table.latex().count(r"\\") >= len(table.rows)
 
 
 def test_aspects_have_their_own_queries_and_table() -> None:
-    found = report(aspects=True)
-    assert found.result["aspects"] == {"queries": [4, 5, 6], "k": 25}
-    assert found.values["alpha_ndcg"].after.shape == (2, 3)
-    value = found.result["systems"][0]["values"]["alpha_ndcg"]
+    result, values = report(aspects=True)
+    assert result["aspects"] == {"queries": [4, 5, 6], "k": 25}
+    assert values["alpha_ndcg"].after.shape == (2, 3)
+    value = result["systems"][0]["values"]["alpha_ndcg"]
     assert (value["before"], value["after"], value["rank_after"], value["letters_after"]) == (None, 0.25, 1, "a")
-    table = tabling.aspects_table(found.result)
+    table = tabling.aspects_table(result)
     assert table is not None and table.header[1:4] == (
         "alpha-nDCG@25",
         "alpha-nDCG@25 (one aspect a document)",
         "A-Recall@25",
     )
-    assert tabling.aspects_table(report().result) is None
+    assert tabling.aspects_table(report()[0]) is None
 
 
-def uneven() -> ComputedReport:
+def uneven() -> tuple[dict[str, Any], dict[str, tested.Values]]:
     """The first system answers both queries, the second q0 alone, where it is the better one; q2 is judged later."""
     first = {0: np.array([2, 3]), 1: np.array([1]), 2: np.array([1])}
     second = {0: np.array([1, 3]), 2: np.array([1])}
@@ -223,7 +223,7 @@ def uneven() -> ComputedReport:
 
 def test_the_headline_is_over_the_queries_that_every_system_and_both_versions_have() -> None:
     """Over all three queries the first system hits 2/3 and the second 2/3 later; over the common one 0 and 1."""
-    result = uneven().result
+    result = uneven()[0]
     assert result["common"]["queries"] == 1 and len(result["queries"]) == 3
     assert [one["values"]["hit"]["after"] for one in result["systems"]] == pytest.approx([2 / 3, 2 / 3])
     first = tabling.headline_result(result)
@@ -246,7 +246,7 @@ def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_ap
 
 
 def test_where_every_query_is_common_the_headline_is_the_whole() -> None:
-    result = report().result
+    result = report()[0]
     assert result["common"] == {"queries": 30} and tabling.headline_result(result) is result
 
 
@@ -262,6 +262,6 @@ def test_interval_and_corrected_p_agree_for_every_system() -> None:
 
 
 def test_why_recall_falls_is_said_where_relevant_documents_were_found() -> None:
-    result = report().result
+    result = report()[0]
     assert "Recall@2 is a share of the known relevant documents: 30 before and 60 after." in recall_shift(result)
     assert recall_shift({**result, "relevant": {"before": 30, "after": 30}}) == ""

@@ -128,17 +128,17 @@ def test_every_file_tells_what_is_wrong_with_it(books, write):
 
 def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, write):
     text = GOOD + "q9 Q0 a 1 1 t\nq9 Q0 x 2 1 t\nq2 Q0 x 2 0.5 t\n"
-    (found,) = import_runs(books, {"one": write(text)}, skip_unknown=True)
-    assert (found.lines, found.unknown_queries, found.unknown_documents) == (3, 2, 1)
-    assert rankings.as_run(found.run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
+    ((run, told),) = import_runs(books, {"one": write(text)}, skip_unknown=True)
+    assert (told["lines"], told["unknown_queries"], told["unknown_documents"]) == (3, 2, 1)
+    assert rankings.as_run(run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
     with pytest.raises(BadInput, match="no line names both a query and a document of books"):
         import_runs(books, {"two": write("q9 Q0 x 1 1 t\n")}, skip_unknown=True)
 
 
 def test_gzip_is_known_by_its_content_and_lines_may_end_as_they_like(books, write):
     text = b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode() + b"\n  \n"
-    (found,) = import_runs(books, {"one": write(gzip.compress(text), "one.txt")})
-    assert found.lines == 3
+    ((_run, told),) = import_runs(books, {"one": write(gzip.compress(text), "one.txt")})
+    assert told["lines"] == 3
 
 
 @pytest.mark.parametrize(("text", "problem"), [("", "holds no line"), ("\n \n", "holds no line"), ("q1\0", "NUL")])
@@ -169,8 +169,8 @@ def test_a_name_that_exists_is_refused_before_the_file_is_read(books, write):
 
 def test_what_a_query_excludes_is_left_out_of_an_imported_run_and_counted(books, write):
     make_query(books, "query q4", external_id="q4", metadata={"excluded_ids": ["a"]})
-    (found,) = import_runs(books, {"one": write("q4 Q0 a 1 2 t\nq4 Q0 b 2 1 t\n")})
-    assert (found.lines, found.excluded, rankings.as_run(found.run)) == (1, 1, {"q4": {"b": 1.0}})
+    ((run, told),) = import_runs(books, {"one": write("q4 Q0 a 1 2 t\nq4 Q0 b 2 1 t\n")})
+    assert (told["lines"], told["excluded"], rankings.as_run(run)) == (1, 1, {"q4": {"b": 1.0}})
 
 
 def test_the_same_reader_serves_evaluate_and_orders_ties_as_trec_eval(write):
@@ -181,8 +181,8 @@ def test_the_same_reader_serves_evaluate_and_orders_ties_as_trec_eval(write):
 
 
 def test_what_is_imported_comes_out_as_it_went_in(books, write):
-    (found,) = import_runs(books, {"one": write(GOOD)})
-    again = write("".join(rankings.write_trec(found.run)), "again")
+    ((run, _told),) = import_runs(books, {"one": write(GOOD)})
+    again = write("".join(rankings.write_trec(run)), "again")
     assert read_run(again) == read_run(write(GOOD))
 
 
@@ -200,15 +200,15 @@ def test_trec_evals_own_runs_are_measured_the_same_from_the_file_and_from_the_da
     Document.objects.bulk_create(
         Document(collection=collection, external_id=one, text=one, content_hash=one) for one in texts
     )
-    (found,) = import_runs(collection, {"one": path})
-    assert found.missing == missing
+    ((run, told),) = import_runs(collection, {"one": path})
+    assert told["missing_queries"] == missing
     measures = ["nDCG@10", "RR", "P@100", "R@1000", "AP"]
-    from_file, stored = evaluate_run(qrels, read, measures), evaluate_run(qrels, rankings.as_run(found.run), measures)
+    from_file, stored = evaluate_run(qrels, read, measures), evaluate_run(qrels, rankings.as_run(run), measures)
     assert stored.per_query == from_file.per_query and len(stored.missing) == missing
     order = {query: [document for document, _ in ranked(documents)] for query, documents in read.items()}
     names = dict(Document.objects.values_list("pk", "external_id"))
     queries = dict(collection.query_set.values_list("pk", "external_id"))
-    loaded = rankings.load([found.run.pk])[found.run.pk]
+    loaded = rankings.load([run.pk])[run.pk]
     assert {queries[query]: [names[key] for key in keys.tolist()] for query, keys in loaded.items()} == order
 
 

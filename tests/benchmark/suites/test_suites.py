@@ -37,10 +37,10 @@ class Two:
 def test_members_stand_in_columns_beside_their_unweighted_mean() -> None:
     both = Two()
     books, films = both.report(both.books), both.report(both.films)
-    lines = {line.system: line for line in groups.suite_lines(groups.suite_columns(both.suite), "hit")}
+    lines = {line["system"]: line for line in groups.suite_lines(groups.suite_columns(both.suite), "hit")}
     given = [report.result["systems"][0]["values"]["hit"] for report in (books, films)]
-    assert lines["one"].values == given
-    assert lines["one"].mean == {
+    assert lines["one"]["values"] == given
+    assert lines["one"]["mean"] == {
         name: pytest.approx((given[0][name] + given[1][name]) / 2) for name in ("before", "after", "change")
     }
 
@@ -50,8 +50,8 @@ def test_a_system_that_a_member_lacks_has_a_blank_mean() -> None:
     both.report(both.books)
     both.report(both.films)
     rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
-    assert [(row.system, row.mean is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
-    assert rows[1].values[0] is None and rows[2].values[1] is None
+    assert [(row["system"], row["mean"] is None) for row in rows] == [("one", False), ("three", True), ("two", True)]
+    assert rows[1]["values"][0] is None and rows[2]["values"][1] is None
     csv = groups.suite_table(both.suite, groups.suite_columns(both.suite), rows, "ndcg").csv().splitlines()
     names = [world.collection.name for world in (both.books, both.films)]
     figures = ",".join(f"{name},{name} change" for name in (*names, "mean"))
@@ -66,13 +66,15 @@ def test_means_are_tested_over_the_queries_of_all_members() -> None:
     for world in worlds:
         reports.ensure_report(world.collection, world.before, world.after, [world.one, world.two])
     found = groups.suite_columns(suite)
-    rows = {row.system: row for row in groups.suite_lines(found, "ndcg")}
+    rows = {row["system"]: row for row in groups.suite_lines(found, "ndcg")}
     for row in rows.values():
-        assert row.mean is not None and row.tests["change"] == pytest.approx(row.mean["change"])
-        assert row.tests["low"] <= row.mean["change"] <= row.tests["high"]
-        assert row.tests["p"] >= 0.25 and row.tests["p_holm"] == min(1.0, 2 * row.tests["p"])
-        assert row.tests["letters_before"] == row.tests["letters_after"] == "a", "too few queries tell nothing apart"
-    assert {row.system: row.tests for row in groups.suite_lines(found, "judged")} == {"one": {}, "two": {}}
+        assert row["mean"] is not None and row["tests"]["change"] == pytest.approx(row["mean"]["change"])
+        assert row["tests"]["low"] <= row["mean"]["change"] <= row["tests"]["high"]
+        assert row["tests"]["p"] >= 0.25 and row["tests"]["p_holm"] == min(1.0, 2 * row["tests"]["p"])
+        assert row["tests"]["letters_before"] == row["tests"]["letters_after"] == "a", (
+            "too few queries tell nothing apart"
+        )
+    assert {row["system"]: row["tests"] for row in groups.suite_lines(found, "judged")} == {"one": {}, "two": {}}
     assert r"\mathrm{a}" in groups.suite_table(suite, found, list(rows.values()), "ndcg").latex()
 
 
@@ -87,7 +89,7 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
     assert done.after is not None
     reports.ensure_report(other, before, done.after, runs)
     suite = groups.make_suite(name="both", collections=[collection, other])
-    rows = {row.system: row.tests for row in groups.suite_lines(groups.suite_columns(suite), "ndcg")}
+    rows = {row["system"]: row["tests"] for row in groups.suite_lines(groups.suite_columns(suite), "ndcg")}
     assert len({found["letters_after"] for found in rows.values()}) > 1
     assert rows["dense-large"]["p_holm"] < 0.01 and rows["dense-large"]["low"] > 0
     client.force_login(charlie.user)
@@ -109,7 +111,7 @@ def test_a_member_without_a_report_is_blank_and_so_is_every_mean() -> None:
     both = Two()
     both.report(both.books)
     rows = groups.suite_lines(groups.suite_columns(both.suite), "ndcg")
-    assert {row.system for row in rows} == {"one", "two"} and all(row.mean is None for row in rows)
+    assert {row["system"] for row in rows} == {"one", "two"} and all(row["mean"] is None for row in rows)
 
 
 def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:

@@ -123,7 +123,7 @@ def test_keyword_forms_are_queries_of_their_own_and_dev_stays_as_it_was(books, w
     )
     assert pairs == kept
     counted = statistics_of(books)
-    assert (counted.queries_keywords, counted.queries_synthetic) == (len(made), 0)
+    assert (counted["queries_keywords"], counted["queries_synthetic"]) == (len(made), 0)
 
     # Judged, they are trained on; dev and qrels are what they were.
     Label.objects.bulk_create(
@@ -178,7 +178,7 @@ def test_queries_are_written_from_documents_and_marked(books, worker, client):
         assert one.metadata["asked_of"] in names and not Label.objects.filter(pair__query=one).exists()
     again = call("write_queries", "books", "--limit", "5", "--pairs", "2", *OFFLINE)
     assert again.json["synthesis"] == said.json["synthesis"] and made.count() == 5
-    assert statistics_of(books).queries_synthetic == 5
+    assert statistics_of(books)["queries_synthetic"] == 5
     client.force_login(make_member(books, "alice", Role.ADMIN).user)
     page = " ".join(client.get("/c/books/statistics/").content.decode().split())
     assert "<dt>Synthetic queries</dt><dd>5</dd>" in page and "<dt>Keyword queries</dt><dd>0</dd>" in page
