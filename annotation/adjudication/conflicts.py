@@ -1,7 +1,6 @@
 """Conflicts: what people could not settle, or flagged, and the senior decision on it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -75,19 +74,11 @@ def last_decision(membership: Membership) -> int | None:
     return recent.order_by("-pk").values_list("item_id", flat=True).first()
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """What one annotator left on an item, without a name. `grade` is None for a flag or a skip."""
+def list_opinions(item: Item) -> list[dict[str, Any]]:
+    """All that stands on the item, without names, in an order that does not follow them.
 
-    number: int
-    grade: int | None
-    comment: str
-    flagged: bool
-    note: str  # Of a flag, or why it was skipped.
-
-
-def list_opinions(item: Item) -> list[Opinion]:
-    """All that stands on the item, in an order that does not follow the annotators' names."""
+    `grade` is None for a flag or a skip; `note`: of a flag, or why it was skipped.
+    """
     State = Assignment.State
     skipped = Q(state=State.SKIPPED)
     rows = (
@@ -99,23 +90,24 @@ def list_opinions(item: Item) -> list[Opinion]:
     return [_build_opinion(number, row) for number, row in enumerate(rows, 1)]
 
 
-def why_conflict(said: Sequence[Opinion]) -> str:
+def why_conflict(said: Sequence[Mapping[str, Any]]) -> str:
     """Why an adjudicator is asked, from what stands on the item."""
-    if any(one.flagged for one in said):
+    if any(one["flagged"] for one in said):
         return _("An annotator flagged this pair.")
-    if len({one.grade for one in said if one.grade is not None}) > 1:
+    if len({one["grade"] for one in said if one["grade"] is not None}) > 1:
         return _("Annotators gave different grades.")
-    if said and all(one.grade is None for one in said):
+    if said and all(one["grade"] is None for one in said):
         return _("Everyone assigned to this pair skipped it.")
     return ""
 
 
-def _build_opinion(number: int, row: Assignment) -> Opinion:
+def _build_opinion(number: int, row: Assignment) -> dict[str, Any]:
+    told = {"number": number, "grade": None, "comment": "", "flagged": False, "note": ""}
     if row.state == Assignment.State.SKIPPED:
-        return Opinion(number, None, "", False, row.get_skip_reason_display())
+        return told | {"note": row.get_skip_reason_display()}
     if row.flagged or row.judgment is None:
-        return Opinion(number, None, "", True, row.flag_note)
-    return Opinion(number, row.judgment.grade, row.judgment.comment, False, "")
+        return told | {"flagged": True, "note": row.flag_note}
+    return told | {"grade": row.judgment.grade, "comment": row.judgment.comment}
 
 
 def adjudicate(

@@ -4,7 +4,7 @@ From this collection's earlier campaigns where there are any, else from what DRE
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 
@@ -23,40 +23,13 @@ NEWEST = 20  # Earlier campaigns that are looked at.
 Policy = Campaign.Policy
 
 
-@dataclass(frozen=True, slots=True)
-class PeopleEstimate:
-    """Work that a campaign is expected to leave to people, and the seconds of its models."""
+def estimate_people(collection: Collection, wanted: Configuration, pairs: int, calls: float) -> dict[str, Any]:
+    """Estimate what so many pairs leave to people under this configuration, for which models get so many calls.
 
-    share: float
-    pairs: int
-    judgments: int
-    seconds: float  # Of a judgment.
-    # Where the share comes from: "policy" or "collection" (earlier campaigns here, `measured` pairs), "rule", "paper".
-    basis: str
-    measured: int
-    timed: bool  # `seconds` is the median of judgments here; False: the paper's.
-    rate: float | None  # USD of an hour.
-    models_seconds: float
-    models_timed: bool  # From an earlier campaign here; False: the paper's debate.
-
-    @property
-    def hours(self) -> float:
-        """Hours of all judgments."""
-        return self.judgments * self.seconds / 3600
-
-    @property
-    def share_text(self) -> str:
-        """The share as a percentage."""
-        return f"{self.share:.1%}"
-
-    @property
-    def cost(self) -> float | None:
-        """USD of these hours; None without a rate."""
-        return None if self.rate is None else self.hours * self.rate
-
-
-def estimate_people(collection: Collection, wanted: Configuration, pairs: int, calls: float) -> PeopleEstimate:
-    """Estimate what so many pairs leave to people under this configuration, for which models get so many calls."""
+    `seconds`: of a judgment, the median of those here where it is `timed`, else the paper's. `basis`: where the share
+    comes from, "policy" or "collection" (earlier campaigns here, `measured` pairs), "rule" or "paper". `cost`: USD,
+    None without a rate. `models_timed`: the time of the models is from an earlier campaign here.
+    """
     judging = Campaign.judging.filter(collection=collection).exclude(policy=Policy.HUMAN).order_by("-pk")
     earlier = list(judging[:NEWEST])
     share, basis, measured = _expected_share(earlier, wanted)
@@ -65,18 +38,23 @@ def estimate_people(collection: Collection, wanted: Configuration, pairs: int, c
     same = next((one for one in earlier if one.policy == wanted.policy), None)
     latency = latency_medians(same) if same else None
     come = round(pairs * share)
-    return PeopleEstimate(
-        share=share,
-        pairs=come,
-        judgments=come * each,
-        seconds=PERSON_SECONDS if seconds is None else seconds,
-        basis=basis,
-        measured=measured,
-        timed=seconds is not None,
-        rate=collection.hourly_rate,
-        models_seconds=_expected_seconds(wanted, pairs, calls, latency["wall"] / 1000 if latency else DEBATE_SECONDS),
-        models_timed=latency is not None,
-    )
+    model_seconds = latency["wall"] / 1000 if latency else DEBATE_SECONDS
+    each_seconds = PERSON_SECONDS if seconds is None else seconds
+    hours = come * each * each_seconds / 3600
+    return {
+        "share": share,
+        "share_text": f"{share:.1%}",
+        "pairs": come,
+        "judgments": come * each,
+        "seconds": each_seconds,
+        "hours": hours,
+        "cost": None if collection.hourly_rate is None else hours * collection.hourly_rate,
+        "basis": basis,
+        "measured": measured,
+        "timed": seconds is not None,
+        "models_seconds": _expected_seconds(wanted, pairs, calls, model_seconds),
+        "models_timed": latency is not None,
+    }
 
 
 def _expected_share(earlier: Sequence[Campaign], wanted: Configuration) -> tuple[float, str, int]:

@@ -34,15 +34,6 @@ class Flips:
     wrong_to_right: Statistic
 
 
-@dataclass(frozen=True, slots=True)
-class FlipTable:
-    """All votes, by the side that a flip goes to, and by person (assessor)."""
-
-    all: Flips
-    by_side: dict[str, Flips]
-    by_person: dict[int, Flips]
-
-
 def both_votes(votes: Iterable[Vote]) -> list[tuple[Vote, Vote]]:
     """The first and the final vote of each person on each item of the reveal arm, where the first was blind."""
     votes = [vote for vote in votes if vote.arm == "reveal"]
@@ -53,18 +44,15 @@ def both_votes(votes: Iterable[Vote]) -> list[tuple[Vote, Vote]]:
     ]
 
 
-def flip_table(found: Sequence[tuple[Vote, Vote]]) -> FlipTable:
-    """The flips of first and final votes: all, by side and by person."""
+def flip_table(found: Sequence[tuple[Vote, Vote]]) -> tuple[dict[str, Flips], dict[int, Flips]]:
+    """The flips of first and final votes, by the side that a flip goes to and by person (assessor)."""
     people = sorted({final.person for _, final in found})
-    return FlipTable(
-        all=count_flips(found),
-        by_side={
-            # A flip goes away from the first vote: who began with "not relevant" can only end "for".
-            "for": count_flips([both for both in found if not both[0].relevant]),
-            "against": count_flips([both for both in found if both[0].relevant]),
-        },
-        by_person={one: count_flips([both for both in found if both[1].person == one]) for one in people},
-    )
+    by_side = {
+        # A flip goes away from the first vote: who began with "not relevant" can only end "for".
+        "for": count_flips([both for both in found if not both[0].relevant]),
+        "against": count_flips([both for both in found if both[0].relevant]),
+    }
+    return by_side, {one: count_flips([both for both in found if both[1].person == one]) for one in people}
 
 
 def count_flips(found: Sequence[tuple[Vote, Vote]]) -> Flips:

@@ -1,16 +1,14 @@
 """The page of the arms: charts and tables from the report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.agreement.measures import Statistic
-from annotation.experiments.flips import Flips
 from annotation.experiments.paired import PairedRow
-from annotation.experiments.report import DebateEffect, StudyFound
-from annotation.experiments.votes import ArmVotes
+from annotation.experiments.report import StudyFound
 from charts import Bar, Chart, draw_bars
 
 MOMENTS = {
@@ -24,13 +22,18 @@ SIDES = {
     "against": gettext_lazy("To “not relevant” (against)"),
 }
 
+# Named figures of the report, as JSON has them.
+Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
-def build_page(found: DebateEffect, studies: Iterable[StudyFound], source: str) -> tuple[dict[str, Any], list[Chart]]:
+
+def build_page(
+    found: Mapping[str, Any], studies: Iterable[StudyFound], source: str
+) -> tuple[dict[str, Any], list[Chart]]:
     """The context of the page, and all its pictures; `source` stands under each that is saved."""
-    sides = [(str(MOMENTS[side.moment.key]), side) for side in found.sides]
-    flips = [(_("All"), found.flips.all)]
-    flips += [(str(SIDES[side]), some) for side, some in found.flips.by_side.items()]
-    people = [(found.names.get(one, "?"), some) for one, some in found.flips.by_person.items()]
+    sides = [(str(MOMENTS[side["moment"]]), side) for side in found["moments"]]
+    flips = [(_("All"), found["flips"]["all"])]
+    flips += [(str(SIDES[side]), some) for side, some in found["flips"]["by_side"].items()]
+    people = [(some["name"] or "?", some) for some in found["flips"]["by_person"]]
     charts = _draw_charts(sides, flips, source)
     studied = [_build_study(one, source) for one in studies]
     page = {
@@ -44,14 +47,14 @@ def build_page(found: DebateEffect, studies: Iterable[StudyFound], source: str) 
     return page, [*charts, *(chart for _study, _rows, chart in studied)]
 
 
-def _draw_charts(sides: Sequence[tuple[str, ArmVotes]], flips: Sequence[tuple[str, Flips]], source: str) -> list[Chart]:
-    right = [(name, side.accuracy) for name, side in sides]
-    agreed = [(name, side.agreement) for name, side in sides]
-    seconds = [(name, side.seconds) for name, side in sides]
+def _draw_charts(sides: Rows, flips: Rows, source: str) -> list[Chart]:
+    right = [(name, side["accuracy"]) for name, side in sides]
+    agreed = [(name, side["agreement"]) for name, side in sides]
+    seconds = [(name, side["seconds"]) for name, side in sides]
     changed = []
     for name, some in flips:
-        changed.append((f"{name}: {_('correct to wrong')}", some.right_to_wrong))
-        changed.append((f"{name}: {_('wrong to correct')}", some.wrong_to_right))
+        changed.append((f"{name}: {_('correct to wrong')}", some["right_to_wrong"]))
+        changed.append((f"{name}: {_('wrong to correct')}", some["wrong_to_right"]))
     alpha = _("Krippendorff's alpha (nominal), relevant or not")
     return [
         _draw_statistics("accuracy", _("Correct votes by debate condition"), right, source, x=_("share")),
@@ -67,15 +70,13 @@ def _build_study(found: StudyFound, source: str) -> tuple[StudyFound, list[tuple
     chart = _draw_statistics(
         f"study-{found.study.pk}",
         _("Balanced accuracy in study %(study)s") % {"study": found.study.pk},
-        [(name, row.balanced_accuracy) for name, row in (hidden, shown)],
+        [(name, asdict(row.balanced_accuracy)) for name, row in (hidden, shown)],
         source,
         x=_("balanced accuracy of the majority"),
     )
     return found, [(*hidden, False), (*shown, False), (_("Difference"), found.table.difference, True)], chart
 
 
-def _draw_statistics(
-    key: str, title: str, rows: Sequence[tuple[str, Statistic]], source: str, *, x: str, high: float | None = 1.0
-) -> Chart:
-    bars = [Bar(name, one.value, one.low, one.high, one.n, words=_("undefined")) for name, one in rows]
+def _draw_statistics(key: str, title: str, rows: Rows, source: str, *, x: str, high: float | None = 1.0) -> Chart:
+    bars = [Bar(name, one["value"], one["low"], one["high"], one["n"], words=_("undefined")) for name, one in rows]
     return draw_bars(key, title, bars, x=x, high=high, empty=_("Nothing to show yet: no votes."), source=source)

@@ -1,34 +1,18 @@
-"""Everything that is measured of the arms of a collection, as records, as JSON and as CSV."""
+"""Everything that is measured of the arms of a collection, as JSON and as CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from annotation.agreement.measures import Statistic
 from annotation.experiments import votes as measures
-from annotation.experiments.flips import FlipTable, both_votes, flip_table
+from annotation.experiments.flips import both_votes, count_flips, flip_table
 from annotation.experiments.paired import PairedTable, paired_table
 from annotation.experiments.reading import MOST, drawn_votes, studied_pairs
 from annotation.experiments.votes import ArmVotes, debate_gain, seconds_saved, side_by_side
 from annotation.models import Membership, ReservedFor, Study
 from charts.cells import csv_line
 from corpus.models import Collection
-
-
-@dataclass(frozen=True, slots=True)
-class DebateEffect:
-    """Votes on items whose arm was drawn by lot."""
-
-    votes: int
-    newest_only: bool  # There are more votes than were looked at.
-    seen: int  # First votes that were given anew after the reveal, and count as no blind vote.
-    sides: list[ArmVotes]
-    accuracy_gain: Statistic  # With the debate shown minus hidden; share of right votes.
-    balanced_gain: Statistic
-    seconds_saved: Statistic  # Hidden minus shown.
-    flips: FlipTable
-    names: Mapping[int, str]  # Of the people in the flip table, by assessor.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +26,37 @@ class StudyFound:
     table: PairedTable
 
 
-def measure_debate_effect(collection: Collection, since: date | None = None) -> DebateEffect:
-    """All figures of the drawn arms. Two statements."""
+def measure_debate_effect(collection: Collection, since: date | None = None) -> dict[str, Any]:
+    """All figures of votes on items whose arm was drawn by lot, as JSON has them. Two statements.
+
+    Every statistic is {value, low, high, n, reason}. `newest_only`: there are more votes than were looked at.
+    `first_votes_not_blind`: given anew after the reveal. Gains are with the debate shown minus hidden, `seconds_saved`
+    hidden minus shown.
+    """
     found = drawn_votes(collection, since)
-    flipped = flip_table(both_votes(found))
-    return DebateEffect(
-        votes=len(found),
-        newest_only=len(found) == MOST,
-        seen=sum(not vote.blind for vote in found if vote.step == "first"),
-        sides=side_by_side(found),
-        accuracy_gain=debate_gain(measures.accuracy, found),
-        balanced_gain=debate_gain(measures.balanced_accuracy, found),
-        seconds_saved=seconds_saved(found),
-        flips=flipped,
-        names=dict(Membership.objects.filter(assessor__in=flipped.by_person).values_list("assessor", "user__username")),
-    )
+    both = both_votes(found)
+    by_side, by_person = flip_table(both)
+    people = Membership.objects.filter(assessor__in=by_person).values_list("assessor", "user__username")
+    names = dict(people)
+    return {
+        "collection": collection.name,
+        "arms": collection.arms,
+        "seed": collection.seed,
+        "votes": len(found),
+        "newest_only": len(found) == MOST,
+        "first_votes_not_blind": sum(not vote.blind for vote in found if vote.step == "first"),
+        "moments": [_side_document(side) for side in side_by_side(found)],
+        "shown_minus_hidden": {
+            "accuracy": asdict(debate_gain(measures.accuracy, found)),
+            "balanced_accuracy": asdict(debate_gain(measures.balanced_accuracy, found)),
+        },
+        "seconds_saved": asdict(seconds_saved(found)),
+        "flips": {
+            "all": asdict(count_flips(both)),
+            "by_side": {side: asdict(some) for side, some in by_side.items()},
+            "by_person": [{"name": names.get(person, "")} | asdict(some) for person, some in by_person.items()],
+        },
+    }
 
 
 def list_studies(collection: Collection, most: int = 5) -> list[StudyFound]:
@@ -79,30 +79,9 @@ def _load_study(study: Study) -> StudyFound:
     )
 
 
-def build_json_document(collection: Collection, found: DebateEffect, studied: Sequence[StudyFound]) -> dict[str, Any]:
-    """One JSON document: every statistic is {value, low, high, n, reason}."""
-    return {
-        "collection": collection.name,
-        "arms": collection.arms,
-        "seed": collection.seed,
-        "votes": found.votes,
-        "newest_only": found.newest_only,
-        "first_votes_not_blind": found.seen,
-        "moments": [_side_document(side) for side in found.sides],
-        "shown_minus_hidden": {
-            "accuracy": asdict(found.accuracy_gain),
-            "balanced_accuracy": asdict(found.balanced_gain),
-        },
-        "seconds_saved": asdict(found.seconds_saved),
-        "flips": {
-            "all": asdict(found.flips.all),
-            "by_side": {side: asdict(some) for side, some in found.flips.by_side.items()},
-            "by_person": [
-                {"name": found.names.get(person, "")} | asdict(some) for person, some in found.flips.by_person.items()
-            ],
-        },
-        "studies": [_study_document(one) for one in studied],
-    }
+def build_json_document(found: Mapping[str, Any], studied: Sequence[StudyFound]) -> dict[str, Any]:
+    """One JSON document of the drawn arms and the studies."""
+    return {**found, "studies": [_study_document(one) for one in studied]}
 
 
 def _side_document(side: ArmVotes) -> dict[str, Any]:

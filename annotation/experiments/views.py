@@ -92,7 +92,7 @@ def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, s
 
 def _build_document(request: HttpRequest, scope: Scope) -> dict[str, object]:
     found = report.measure_debate_effect(scope.collection, _parse_since(request))
-    return report.build_json_document(scope.collection, found, report.list_studies(scope.collection, most=1000))
+    return report.build_json_document(found, report.list_studies(scope.collection, most=1000))
 
 
 def _parse_since(request: HttpRequest) -> date | None:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -12,26 +11,18 @@ State = Literal["open", "conflict", "settled", "standing"]
 UNDO_WITHIN = timedelta(hours=24)
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregation:
-    """What an item has come to; `grade` only when it is settled."""
-
-    state: State
-    grade: int | None = None
-
-
-def aggregate_judgments(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> Aggregation:
-    """The item's state after these standing judgments.
+def aggregate_judgments(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> tuple[State, int | None]:
+    """The item's state after these standing judgments, and its grade once it is settled.
 
     More than half of `overlap` equal grades settle it once all of `overlap` have judged; without such a majority,
     or with any flag, an adjudicator decides.
     """
     if flagged:
-        return Aggregation("conflict")
+        return "conflict", None
     if len(grades) < overlap:
-        return Aggregation("open")
+        return "open", None
     grade, votes = Counter(grades).most_common(1)[0]
-    return Aggregation("settled", grade) if votes * 2 > len(grades) else Aggregation("conflict")
+    return ("settled", grade) if votes * 2 > len(grades) else ("conflict", None)
 
 
 def why_not_undo(

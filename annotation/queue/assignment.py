@@ -20,7 +20,7 @@ from psycopg.rows import tuple_row
 
 from annotation.models import LOWEST_PUBLIC_ID, new_token
 from annotation.queue import statements as sql
-from annotation.queue.aggregation import Aggregation, aggregate_judgments
+from annotation.queue.aggregation import State, aggregate_judgments
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
 from annotation.queue.check_scheduling import CHECK, QUALIFICATION, SEPARATE
 from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
@@ -145,7 +145,7 @@ def submit_judgment(
     if own.asks_first:
         _store_blind_judgment(db, desk, own, answer)
         return own
-    came_to = _aggregate_item(db, desk, own, answer.grade)
+    state, label = _aggregate_item(db, desk, own, answer.grade)
     run_statement(
         db,
         sql.SETTLE,
@@ -158,8 +158,8 @@ def submit_judgment(
         collection=desk.collection,
         assignment=own.id,
         retaken=int(own.state == "returned"),
-        state=came_to.state,
-        label=came_to.grade,
+        state=state,
+        label=label,
         measuring=list(MEASURING),
         campaign=own.campaign,
         tally=resolved_counter(own.reason),
@@ -368,16 +368,18 @@ def check_time(least: int, *measured: float | None) -> None:
         )
 
 
-def _aggregate_item(db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, grade: int) -> Aggregation:
+def _aggregate_item(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, grade: int
+) -> tuple[State, int | None]:
     """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
     if own.item_state == "standing":
-        return Aggregation("standing")
+        return "standing", None
     if own.item_state == "conflict":
-        return Aggregation("conflict")
+        return "conflict", None
     if own.done + 1 < own.overlap:
-        return Aggregation("open")
+        return "open", None
     if own.reason in MEASURING:
-        return Aggregation("settled")
+        return "settled", None
     if own.overlap == 1:
         return aggregate_judgments([grade], overlap=1)
     others = {"item": own.item_id, "membership": desk.membership}

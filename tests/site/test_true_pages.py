@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from annotation.adjudication.conflicts import Opinion, why_conflict
+from annotation.adjudication.conflicts import why_conflict
 from annotation.data.statistics import statistics_of
 from annotation.models import Role
 from corpus.models import Collection, Label, Query
@@ -39,7 +39,7 @@ def test_statistics_have_words_of_an_answer_and_relevant_documents_of_a_query(bo
             Label.objects.create(pair=make_pair(books, query, make_document(books)), grade=grade, origin="debate")
     make_pair(books, make_query(books, "Without a label?", answers=[]))
     found = statistics_of(books)
-    assert (found.words_an_answer, found.relevant_a_query, found.queries_labelled) == (3.0, 1.5, 2)
+    assert (found["words_an_answer"], found["relevant_a_query"], found["queries_labelled"]) == (3.0, 1.5, 2)
     page = signed_in(books).get("/c/books/statistics/").text
     assert "3.0 words each on average" in page
     assert "1.5 per query, over 2 queries with a label" in page
@@ -55,7 +55,7 @@ def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_
     }  # fmt: skip
     for key, value in sums.items():
         Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
-    steps = [(step.words, step.pairs) for step in statistics_of(books).funnel]
+    steps = [(step["words"], step["pairs"]) for step in statistics_of(books)["funnel"]]
     assert steps[2:8] == [
         ("judged", 30),
         ("rejected by the filter", 10),
@@ -185,7 +185,7 @@ def test_a_form_with_emptied_passwords_does_not_say_that_they_are_still_there(bo
     ],
 )
 def test_a_conflict_has_the_reason_of_the_conflict(said: list[tuple[int | None, bool]], why: str) -> None:
-    assert why_conflict([Opinion(n, grade, "", flagged, "") for n, (grade, flagged) in enumerate(said)]) == why
+    assert why_conflict([{"grade": grade, "flagged": flagged} for grade, flagged in said]) == why
 
 
 def test_the_conflict_of_a_blind_audit_does_not_say_that_it_came_for_want_of_a_debate(books: Collection) -> None:

@@ -41,9 +41,9 @@ def test_a_running_campaign_shows_speed_time_left_and_an_open_circuit(client) ->
     finally:
         redis_client().delete(state)
     assert row.per_minute == pytest.approx(1, rel=0.05) and row.seconds_left == pytest.approx(7200, rel=0.05)
-    assert account.is_open and account.errors == 25 and 20 <= account.open_s <= 30
+    assert account["is_open"] and account["errors"] == 25 and 20 <= account["open_s"] <= 30
     assert "openai OPENAI_API_KEY" in response.content.decode()
-    assert not row.accounts[0].is_open, "it answers again"
+    assert not row.accounts[0]["is_open"], "it answers again"
 
 
 def test_calls_that_judge_no_pairs_stand_apart_and_never_as_0_of_0_pairs(client) -> None:

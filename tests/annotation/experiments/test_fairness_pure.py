@@ -7,7 +7,7 @@ import pytest
 
 from annotation.agreement.measures import compute_measures
 from annotation.experiments import paired, votes
-from annotation.experiments.flips import both_votes, flip_table
+from annotation.experiments.flips import both_votes, count_flips, flip_table
 from annotation.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
 from annotation.experiments.votes import (
     MOMENTS,
@@ -51,19 +51,19 @@ def near(statistic, value, low, high, n):
 
 
 def test_the_flip_table_equals_a_count_by_hand():
-    table = flip_table(both_votes(cast()))
-    assert (table.all.n, table.all.known) == (8, 7)
-    counts = (table.all.right_right, table.all.right_wrong, table.all.wrong_right, table.all.wrong_wrong)
+    found = count_flips(both_votes(cast()))
+    assert (found.n, found.known) == (8, 7)
+    counts = (found.right_right, found.right_wrong, found.wrong_right, found.wrong_wrong)
     assert counts == (2, 2, 2, 1)
     # Clopper and Pearson of 2 of 4, 2 of 3 and 5 of 8.
-    near(table.all.right_to_wrong, 2 / 4, 0.0676, 0.9324, 4)
-    near(table.all.wrong_to_right, 2 / 3, 0.0943, 0.9916, 3)
-    near(table.all.flipped, 5 / 8, 0.2449, 0.9148, 8)
+    near(found.right_to_wrong, 2 / 4, 0.0676, 0.9324, 4)
+    near(found.wrong_to_right, 2 / 3, 0.0943, 0.9916, 3)
+    near(found.flipped, 5 / 8, 0.2449, 0.9148, 8)
 
 
 def test_flips_by_the_side_that_they_go_to():
-    table = flip_table(both_votes(cast()))
-    to_for, to_against = table.by_side["for"], table.by_side["against"]
+    by_side, _by_person = flip_table(both_votes(cast()))
+    to_for, to_against = by_side["for"], by_side["against"]
     # First said "not relevant": items 4, 5, 6 of P and 1, 4 of Q. Right were both on 4, one of them flips.
     assert (to_for.n, to_for.right_wrong, to_for.right_right, to_for.wrong_right, to_for.wrong_wrong) == (5, 1, 1, 1, 1)
     assert (to_for.right_to_wrong.value, to_for.wrong_to_right.value) == (1 / 2, 1 / 2)
@@ -73,7 +73,7 @@ def test_flips_by_the_side_that_they_go_to():
 
 
 def test_flips_by_person():
-    people = flip_table(both_votes(cast())).by_person
+    _by_side, people = flip_table(both_votes(cast()))
     assert list(people) == [P, Q]
     assert (people[P].n, people[P].right_to_wrong.value, people[P].wrong_to_right.value) == (6, 2 / 3, 1.0)
     assert (people[Q].n, people[Q].right_to_wrong.value, people[Q].wrong_to_right.value) == (2, 0.0, 0.0)
@@ -87,8 +87,8 @@ def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_fl
 
 
 def test_without_votes_every_share_is_undefined_with_a_reason():
-    table = flip_table([])
-    found = [table.all.flipped, table.all.right_to_wrong, table.all.wrong_to_right]
+    none = count_flips([])
+    found = [none.flipped, none.right_to_wrong, none.wrong_to_right]
     assert [(one.value, one.low, one.high, one.n) for one in found] == [(None, None, None, 0)] * 3
     assert [one.reason for one in found] == [
         "nobody has voted both times yet", "no first vote was correct", "no first vote was wrong",

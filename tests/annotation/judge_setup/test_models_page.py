@@ -72,7 +72,7 @@ def test_an_owner_pastes_a_file_and_it_is_loaded_as_the_command_does(client, olg
     assert entry.details["judges"] == ["one"]
     response = page(client)
     (row,) = response.context["models"]
-    assert row.judge.name == "one" and row.votes and not row.debates
+    assert row["judge"].name == "one" and row["votes"] and not row["debates"]
     assert "openai, gpt-4o-mini" in response.content.decode()
 
 
@@ -168,10 +168,10 @@ def test_each_model_says_whether_its_key_is_set_and_no_page_shows_the_key(client
     load(client, text + 'base_url = "http://127.0.0.1:9/v1"\n')
     monkeypatch.delenv(VARIABLE, raising=False)
     (row,) = page(client).context["models"]
-    assert (row.has_key, row.needs_key) == (False, True)
+    assert (row["has_key"], row["needs_key"]) == (False, True)
     monkeypatch.setenv(VARIABLE, SECRET)
     response = page(client)
-    assert response.context["models"][0].has_key
+    assert response.context["models"][0]["has_key"]
     assert VARIABLE in response.content.decode() and SECRET not in response.content.decode()
 
 
@@ -190,7 +190,7 @@ def test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown(client, 
     probe = JudgeProbe.objects.get()
     assert probe.passes and 1 <= len(local.requests()) == probe.calls <= 2 and probe.cost and probe.cost > 0
     (row,) = response.context["models"]
-    assert row.probe == probe and row.most_cost >= probe.cost
+    assert row["probe"] == probe and row["most_cost"] >= probe.cost
     said = list(response.context["messages"])[-1]
     assert "json_schema" in said.message and KEY not in response.content.decode()
     assert AuditEntry.objects.filter(act="judge.tested").count() == 1

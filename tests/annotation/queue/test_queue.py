@@ -176,7 +176,7 @@ def test_a_tie_goes_to_an_adjudicator_who_did_not_judge_it(collection, alice, bo
     assert not Label.objects.exists()
     assert not conflicts.find_conflicts(bob).exists()
     assert conflicts.find_conflicts(charlie).get().pk == item.pk
-    assert {(o.grade, o.comment) for o in conflicts.list_opinions(item)} == {(1, ""), (0, "off topic")}
+    assert {(o["grade"], o["comment"]) for o in conflicts.list_opinions(item)} == {(1, ""), (0, "off topic")}
     with pytest.raises(DecisionRefused):
         conflicts.adjudicate(bob, item.pk, 1)
     conflicts.adjudicate(charlie, item.pk, 0)
@@ -210,7 +210,9 @@ def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection,
     assert claim(charlie) is None
     submit(bob, other, 1)
     assert Item.objects.get(pk=item.pk).state == "conflict"
-    assert [(o.grade, o.note) for o in conflicts.list_opinions(item) if o.flagged] == [(None, "two questions in one")]
+    assert [(o["grade"], o["note"]) for o in conflicts.list_opinions(item) if o["flagged"]] == [
+        (None, "two questions in one")
+    ]
 
 
 def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.queue.aggregation import Aggregation, aggregate_judgments, why_not_undo
+from annotation.queue.aggregation import aggregate_judgments, why_not_undo
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -14,14 +14,14 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("grades", "overlap", "expected"),
     [
-        ([1], 1, Aggregation("settled", 1)),
-        ([], 1, Aggregation("open")),
-        ([1, 1], 3, Aggregation("open")),
-        ([1, 1, 0], 3, Aggregation("settled", 1)),
-        ([1, 0], 2, Aggregation("conflict")),
-        ([0, 1, 2], 3, Aggregation("conflict")),
-        ([2, 2, 1, 0], 4, Aggregation("conflict")),
-        ([2, 2, 2, 0], 4, Aggregation("settled", 2)),
+        ([1], 1, ("settled", 1)),
+        ([], 1, ("open", None)),
+        ([1, 1], 3, ("open", None)),
+        ([1, 1, 0], 3, ("settled", 1)),
+        ([1, 0], 2, ("conflict", None)),
+        ([0, 1, 2], 3, ("conflict", None)),
+        ([2, 2, 1, 0], 4, ("conflict", None)),
+        ([2, 2, 2, 0], 4, ("settled", 2)),
     ],
 )
 def test_more_than_half_of_the_overlap_settles_and_a_tie_is_a_conflict(grades, overlap, expected):
@@ -29,7 +29,7 @@ def test_more_than_half_of_the_overlap_settles_and_a_tie_is_a_conflict(grades, o
 
 
 def test_any_flag_is_a_conflict_whatever_the_grades_say():
-    assert aggregate_judgments([1, 1, 1], overlap=3, flagged=True) == Aggregation("conflict")
+    assert aggregate_judgments([1, 1, 1], overlap=3, flagged=True) == ("conflict", None)
 
 
 @given(st.lists(st.integers(0, 3), max_size=7), st.integers(1, 7))

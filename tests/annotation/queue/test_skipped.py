@@ -80,7 +80,7 @@ def test_an_adjudicator_gets_what_they_skipped_themselves_and_reads_why(collecti
     assert hand_over(collection) == 1
     assert hand_over(collection) == 0
     assert [one.pk for one in conflicts.find_conflicts(bob)] == [item.pk]
-    assert [(one.grade, one.flagged, one.note) for one in conflicts.list_opinions(item)] == [
+    assert [(one["grade"], one["flagged"], one["note"]) for one in conflicts.list_opinions(item)] == [
         (None, False, "I cannot read this language")
     ] * 2
     conflicts.adjudicate(bob, item.pk, 1)
