@@ -322,7 +322,8 @@ def _item_state(now: LockedItem, grades: list[int], flagged: bool, decided: bool
         return Item.State.SETTLED if now.done >= now.overlap else Item.State.OPEN
     if now.reason in MEASURING:
         return Item.State.SETTLED if len(grades) >= now.overlap else Item.State.OPEN
-    return aggregate_judgments(grades, overlap=now.overlap, flagged=flagged).state
+    state, _grade = aggregate_judgments(grades, overlap=now.overlap, flagged=flagged)
+    return state
 
 
 def current_texts(
