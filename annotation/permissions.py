@@ -144,22 +144,27 @@ def guard_library_view(name: Action, view: View) -> View:
 
 def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> PublicScope | SiteScope | Scope | None:
     """What the view may work with; None: sign in first. Takes the collection's `name` out of `kwargs`."""
-    if name in SMALLEST:
-        return _collection_scope(request, name, kwargs.pop("name"))
     user = _signed_in_user(request)
+    if name in SMALLEST:
+        collection = kwargs.pop("name")
+        return None if user is None else collection_scope(user, name, collection)
     if name == "public":
         return PublicScope(user)
     if user is None:
         return None
-    if name == "own-site" and not user.is_owner:
-        raise PermissionDenied(_("Only owners of this site can do this."))
+    if name == "own-site":
+        require_owner(user)
     return SiteScope(user)
 
 
-def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Scope | None:
-    user = _signed_in_user(request)
-    if user is None:
-        return None
+def require_owner(user: User) -> None:
+    """Raise PermissionDenied for who does not own the site."""
+    if not user.is_owner:
+        raise PermissionDenied(_("Only owners of this site can do this."))
+
+
+def collection_scope(user: User, name: Action, collection: str) -> Scope:
+    """What this person may work with who does `name` in a collection. Raises Http404 and PermissionDenied."""
     membership = (
         Membership.objects.select_related("collection", "assessor")
         .filter(user=user, collection__name=collection, is_active=True)
@@ -174,8 +179,8 @@ def _collection_scope(request: HttpRequest, name: Action, collection: str) -> Sc
             _("This requires the role %(role)s; your role here is %(yours)s.")
             % {"role": SMALLEST[name].label, "yours": scope.role.label}
         )
-    if name == "own" and not user.is_owner:
-        raise PermissionDenied(_("Only owners of this site can do this."))
+    if name == "own":
+        require_owner(user)
     if name in AS_MEMBER and membership is None:
         raise PermissionDenied(
             _("You are not a member of this collection. Join it on the People page before you judge.")

@@ -9,6 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
+from api.problems import refuse
+from api.tokens import bearer_token
+
 STRANGER = 1_000_000  # Bytes that somebody may send who is not signed in: forms, no files.
 
 
@@ -18,8 +21,13 @@ class BodyLimitMiddleware(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         length = request.META.get("CONTENT_LENGTH") or "0"
         size = int(length) if length.isdecimal() else 0
-        if size <= STRANGER or (size <= settings.MAX_UPLOAD_BYTES and SESSION_KEY in request.session):
+        if size <= STRANGER:
             return None
+        known = bearer_token(request) is not None or SESSION_KEY in request.session
+        if size <= settings.MAX_UPLOAD_BYTES and known:
+            return None
+        if request.path_info.startswith("/api/"):
+            return refuse(413, f"A request may have {settings.MAX_UPLOAD_BYTES // 1_000_000} MB, with a valid token.")
         return render(request, "413.html", {"most": settings.MAX_UPLOAD_BYTES // 1_000_000}, status=413)
 
 

@@ -36,6 +36,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.usersessions",
     "csp",
+    "ninja",
     "django_htmx",
     "pgtrigger",
     "template_partials",
@@ -46,6 +47,7 @@ INSTALLED_APPS = [
     "annotation",
     "benchmark",
     "training",
+    "api",
 ]
 
 MIDDLEWARE = [
@@ -70,6 +72,8 @@ MIDDLEWARE = [
 MAX_UPLOAD_BYTES = int(env.number("QUORUM_UPLOAD_MB", 2_000)) * 1_000_000
 # A file that comes in parts, each of them a request.
 MAX_FILE_BYTES = int(env.number("QUORUM_FILE_MB", 20_000)) * 1_000_000
+
+API_PER_MINUTE = int(env.number("QUORUM_API_PER_MINUTE", 1_200))  # Requests of one access token.
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"

@@ -9,4 +9,5 @@ urlpatterns = [
     path("", include("annotation.urls")),
     path("", include("training.urls")),
     path("", include("benchmark.urls")),
+    path("", include("api.urls")),
 ]

@@ -30,6 +30,8 @@ ACTS = {
     "recovery-code.used": _("signed in with a recovery code"),
     "provider.connected": _("connected a sign-in provider"),
     "provider.disconnected": _("disconnected a sign-in provider"),
+    "token.made": _("created an access token"),
+    "token.revoked": _("revoked an access token"),
     "account.made": _("created an account"),
     "account.mail": _("changed the email address"),
     "account.stopped": _("closed an account"),
@@ -128,7 +130,7 @@ ACTS = {
 KINDS = {
     "accounts": (
         _("Sign-in and accounts"),
-        ("session", "password", "second-factor", "recovery-codes", "recovery-code", "provider", "account"),
+        ("session", "password", "second-factor", "recovery-codes", "recovery-code", "provider", "token", "account"),
     ),
     "people": (_("Members and invitations"), ("member", "invitation")),
     "quality": (

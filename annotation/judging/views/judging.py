@@ -16,14 +16,12 @@ from annotation import guidelines
 from annotation.judging import page as judging
 from annotation.judging import submitting
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip, parse_text
+from annotation.judging.response_time import wait_for_grid
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import AnnotatorContext
-
-# Answers come at multiples of this. People do not feel it; without it a classifier on times alone found checks.
-GRID_S = 0.025
 
 Desk = Callable[[HttpRequest, Scope], HttpResponse]
 Decision = Callable[[Connection[Any], AnnotatorContext], object]  # What a form decides, in the transaction.
@@ -36,8 +34,7 @@ def pad_response_time(view: Desk) -> Desk:
     def answered(request: HttpRequest, scope: Scope) -> HttpResponse:
         began = time.perf_counter()
         response = view(request, scope)
-        if scope.collection.has_checks or scope.collection.repeats:
-            time.sleep(GRID_S - (time.perf_counter() - began) % GRID_S)
+        wait_for_grid(scope.collection, began)
         return response
 
     return answered

@@ -1,0 +1,59 @@
+"""Requests that may be sent again: the header Idempotency-Key, and ETags of what is read."""
+
+from collections.abc import Callable
+from functools import wraps
+from hashlib import sha256
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+
+from api.models import StoredAnswer
+from api.problems import refuse
+from api.tokens import bearer_token
+
+HEADER = "Idempotency-Key"
+LONGEST = 255
+Operation = Callable[..., HttpResponse]
+
+
+def once(operation: Operation) -> Operation:
+    """Answer a request with an Idempotency-Key once: sent again with the same key, it gets the first answer.
+
+    The key and all that the request does are one transaction, so that a second request waits for the first, and one
+    that was killed leaves neither. Refusals are not kept: who mends the request may use the key again.
+    """
+
+    @wraps(operation)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        key = request.headers.get(HEADER, "")
+        row = bearer_token(request) if key else None
+        if row is None:
+            return operation(request, *args, **kwargs)
+        if len(key) > LONGEST or not key.isprintable():
+            return refuse(400, f"{HEADER}: at most {LONGEST} printable characters")
+        asked = sha256(f"{request.method} {request.get_full_path()}\n".encode() + request.body).hexdigest()
+        with transaction.atomic():
+            try:
+                with transaction.atomic():
+                    kept = StoredAnswer.objects.create(token=row, key=key, request=asked)
+            except IntegrityError:
+                return _repeat(StoredAnswer.objects.get(token=row, key=key), asked)
+            response = operation(request, *args, **kwargs)
+            if response.status_code >= 400:
+                transaction.set_rollback(True)
+                return response
+            kept.status, kept.body = response.status_code, response.content
+            kept.content_type = response.headers["Content-Type"]
+            kept.save()
+        return response
+
+    return answer
+
+
+def _repeat(kept: StoredAnswer, asked: str) -> HttpResponse:
+    if kept.request != asked:
+        return refuse(422, f"this {HEADER} was used for another request")
+    again = HttpResponse(bytes(kept.body), status=kept.status, content_type=kept.content_type)
+    again["Idempotent-Replayed"] = "true"
+    return again

@@ -1,0 +1,1 @@
+"""The page where people make and revoke their access tokens."""

@@ -1,0 +1,91 @@
+"""Refusals as problem+json (RFC 9457): a status, a title, and in `detail` the sentence that commands and pages say."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext as _
+from ninja import NinjaAPI, Schema
+from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
+from pydantic import ConfigDict
+
+from annotation.judging.forms import Invalid
+from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
+from corpus.errors import QuorumError
+
+JSON = "application/problem+json"
+
+
+class Given(Schema):
+    """What a request holds; a field that nobody knows is refused, for it is most often a slip of the pen."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FieldProblem(Schema):
+    """What is wrong with one field: where it stands in the request, and why."""
+
+    field: str
+    problem: str
+
+
+class Problem(Schema):
+    """A refusal."""
+
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldProblem] = []
+
+
+# What every operation may answer besides its own answer.
+REFUSALS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 409, 413, 422, 429), Problem)
+
+
+def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:
+    """Answer with a problem."""
+    body = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or []}
+    return JsonResponse(body, status=status, content_type=JSON)
+
+
+def handle_problems(api: NinjaAPI) -> None:
+    """Say each refusal of ours and of the framework's as a problem; anything else is a fault of ours, a 500."""
+
+    def answers(*kinds: type[Exception], status: int, detail: str = "") -> None:
+        def handle(request: HttpRequest, error: Exception) -> HttpResponse:
+            return refuse(status, detail or str(error))
+
+        for kind in kinds:
+            api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
+
+    answers(QuorumError, Invalid, TooSoon, status=422)
+    answers(DecisionRefused, status=409)
+    answers(PermissionDenied, status=403)
+    answers(BadRequest, status=400)
+    answers(RequestDataTooBig, status=413, detail="The request is larger than this server takes; send a file instead.")
+    api.add_exception_handler(Http404, lambda request, error: refuse(404, str(error) or _("Not found.")))
+    api.add_exception_handler(Unknown, lambda request, error: refuse(404, _("This pair was never assigned to you.")))
+    api.add_exception_handler(HttpError, _refuse_http_error)  # type: ignore[arg-type]
+    api.add_exception_handler(ValidationError, _refuse_validation)  # type: ignore[arg-type]
+
+
+def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    if isinstance(error, AuthenticationError):
+        answer = refuse(401, _("Send a valid access token: “Authorization: Bearer quorum_…”."))
+        answer["WWW-Authenticate"] = "Bearer"
+        return answer
+    answer = refuse(error.status_code, str(error))
+    if isinstance(error, Throttled) and error.wait:
+        answer["Retry-After"] = str(error.wait)
+    return answer
+
+
+def _refuse_validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    """Name each field by its place in the request, as `body.grade`."""
+    errors = [
+        {"field": ".".join(str(part) for part in one.get("loc", ())), "problem": str(one.get("msg", one))}
+        for one in error.errors
+    ]
+    told = "; ".join(f"{one['field']}: {one['problem']}" for one in errors)
+    return refuse(422, told or "The request is not valid.", errors)

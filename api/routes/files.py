@@ -1,0 +1,233 @@
+"""Files in and out: imports of uploaded files, and exports with their files."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db import transaction
+from django.http import FileResponse, Http404, HttpRequest
+from django.utils.translation import gettext as _
+from ninja import Field, File, Router, Schema, Status
+from ninja.decorators import decorate_view
+from ninja.files import UploadedFile
+
+from annotation.audit_log.recording import record
+from annotation.exports import listing
+from annotation.exports.formats import EVERY
+from annotation.exports.sets.options import SetOptions, default_teacher
+from annotation.exports.snapshots import create_snapshot, write_snapshot
+from annotation.imports import importing, uploads
+from annotation.models import Snapshot
+from annotation.models.imports import FileImport, Upload
+from api.authentication import may, scope_of
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import REFUSALS, Given
+from api.routes.pages import Cursor, Limit, Page, page_of
+from corpus.errors import BadInput
+from jobs import background, leases, workers
+
+router = Router(tags=["files"])
+MANAGE = AccessToken.Scope.MANAGE
+MOST_FILES = 100
+BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+class ImportOut(Schema):
+    """An import. Once its check is `ready` (`checked` true) it can be started; `report` counts what was found."""
+
+    number: int
+    state: str
+    checked: bool
+    imported: bool
+    files: list[str]
+    report: dict[str, Any]
+    error: str
+    done: int
+    total: int
+
+
+class SetIn(Given):
+    """Options of a training set; docs/exports.md says what each does."""
+
+    split: float = Field(0.9, gt=0, le=1)
+    seed: int = Field(0, ge=0, lt=1 << 31)
+    teacher: Literal["scores", "votes", "labels"] | None = None
+    preset: Literal["paper", "released"] = "paper"
+    labels: Literal["resolved", "people", "machine"] = "resolved"
+    relevant_from: int | None = Field(None, ge=1, le=100)
+    agreement: float | None = Field(None, ge=0, le=1)
+    negatives: int | None = Field(None, ge=1, lt=1 << 31)
+    documents: int | None = Field(None, ge=1, lt=1 << 31)
+    near: float | None = Field(0.8, gt=0, le=1)
+    balance: bool = False
+    balance_entropy: Literal["filled", "prism"] = "filled"
+    shape: Literal["pair", "triplet", "n-tuple", "list"] = "pair"
+    synthetic_dev: bool = False
+    allow_incomplete: bool = False
+
+
+class ExportIn(Given):
+    """What to export."""
+
+    format: str = Field(description="Its name: docs/exports.md.", json_schema_extra={"enum": list(EVERY)})
+    origins: list[str] | None = Field(None, max_length=50, description="Whose labels; null: everybody's.")
+    leave_out_failed: bool = Field(False, description="Without unsettled labels of routes that failed their audit.")
+    set: SetIn | None = Field(None, description="Of formats that are training sets.")
+
+
+class ExportOut(Schema):
+    """An export. Its files can be downloaded once it is `ready`."""
+
+    number: int
+    format: str
+    state: str
+    error: str
+    files: list[str]
+    manifest: dict[str, Any]
+    created_at: datetime
+
+
+@router.post("/collections/{slug:name}/imports", auth=may("admin", MANAGE), response={201: ImportOut, **REFUSALS})
+def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile]]) -> Any:
+    """Upload files; a worker checks what they hold. Nothing is imported before the import is started."""
+    scope = scope_of(request)
+    if len(files) > MOST_FILES:
+        raise BadInput(_("At most %(most)s files at once; put them in a zip archive.") % {"most": MOST_FILES})
+    kept: list[Upload] = []
+    try:
+        for file in files:
+            kept.append(uploads.store_whole(scope.collection, scope.user, file))
+        return Status(201, _show_import(importing.begin_import(scope.collection, scope.user, kept)))
+    except BadInput:
+        uploads.delete_complete(kept)
+        raise
+
+
+@router.get("/collections/{slug:name}/imports/{number}", auth=may("admin"), response={200: ImportOut, **REFUSALS})
+def read_import(request: HttpRequest, name: str, number: int) -> Any:
+    """Read how far an import, or its check, is."""
+    return _show_import(_find_import(request, number))
+
+
+@router.post(
+    "/collections/{slug:name}/imports/{number}/{act}",
+    auth=may("admin", MANAGE),
+    response={200: ImportOut, **REFUSALS},
+)
+@decorate_view(once)
+def control_import(request: HttpRequest, name: str, number: int, act: Literal["start", "cancel"]) -> Any:
+    """Start an import whose check is ready, or cancel it."""
+    scope, row = scope_of(request), _find_import(request, number)
+    if act == "start":
+        with transaction.atomic():
+            importing.start_import(row)
+            names = [one["name"] for one in row.files][:50]
+            record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.pk)
+    else:
+        leases.cancel(row)
+    row.refresh_from_db()
+    return _show_import(row)
+
+
+def _find_import(request: HttpRequest, number: int) -> FileImport:
+    rows = FileImport.objects.filter(collection=scope_of(request).collection)
+    row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
+    if row is None:
+        raise Http404(_("Import not found."))
+    return row
+
+
+def _show_import(row: FileImport) -> dict[str, Any]:
+    ready = row.state == FileImport.READY
+    return {
+        "number": row.pk,
+        "state": row.state,
+        "checked": ready or not row.dry_run,
+        "imported": ready and not row.dry_run,
+        "files": [one["name"] for one in row.files],
+        "report": row.report,
+        "error": row.error,
+        "done": row.done,
+        "total": row.total,
+    }
+
+
+@router.get("/collections/{slug:name}/exports", auth=may("admin"), response={200: Page[ExportOut], **REFUSALS})
+def list_exports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the exports, the oldest first."""
+    return page_of(Snapshot.objects.filter(collection=scope_of(request).collection), after, limit, _show_export)
+
+
+@router.post("/collections/{slug:name}/exports", auth=may("admin", MANAGE), response={201: ExportOut, **REFUSALS})
+@decorate_view(once)
+def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
+    """Make an export: a small one at once, a large one by a worker (poll it until it is ready)."""
+    scope, form = scope_of(request), EVERY.get(body.format)
+    if form is None:
+        raise BadInput(
+            _("unknown format %(name)s; choose one of %(known)s") % {"name": body.format, "known": ", ".join(EVERY)}
+        )
+    asked = None
+    if form.is_set:
+        given = (body.set or SetIn.model_validate({})).dict()
+        asked = SetOptions(**{**given, "teacher": given["teacher"] or default_teacher(form.name)})
+    elif body.set is not None:
+        raise BadInput(_("format %(form)s is no training set, so it takes no options of one") % {"form": form.name})
+    snapshot = create_snapshot(
+        collection=scope.collection,
+        form=form,
+        user=scope.user,
+        origins=body.origins,
+        asked=asked,
+        leave_out_failed=body.leave_out_failed,
+    )
+    if listing.is_large(form, scope.collection) and workers.has_workers():
+        transaction.on_commit(lambda: background.enqueue(listing.MAKE, snapshot.pk))
+        return Status(201, _show_export(snapshot))
+    try:
+        write_snapshot(snapshot)
+    except BadInput:
+        snapshot.delete()
+        raise
+    return Status(201, _show_export(snapshot))
+
+
+@router.get("/collections/{slug:name}/exports/{number}", auth=may("admin"), response={200: ExportOut, **REFUSALS})
+def read_export(request: HttpRequest, name: str, number: int) -> Any:
+    """Read an export with its manifest."""
+    return _show_export(_find_export(request, number))
+
+
+@router.get(
+    "/collections/{slug:name}/exports/{number}/files/{path:file}",
+    auth=may("admin"),
+    response=REFUSALS,
+    openapi_extra={"responses": {200: {"description": "The file.", "content": BINARY}}},
+)
+def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
+    """Download a file of an export."""
+    path = listing.file_of(_find_export(request, number), file)
+    if path is None:
+        raise Http404(_("File not found."))
+    return FileResponse(path.open("rb"), as_attachment=True, content_type="application/octet-stream")
+
+
+def _find_export(request: HttpRequest, number: int) -> Snapshot:
+    rows = Snapshot.objects.select_related("collection").filter(collection=scope_of(request).collection)
+    row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
+    if row is None:
+        raise Http404(_("Export not found."))
+    return row
+
+
+def _show_export(row: Snapshot) -> dict[str, Any]:
+    manifest = row.manifest or {}
+    return {
+        "number": row.pk,
+        "format": row.format,
+        "state": row.state,
+        "error": row.error,
+        "files": [entry["name"] for entry in manifest.get("files", [])],
+        "manifest": manifest,
+        "created_at": row.created_at,
+    }

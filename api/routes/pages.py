@@ -1,0 +1,27 @@
+"""Lists by pages: rows by their number, from the one after `after`."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Generic, TypeVar
+
+from django.db.models import QuerySet
+from ninja import Field, Query, Schema
+
+T = TypeVar("T")
+Cursor = Annotated[int, Query(ge=0, lt=1 << 63, description="`next` of the page before; 0: the first page.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="Rows of a page.")]
+
+
+class Page(Schema, Generic[T]):
+    """Some rows of a list."""
+
+    items: list[T]
+    next: int | None = Field(None, description="Ask for the next page with `after` set to this; null: it was the last.")
+
+
+def page_of(
+    rows: QuerySet[Any], after: int, limit: int, show: Callable[[Any], Any] = lambda row: row
+) -> dict[str, Any]:
+    """Return the page of rows that begins after that primary key, each as `show` gives it."""
+    found = list(rows.filter(pk__gt=after).order_by("pk")[: limit + 1])
+    shown = found[:limit]
+    return {"items": [show(row) for row in shown], "next": shown[-1].pk if len(found) > limit else None}

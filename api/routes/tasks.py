@@ -1,0 +1,225 @@
+"""People's queue: claim a pair, judge, skip, flag, take the decision back; with the rules of the judging page."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Field, Router, Schema
+from ninja.decorators import decorate_view
+
+from annotation.judging import page, submitting
+from annotation.judging.forms import LONGEST, Invalid
+from annotation.judging.response_time import wait_for_grid
+from annotation.models import Assignment, Membership
+from annotation.quality_control import onboarding
+from annotation.queue import assignment, undo
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from api.authentication import may, scope_of
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import REFUSALS, Given
+
+router = Router(tags=["tasks"])
+JUDGE = AccessToken.Scope.JUDGE
+BIG = 1 << 53
+
+
+class QuoteOut(Schema):
+    """A sentence that a side quotes; `label` names its place in the document (empty: it is not there)."""
+
+    text: str
+    label: str
+
+
+class TurnOut(Schema):
+    """What one side says in a round of the debate."""
+
+    round: int
+    side: Literal["for", "against"]
+    verdict: int | None
+    reason: str
+    quotes: list[QuoteOut]
+
+
+class TaskOut(Schema):
+    """A pair that the person holds. `item` and `token` go with every decision on it."""
+
+    item: int
+    token: str
+    seconds_left: int = Field(description="Of the lease; negative: it ran out and may be lent to somebody else.")
+    asks: Literal["grade", "texts"] = Field(description="texts: contribution and evidence, which the page takes.")
+    why: str
+    query: str
+    answers: list[str]
+    instruction: str
+    title: str
+    document: str
+    source: str
+    highest_grade: int
+    step: str = Field(description="first or final where the debate is shown after a first judgment; else empty.")
+    first_grade: int | None
+    debate: list[TurnOut]
+
+
+class DeskOut(Schema):
+    """The pair that is held, if any; and why there is none where something closes the queue."""
+
+    task: TaskOut | None
+    waiting: int
+    judged_today: int
+    closed: str = Field("", description="paused, consent, failed, untested, practice, trial, passed: see the page.")
+
+
+class Held(Given):
+    """Which pair a decision is about."""
+
+    item: int = Field(ge=0, lt=BIG)
+    token: str = Field(max_length=100)
+
+
+class JudgmentIn(Held):
+    """A judgment."""
+
+    grade: int = Field(ge=0, le=100)
+    comment: str = Field("", max_length=LONGEST)
+    milliseconds: int | None = Field(None, ge=0, le=86_400_000, description="Time that the person spent on it.")
+    spans: list[tuple[int, int]] = Field([], max_length=100, description="Evidence: [start, end) in characters.")
+
+
+class SkipIn(Held):
+    """A pair that the person cannot judge."""
+
+    reason: Assignment.SkipReason
+
+
+class FlagIn(Held):
+    """A pair for the adjudicators."""
+
+    note: str = Field("", max_length=LONGEST)
+
+
+class UndoIn(Given):
+    """The pair whose decision is taken back."""
+
+    item: int = Field(ge=0, lt=BIG)
+
+
+@router.get("/collections/{slug:name}/task", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+def read_task(request: HttpRequest, name: str) -> Any:
+    """Read the pair that is held; reading never claims one."""
+    return _show_desk(scope_of(request).member)
+
+
+@router.post("/collections/{slug:name}/task/claim", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+def claim_task(request: HttpRequest, name: str) -> Any:
+    """Claim the next pair, or renew the lease of the one that is held."""
+    return _decide(request, submitting.claim)
+
+
+@router.post("/collections/{slug:name}/task/judge", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@decorate_view(once)
+def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
+    """Submit a judgment and claim the next pair. Sent again with the same token it changes nothing."""
+    member = scope_of(request).member
+    if body.grade > member.collection.grades:
+        raise Invalid(f"grade {body.grade} is outside the scale of 0 to {member.collection.grades}; nothing was saved")
+    answer = SubmittedAnswer(
+        item=body.item,
+        token=body.token,
+        grade=body.grade,
+        comment=_clean(body.comment),
+        milliseconds=body.milliseconds,
+        spans=_check_spans(body.spans),
+    )
+    return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
+
+
+@router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@decorate_view(once)
+def skip_task(request: HttpRequest, name: str, body: SkipIn) -> Any:
+    """Give the pair back with a reason, and claim the next."""
+    return _decide(request, lambda db, desk: submitting.skip(db, desk, body.item, body.token, str(body.reason)))
+
+
+@router.post("/collections/{slug:name}/task/flag", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@decorate_view(once)
+def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
+    """Hand the pair to the adjudicators with a note, and claim the next."""
+    note = _clean(body.note)
+    return _decide(request, lambda db, desk: submitting.flag(db, desk, body.item, body.token, note))
+
+
+@router.post("/collections/{slug:name}/task/undo", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@decorate_view(once)
+def undo_task(request: HttpRequest, name: str, body: UndoIn) -> Any:
+    """Take a decision back: its pair is held again."""
+    member = scope_of(request).member
+    undo.undo_decision(member, Assignment.item_of(member, body.item))
+    return _show_desk(member)
+
+
+def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], object]) -> dict[str, Any]:
+    began, member = time.perf_counter(), scope_of(request).member
+    desk = AnnotatorContext.of(member)
+    assignment.in_transaction(lambda db: decision(db, desk))
+    shown = _show_desk(member)
+    wait_for_grid(member.collection, began)
+    return shown
+
+
+def _clean(text: str) -> str:
+    """A text as forms keep it: without the character that PostgreSQL refuses."""
+    return text.replace("\x00", "").replace("\r\n", "\n").strip()
+
+
+def _check_spans(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the marks in their order. Raises Invalid where they are empty, overlap or lie beyond any text."""
+    found = sorted(spans)
+    before = 0
+    for start, end in found:
+        if not before <= start < end < 1_000_000_000:
+            raise Invalid("spans: marked passages overlap or are empty; nothing was saved")
+        before = end
+    return tuple(found)
+
+
+def _show_desk(member: Membership) -> dict[str, Any]:
+    work, desktop = page.read_open_task(member)
+    stop = onboarding.find_stop(member) if work is None else None
+    return {
+        "task": work and _show_task(work, member.collection.grades),
+        "waiting": desktop.waiting,
+        "judged_today": desktop.today,
+        "closed": stop.kind if stop else "",
+    }
+
+
+def _show_task(work: page.TaskView, highest: int) -> dict[str, Any]:
+    return {
+        "item": work.item,
+        "token": work.token,
+        "seconds_left": work.seconds,
+        "asks": "texts" if work.draft is not None else "grade",
+        "why": work.why,
+        "query": work.query.text,
+        "answers": [one.text for one in work.answers],
+        "instruction": work.need.text,
+        "title": work.title.text,
+        "document": work.document.text,
+        "source": work.source,
+        "highest_grade": highest,
+        "step": work.step,
+        "first_grade": work.grade,
+        "debate": [
+            {
+                "round": one.number,
+                "side": turn.side,
+                "verdict": turn.verdict,
+                "reason": turn.reason.text if turn.reason else "",
+                "quotes": turn.quotes,
+            }
+            for one in work.debate.rounds
+            for turn in one.turns
+        ],
+    }

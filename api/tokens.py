@@ -1,0 +1,85 @@
+"""Access tokens: made, found, revoked. A token is `quorum_` and 43 random characters; only its SHA-256 is kept."""
+
+import secrets
+from collections.abc import Collection as Several
+from datetime import timedelta
+from hashlib import sha256
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.audit_log.recording import record
+from annotation.models import User
+from api.models import AccessToken
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+PREFIX = "quorum_"  # So that scanners of repositories recognise a token that was committed by mistake.
+LONGEST_DAYS = 366
+MOST = 50  # Tokens of one person that hold at the same time.
+MINUTE = timedelta(minutes=1)
+
+
+def digest_of(token: str) -> str:
+    """Return the SHA-256 of a token. A token has 256 random bits, so a slow hash would add nothing."""
+    return sha256(token.encode()).hexdigest()
+
+
+@transaction.atomic
+def make_token(
+    user: User, collection: Collection | None, *, name: str, scopes: Several[str], days: int
+) -> tuple[AccessToken, str]:
+    """Make a token; return its row and the token itself, which nobody can read again. Raises BadInput."""
+    unknown = set(scopes) - set(AccessToken.Scope.values)
+    if unknown or not scopes:
+        raise BadInput(_("Choose one or more of read, judge and manage."))
+    if not 1 <= days <= LONGEST_DAYS:
+        raise BadInput(_("A token is valid for 1 to %(days)s days.") % {"days": LONGEST_DAYS})
+    if current_tokens(user).count() >= MOST:
+        raise BadInput(_("You have %(count)s valid tokens: revoke one first.") % {"count": MOST})
+    token = PREFIX + secrets.token_urlsafe(32)
+    row = AccessToken.objects.create(
+        user=user,
+        collection=collection,
+        name=name,
+        digest=digest_of(token),
+        scopes=sorted(scopes),
+        expires_at=timezone.now() + timedelta(days=days),
+    )
+    record(user, "token.made", collection, token=row.pk, scopes=row.scopes, days=days)
+    return row, token
+
+
+def current_tokens(user: User) -> QuerySet[AccessToken]:
+    """Return the person's tokens that are neither revoked nor expired."""
+    return AccessToken.objects.filter(user=user, revoked_at=None, expires_at__gt=timezone.now())
+
+
+def find_token(token: str) -> AccessToken | None:
+    """Return the row of a token that holds now and whose person may sign in; None for any other text."""
+    if not token.startswith(PREFIX):
+        return None
+    rows = AccessToken.objects.select_related("user", "collection")
+    row = rows.filter(digest=digest_of(token), revoked_at=None, user__is_active=True).first()
+    now = timezone.now()
+    if row is None or row.expires_at <= now:
+        return None
+    if row.last_used_at is None or row.last_used_at < now - MINUTE:
+        AccessToken.objects.filter(pk=row.pk).update(last_used_at=now)
+    return row
+
+
+def bearer_token(request: HttpRequest) -> AccessToken | None:
+    """Return the valid token that a request shows, if any."""
+    kind, _blank, token = request.headers.get("Authorization", "").partition(" ")
+    return find_token(token) if kind.lower() == "bearer" else None
+
+
+@transaction.atomic
+def revoke_token(row: AccessToken) -> None:
+    """End a token; doing so again changes nothing."""
+    if AccessToken.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        record(row.user, "token.revoked", row.collection, token=row.pk)

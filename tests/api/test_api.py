@@ -1,0 +1,273 @@
+"""The REST API: who may call what, tasks, campaigns, exports, requests sent again, problems."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import AuditEntry, Role, Snapshot
+from api.models import AccessToken, StoredAnswer
+from api.tokens import digest_of, make_token, revoke_token
+from corpus.errors import BadInput
+from corpus.models import CurrentJudgment, Judgment
+from judges.models import Campaign
+from tests.api.conftest import Call
+from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+from tests.imported_files import work_off
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_token_is_stored_as_its_hash_only_and_logged() -> None:
+    alice = make_member(make_collection("c"), "alice")
+    row, token = make_token(alice.user, alice.collection, name="n", scopes=["read"], days=1)
+    assert row.digest == digest_of(token) and token.startswith("quorum_") and len(token) > 45
+    assert not [field for field in AccessToken._meta.fields if token in str(getattr(row, field.attname))]
+    entry = AuditEntry.objects.get(act="token.made")
+    assert token not in json.dumps(entry.details) and entry.person == alice.user
+
+
+def test_no_token_a_wrong_one_a_revoked_one_an_expired_one_and_a_closed_account_are_401(
+    call: Call, client: Client
+) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    row, token = make_token(alice.user, None, name="n", scopes=["read"], days=1)
+
+    def ask(value: str) -> int:
+        answer = client.get("/api/v1/collections", headers={"Authorization": value})
+        if answer.status_code == 401:
+            assert answer["Content-Type"] == "application/problem+json" and answer["WWW-Authenticate"] == "Bearer"
+        return answer.status_code
+
+    assert call(None, "GET", "collections").status_code == 401
+    assert ask("Bearer quorum_wrong") == 401
+    assert ask(f"Basic {token}") == 401
+    assert ask(f"Bearer {token}") == 200
+    alice.user.is_active = False
+    alice.user.save()
+    assert ask(f"Bearer {token}") == 401
+    alice.user.is_active = True
+    alice.user.save()
+    AccessToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert ask(f"Bearer {token}") == 401
+    AccessToken.objects.update(expires_at=timezone.now() + timedelta(days=1))
+    revoke_token(row)
+    assert ask(f"Bearer {token}") == 401
+
+
+def test_a_token_reaches_its_collection_its_scopes_and_its_persons_role_and_nothing_more(call: Call) -> None:
+    first, second = make_collection("first"), make_collection("second")
+    admin = make_member(first, "alice", Role.ADMIN)
+    make_member(second, "alice", Role.ADMIN)
+    bob = make_member(first, "bob", Role.ANNOTATOR)
+    here: dict[str, Any] = {"collection": first}
+    assert call(admin.user, "GET", "collections/first/pairs", **here).status_code == 200
+    assert call(admin.user, "GET", "collections/second/pairs", **here).status_code == 404
+    assert [one["name"] for one in call(admin.user, "GET", "collections", **here).json()] == ["first"]
+    assert [one["name"] for one in call(admin.user, "GET", "collections").json()] == ["first", "second"]
+    assert call(bob.user, "GET", "collections/first/pairs").status_code == 403
+    assert call(bob.user, "GET", "collections/second/pairs").status_code == 404
+    start = call(admin.user, "POST", "collections/first/campaigns", {}, scopes=("read",))
+    assert start.status_code == 403 and "manage" in start.json()["detail"]
+
+
+def test_only_an_owner_with_a_token_for_all_collections_creates_one(call: Call) -> None:
+    owner, member = make_user("olivia", is_owner=True), make_member(make_collection("c"), "alice", Role.ADMIN)
+    body = {"name": "new", "grades": 1}
+    assert call(member.user, "POST", "collections", body).status_code == 403
+    assert call(owner, "POST", "collections", body, collection=member.collection).status_code == 403
+    made = call(owner, "POST", "collections", body)
+    assert made.status_code == 201 and made.json()["grades"] == 1
+    again = call(owner, "POST", "collections", body)
+    assert again.status_code == 422 and "already exists" in again.json()["detail"]
+
+
+def test_pages_of_a_list_follow_each_other_without_gap(call: Call) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    made = {make_pair(collection).pk for _ in range(5)}
+    found, after = [], 0
+    while after is not None:
+        page = call(alice.user, "GET", f"collections/c/pairs?limit=2&after={after}").json()
+        assert len(page["items"]) <= 2
+        found += [one["number"] for one in page["items"]]
+        after = page["next"]
+    assert found == sorted(made)
+    assert call(alice.user, "GET", "collections/c/pairs?limit=0").status_code == 422
+
+
+def test_a_person_claims_judges_takes_back_and_skips(call: Call) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice")
+    items = [make_item(make_pair(collection)) for _ in range(3)]
+    assert call(alice.user, "GET", "collections/c/task").json()["task"] is None
+    desk = call(alice.user, "POST", "collections/c/task/claim").json()
+    task = desk["task"]
+    assert task["asks"] == "grade" and task["highest_grade"] == 1 and task["document"]
+    body = {"item": task["item"], "token": task["token"], "grade": 1, "comment": "Yes.", "spans": [[2, 9]]}
+    following = call(alice.user, "POST", "collections/c/task/judge", body).json()
+    assert following["judged_today"] == 1 and following["task"]["item"] != task["item"]
+    judgment = CurrentJudgment.objects.get()
+    assert (judgment.grade, judgment.comment) == (1, "Yes.") and Judgment.objects.get().spans == [[2, 9]]
+    # The same token again changes nothing.
+    assert call(alice.user, "POST", "collections/c/task/judge", body).status_code == 200
+    assert Judgment.objects.count() == 1
+    back = call(alice.user, "POST", "collections/c/task/undo", {"item": task["item"]}).json()
+    assert back["task"]["item"] == task["item"] and not CurrentJudgment.objects.exists()
+    held = back["task"]
+    skipped = call(
+        alice.user, "POST", "collections/c/task/skip", {"item": held["item"], "token": held["token"], "reason": "other"}
+    )
+    assert skipped.status_code == 200 and len(items) == 3
+    wrong = call(alice.user, "POST", "collections/c/task/skip", {"item": 1, "token": "t", "reason": "boredom"})
+    assert wrong.status_code == 422 and wrong.json()["errors"][0]["field"] == "body.body.reason"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"grade": 2}, 422),  # beyond the scale
+        ({"grade": "x"}, 422),
+        ({"spans": [[5, 2]]}, 422),
+        ({"spans": [[0, 5], [3, 8]]}, 422),
+        ({"item": 12345}, 404),  # never lent
+        ({"item": -1}, 422),
+        ({"token": "other"}, 409),
+        ({"item": 1 << 70}, 422),
+    ],
+)
+def test_a_wrong_judgment_is_refused_and_saves_nothing(call: Call, body: dict[str, object], status: int) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice")
+    make_item(make_pair(collection))
+    task = call(alice.user, "POST", "collections/c/task/claim").json()["task"]
+    given = {"item": task["item"], "token": task["token"], "grade": 1} | body
+    answer = call(alice.user, "POST", "collections/c/task/judge", given)
+    assert answer.status_code == status and answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["detail"] and not Judgment.objects.exists()
+
+
+def test_a_request_with_a_key_happens_once(call: Call) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    make_pair(collection)
+    ask = {"format": "csv", "origins": None}
+    first = call(alice.user, "POST", "collections/c/exports", ask, **{"Idempotency-Key": "one"})
+    again = call(alice.user, "POST", "collections/c/exports", ask, **{"Idempotency-Key": "one"})
+    assert first.status_code == again.status_code == 201, first.content
+    assert first.json() == again.json() and again["Idempotent-Replayed"] == "true" and Snapshot.objects.count() == 1
+    other = call(alice.user, "POST", "collections/c/exports", {"format": "qrels"}, **{"Idempotency-Key": "one"})
+    assert other.status_code == 422 and "another request" in other.json()["detail"]
+    call(alice.user, "POST", "collections/c/exports", ask, **{"Idempotency-Key": "two"})
+    assert Snapshot.objects.count() == 2
+
+
+def test_a_refused_request_keeps_no_answer_so_its_key_may_be_used_again(call: Call) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    key = {"Idempotency-Key": "one"}
+    assert call(alice.user, "POST", "collections/c/exports", {"format": "no"}, **key).status_code == 422
+    assert not StoredAnswer.objects.exists()
+    assert call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key).status_code == 201
+
+
+def test_a_campaign_is_estimated_started_read_and_cancelled(call: Call) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    for _ in range(3):
+        make_pair(collection)
+    expected = call(alice.user, "POST", "collections/c/campaigns/estimate", {"policy": "human"})
+    assert expected.status_code == 200, expected.content
+    assert expected.json()["pairs"] == 3 and not Campaign.objects.exists()
+    started = call(alice.user, "POST", "collections/c/campaigns", {"policy": "human", "limit": 2}).json()
+    assert started["added"] == 2
+    number = started["campaign"]
+    assert call(alice.user, "GET", f"collections/c/campaigns/{number}").json()["status"]["pairs"] == 2
+    assert call(alice.user, "POST", f"collections/c/campaigns/{number}/cancel").json()["state"] == "cancelled"
+    refused = call(alice.user, "POST", f"collections/c/campaigns/{number}/pause")
+    assert refused.status_code == 422 and refused.json()["detail"]
+    assert call(alice.user, "GET", "collections/c/campaigns/999999").status_code == 404
+
+
+def test_an_export_is_made_and_its_files_are_downloaded(call: Call) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    make_pair(collection)
+    made = call(alice.user, "POST", "collections/c/exports", {"format": "csv"}).json()
+    assert made["state"] == "ready"
+    file = call(alice.user, "GET", f"collections/c/exports/{made['number']}/files/{made['files'][0]}")
+    assert file.status_code == 200 and b"query" in b"".join(file.streaming_content)
+    for name in ("nothing.csv", "../../etc/passwd"):
+        assert call(alice.user, "GET", f"collections/c/exports/{made['number']}/files/{name}").status_code == 404
+
+
+def test_too_many_requests_in_a_minute_are_429(call: Call, settings: Any) -> None:
+    settings.API_PER_MINUTE = 2
+    alice = make_member(make_collection("c"), "alice")
+    statuses = [call(alice.user, "GET", "collections").status_code for _ in range(4)]
+    assert statuses.count(429) >= 1 and statuses[:2] == [200, 200]
+    last = call(alice.user, "GET", "collections")
+    assert last.status_code != 429 or 0 < int(last["Retry-After"]) <= 60
+
+
+@pytest.mark.parametrize(("scopes", "days"), [([], 1), (["all"], 1), (["read"], 0), (["read"], 9999)])
+def test_a_token_without_known_scopes_or_with_no_near_end_is_refused(scopes: list[str], days: int) -> None:
+    with pytest.raises(BadInput):
+        make_token(make_user("alice"), None, name="n", scopes=scopes, days=days)
+
+
+def test_a_token_is_made_on_the_page_shown_once_and_revoked(client: Client, call: Call) -> None:
+    alice = make_member(make_collection("c"), "alice")
+    client.force_login(alice.user)
+    made = client.post(
+        "/accounts/tokens/", {"token_name": "notebook", "scopes": ["read"], "days": 30, "collection": "c"}
+    )
+    row = AccessToken.objects.get()
+    assert row.collection == alice.collection and row.name == "notebook"
+    assert b"quorum_" in made.content and b"quorum_" not in client.get("/accounts/tokens/").content
+    bob = make_user("bob")
+    client.force_login(bob)
+    assert client.post(f"/accounts/tokens/{row.pk}/revoke/").status_code == 404
+    client.force_login(alice.user)
+    client.post(f"/accounts/tokens/{row.pk}/revoke/")
+    row.refresh_from_db()
+    assert row.revoked_at is not None
+    wrong = client.post("/accounts/tokens/", {"token_name": "x", "days": 3000})
+    assert wrong.status_code == 422
+
+
+def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    _row, token = make_token(alice.user, None, name="n", scopes=["manage", "read"], days=1)
+    headers = {"Authorization": f"Bearer {token}"}
+    lines = [json.dumps({"_id": f"d{n}", "text": "A mapping " * 100}) for n in range(1_500)]
+    documents = SimpleUploadedFile("documents.jsonl", "\n".join(lines).encode())  # above what a stranger may send
+    queries = SimpleUploadedFile("queries.jsonl", b'{"_id": "q1", "text": "What is a mapping?"}\n')
+    sent = client.post("/api/v1/collections/c/imports", {"files": [documents, queries]}, headers=headers)
+    assert sent.status_code == 201, sent.content
+    number = sent.json()["number"]
+    early = call(alice.user, "POST", f"collections/c/imports/{number}/start")
+    assert early.status_code == 422
+    work_off()
+    checked = call(alice.user, "GET", f"collections/c/imports/{number}").json()
+    assert checked["checked"] and not checked["imported"], checked["error"]
+    assert call(alice.user, "POST", f"collections/c/imports/{number}/start").status_code == 200
+    work_off()
+    done = call(alice.user, "GET", f"collections/c/imports/{number}").json()
+    assert done["imported"], done["error"]
+    page = call(alice.user, "GET", "collections/c/documents?limit=1000").json()
+    assert len(page["items"]) == 1_000 and page["items"][0]["id"] == "d0" and page["next"]
+
+
+def test_a_large_body_without_a_valid_token_is_refused_unread(client: Client) -> None:
+    body = b"x" * 1_500_000
+    answer = client.post(
+        "/api/v1/collections/c/task/judge",
+        body,
+        content_type="application/json",
+        headers={"Authorization": "Bearer quorum_x"},
+    )
+    assert answer.status_code == 413 and answer["Content-Type"] == "application/problem+json"

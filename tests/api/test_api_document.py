@@ -1,0 +1,76 @@
+"""The API's document: what it lists is what it answers (schemathesis), and its page needs nothing from elsewhere."""
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from django.test import Client
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from api.tokens import make_token
+from tests.site.test_permissions import World
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_document_is_openapi_3_1_and_names_every_refusal() -> None:
+    document = Client().get("/api/v1/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            assert {"401", "403", "404", "422", "429"} <= set(operation["responses"]), (path, method)
+            assert operation["security"] == [{"AccessTokenAuth": []}], path
+
+
+def test_the_page_of_the_document_loads_nothing_from_elsewhere_and_has_no_script_of_its_own() -> None:
+    page = Client().get("/api/v1/docs")
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', text)
+    scripts = re.findall(r"<script([^>]*)>", text)
+    assert [kind for kind in scripts if "src=" not in kind and "application/json" not in kind] == []
+
+
+@pytest.fixture
+def one_connection() -> Iterator[None]:
+    """Keep the test's transaction over requests, as Django's own client does; refusals are wanted and need no log."""
+    logger = logging.getLogger("django.request")
+    logger.disabled = True
+    signals = request_started, request_finished
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield
+    logger.disabled = False
+    for signal in signals:
+        signal.connect(close_old_connections)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_connection")
+def test_every_operation_answers_what_the_document_says(settings: Any) -> None:
+    settings.API_PER_MINUTE = 1_000_000
+    world = World()
+    token = make_token(world.people["admin"], None, name="n", scopes=["read", "judge", "manage"], days=1)[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) > 30
+    for operation in operations:
+
+        @examples(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy())
+        def ask(case: Any) -> None:
+            if "name" in (case.path_parameters or {}):
+                case.path_parameters["name"] = "birds"
+            # A grade beyond this collection's scale, or a judge that it does not have, is refused in its content: 422.
+            case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
+
+        ask()

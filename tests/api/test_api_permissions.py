@@ -1,0 +1,107 @@
+"""The API, walked: every operation as everybody who may come along, with a token for everything."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from django.test import Client
+
+from annotation.permissions import SMALLEST
+from api.authentication import AccessTokenAuth
+from api.tokens import make_token
+from api.urls import api
+from tests.site.test_permissions import ROLE, WHO, World
+
+pytestmark = pytest.mark.django_db
+MISSING = "Collection not found."
+
+
+class Door(NamedTuple):
+    """An operation with its address filled in, and what its token and its person need."""
+
+    method: str
+    path: str
+    action: str
+    scope: str
+
+
+def doors(world: World) -> Iterator[Door]:
+    filled = {
+        "{slug:name}": "birds",
+        "campaigns/{number}": f"campaigns/{world.campaign.pk}",
+        "pairs/{number}": f"pairs/{world.pair.pk}",
+        "reports/{number}": f"reports/{world.report.pk}",
+        "imports/{number}": f"imports/{world.file_import.pk}",
+        "exports/{number}": "exports/1",
+        "campaigns/1/{act}": "campaigns/1/pause",
+        "{act}": "cancel",
+        "{path:file}": "labels.csv",
+    }
+    for _prefix, router in api._routers:
+        for path, view in router.path_operations.items():
+            for operation in view.operations:
+                for key, value in filled.items():
+                    path = path.replace(key, value)
+                assert "{" not in path, f"tell this test what stands in {path}"
+                (door,) = operation.auth_callbacks
+                assert isinstance(door, AccessTokenAuth)
+                for method in operation.methods:
+                    yield Door(method, f"/api/v1{path}", door.action, door.scope)
+
+
+def expected(door: Door, who: str) -> str:
+    """What the door says: 401, 403, 404 (of the collection), or in."""
+    if who == "visitor":
+        return "401"
+    if door.action in ("site", "own-site"):
+        return "in" if door.action == "site" or who == "owner" else "403"
+    if who in ("stranger", "outsider"):
+        return "404"
+    if who == "owner":
+        return "403" if door.action in ("judge", "adjudicate") else "in"
+    return "in" if ROLE[who] >= SMALLEST[door.action] else "403"  # type: ignore[index]
+
+
+def said(answer: Any) -> str:
+    if answer.status_code in (401, 403):
+        return str(answer.status_code)
+    missing = answer.status_code == 404 and answer.json()["detail"] == MISSING
+    return "404" if missing else "in"
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_every_operation_as_everybody(who: str, settings: Any) -> None:
+    settings.API_PER_MINUTE = 10_000
+    world, client, headers = World(), Client(), {}
+    if who != "visitor":
+        token = make_token(world.people[who], None, name="n", scopes=["read", "judge", "manage"], days=1)[1]
+        headers = {"Authorization": f"Bearer {token}"}
+    every = list(doors(world))
+    assert len(every) > 30
+    wrong = []
+    for door in every:
+        answer = client.generic(door.method, door.path, headers=headers)
+        if said(answer) != expected(door, who):
+            wrong.append((door, who, answer.status_code, answer.content[:200]))
+    assert wrong == []
+
+
+def test_no_operation_runs_without_the_scope_of_its_token(settings: Any) -> None:
+    settings.API_PER_MINUTE = 10_000
+    world, client = World(), Client()
+    for scope in ("read", "judge", "manage"):
+        token = make_token(world.people["admin"], None, name="n", scopes=[scope], days=1)[1]
+        for door in doors(world):
+            if door.scope == scope:
+                continue
+            answer = client.generic(door.method, door.path, headers={"Authorization": f"Bearer {token}"})
+            assert answer.status_code == 403, (door, scope, answer.content[:200])
+
+
+def test_reading_asks_for_no_more_than_the_scope_read() -> None:
+    world = World()
+    judging = {door.path for door in doors(world) if door.method == "GET" and door.scope != "read"}
+    assert judging == {"/api/v1/collections/birds/task"}  # a pair that is held is somebody's work
+    assert {door.scope for door in doors(world) if door.method == "POST"} == {"read", "judge", "manage"}
+    estimates = {door.path for door in doors(world) if door.method == "POST" and door.scope == "read"}
+    assert estimates == {"/api/v1/collections/birds/campaigns/estimate"}
