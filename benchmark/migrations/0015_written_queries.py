@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('benchmark', '0013_reference_study'),
+        ('benchmark', '0014_model_folder_runs'),
     ]
 
     operations = [
