@@ -140,9 +140,9 @@ def estimate_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
         "calls_most": expected.calls.upper if expected else 0.0,
         "cost": expected.cost.expected if expected and expected.cost else None,
         "cost_most": expected.cost.upper if expected and expected.cost else None,
-        "pairs_to_people": people.pairs,
-        "hours_of_people": people.hours,
-        "people_by": people.basis,
+        "pairs_to_people": people["pairs"],
+        "hours_of_people": people["hours"],
+        "people_by": people["basis"],
     }
 
 
