@@ -6,6 +6,7 @@ import json
 import secrets
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -20,6 +21,13 @@ PAGE = """<!doctype html><html lang="en"><title>Provider</title><link rel="icon"
 <h1>The provider asks</h1>
 <form method="post" action="/authorize?{query}"><button name="who" value="{subject}">Continue as {subject}</button>
 <button name="who" value="">Cancel</button></form></html>"""
+
+
+@cache
+def private_keys() -> tuple[rsa.RSAPrivateKey, rsa.RSAPrivateKey]:
+    """The provider's, and one that is not; they take longer than what is done with them."""
+    key, stranger = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
+    return key, stranger
 
 
 @dataclass
@@ -43,8 +51,7 @@ class Provider:
     grants: dict[str, Grant] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self.stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.key, self.stranger = private_keys()
         provider = self
 
         class Handler(_Handler):
@@ -52,7 +59,7 @@ class Provider:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def environment(self) -> dict[str, str]:
         """What an instance is told about this provider."""

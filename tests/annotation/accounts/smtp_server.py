@@ -51,7 +51,7 @@ class MailServer:
 
         self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def environment(self) -> dict[str, str]:
         """What an instance is told about this server."""
