@@ -10,7 +10,6 @@ from ninja.decorators import decorate_view
 
 from annotation.judging import page, submitting
 from annotation.judging.forms import LONGEST, Invalid
-from annotation.judging.response_time import wait_for_grid
 from annotation.models import Assignment, Membership
 from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
@@ -164,7 +163,7 @@ def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], ob
     desk = AnnotatorContext.of(member)
     assignment.in_transaction(lambda db: decision(db, desk))
     shown = _show_desk(member)
-    wait_for_grid(member.collection, began)
+    submitting.wait_for_grid(member.collection, began)
     return shown
 
 

@@ -13,12 +13,12 @@ from jobs.models import LeasedJob
 class Synthesis(LeasedJob):
     """The writing of synthetic queries from seeds: queries of the collection or of a file, or documents."""
 
-    class Kind(models.TextChoices):
+    class Product(models.TextChoices):
         BUNDLES = "bundles", gettext_lazy("queries with passages")
         KEYWORDS = "keywords", gettext_lazy("keyword forms of training queries")
         ASK = "ask", gettext_lazy("queries from documents")
 
-    kind = models.CharField(max_length=8, choices=Kind, default=Kind.BUNDLES)
+    kind = models.CharField(max_length=8, choices=Product, default=Product.BUNDLES)
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="syntheses")
     options = models.JSONField(
         default=dict,

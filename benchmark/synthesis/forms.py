@@ -18,7 +18,7 @@ from judges.retrieval.model_requests import judges_for
 class SeedsForm(LimitsForm):
     """Who writes, and how the seeds are drawn."""
 
-    kind = Synthesis.Kind.BUNDLES
+    kind = Synthesis.Product.BUNDLES
     first: tuple[str, ...] = ()  # The fields in their order; the limits follow.
 
     judge = forms.ChoiceField(label=gettext_lazy("Model"))
@@ -88,7 +88,7 @@ class BundlesForm(SeedsForm):
 class KeywordsForm(PairsForm):
     """Which training set's queries are rewritten, and how many of them."""
 
-    kind = Synthesis.Kind.KEYWORDS
+    kind = Synthesis.Product.KEYWORDS
     first = ("judge", "source", "share", "pairs", "seed")
 
     source = forms.ChoiceField(
@@ -122,7 +122,7 @@ class KeywordsForm(PairsForm):
 class DocumentsForm(PairsForm):
     """From how many of the collection's documents queries are written."""
 
-    kind = Synthesis.Kind.ASK
+    kind = Synthesis.Product.ASK
     first = ("judge", "limit", "pairs", "seed")
 
     limit = forms.IntegerField(

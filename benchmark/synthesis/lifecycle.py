@@ -40,19 +40,19 @@ MAKE_SYNTHESIS = "benchmark.make_synthesis"
 LIMITS = ("budget", "max_calls")
 BATCH = 512  # Seeds whose outcomes are stored together; every answer is stored as it comes.
 MOST_DEV = 0.5
-PHASES = {Synthesis.Kind.BUNDLES.value: gettext_noop("writing bundles")}
+PHASES = {Synthesis.Product.BUNDLES.value: gettext_noop("writing bundles")}
 WRITING_QUERIES = gettext_noop("writing queries")
 # What the names of the prompts of each kind begin with.
 PROMPTS = {
-    Synthesis.Kind.BUNDLES.value: "synth-",
-    Synthesis.Kind.KEYWORDS.value: "query-keywords",
-    Synthesis.Kind.ASK.value: "query-ask",
+    Synthesis.Product.BUNDLES.value: "synth-",
+    Synthesis.Product.KEYWORDS.value: "query-keywords",
+    Synthesis.Product.ASK.value: "query-ask",
 }
 
 
 def kind_of(options: Mapping[str, Any]) -> str:
     """What is written: bundles, where the options do not say."""
-    return Synthesis.Kind(options.get("kind") or Synthesis.Kind.BUNDLES).value
+    return Synthesis.Product(options.get("kind") or Synthesis.Product.BUNDLES).value
 
 
 def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[dict[str, Any], list[Seed]]:
@@ -62,7 +62,7 @@ def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[d
     seed = int(options.get("seed") or 0)
     known = {name: options.get(name) for name in ("source", "limit")}
     known |= {"judge": judge.name, "writer": writer.name, "prompts": prompts_digest(kind), "seed": seed}
-    if kind == Synthesis.Kind.BUNDLES:
+    if kind == Synthesis.Product.BUNDLES:
         dev = float(options.get("dev") or 0)
         if not 0 <= dev <= MOST_DEV:
             raise BadInput(_("dev %(dev)s: give a share from 0 to %(most)s") % {"dev": f"{dev:g}", "most": MOST_DEV})
@@ -98,7 +98,7 @@ def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimat
     kind = kind_of(options)
     known, seeds = check_options(collection, options)
     judge, writer = judges_of(known)
-    if kind == Synthesis.Kind.BUNDLES:
+    if kind == Synthesis.Product.BUNDLES:
         return estimate_synthesis(seeds, judge, writer, known["personas"])
     return queries.estimate_queries(collection, kind, judge, seeds)
 
@@ -198,22 +198,22 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
     """
     if synthesis.options["prompts"] != prompts_digest(synthesis.kind):
         raise BadInput(_("the prompts have changed since it began: start a new one"))
-    of_bundles = synthesis.kind == Synthesis.Kind.BUNDLES
+    of_bundles = synthesis.kind == Synthesis.Product.BUNDLES
     if not of_bundles:  # Those that a worker stored and did not import before it was killed.
-        queries.import_written(synthesis, SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False))
+        queries.import_synthetic(synthesis, SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False))
     campaign = _campaign_of(synthesis)
     failed, error = 0, ""
     for keys in _in_batches(list(pending_rows(synthesis).values_list("pk", flat=True))):
         if lease.should_stop():
             return
         rows = list(SyntheticBundle.objects.filter(pk__in=keys).order_by("place"))
-        if not of_bundles and not (rows := _leave_out_written(synthesis, rows)):
+        if not of_bundles and not (rows := _leave_out_known(synthesis, rows)):
             continue
         found = _talk_about(synthesis, campaign, rows, lease)
         transient = [one for one in found.results if one is not None and one.reason == "error"]
         _store_outcomes(synthesis, rows, found.results)
         if not of_bundles:
-            queries.import_written(synthesis, rows)
+            queries.import_synthetic(synthesis, rows)
         if found.stopped:
             return
         if found.spent:
@@ -229,10 +229,10 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
         files.write_folder(synthesis, synthesis.folder)
 
 
-def _leave_out_written(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> list[SyntheticBundle]:
+def _leave_out_known(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> list[SyntheticBundle]:
     """The seeds from which no query was written yet; the others come to their end here."""
     way = queries.WAYS[synthesis.kind]
-    known = queries.sources_written(synthesis.collection, way)
+    known = queries.known_sources(synthesis.collection, way)
     there = [one for one in rows if one.seed_id in known]
     _store_outcomes(synthesis, there, [SeedOutcome(step=way.role, reason=queries.PRESENT)] * len(there))
     return [one for one in rows if one.seed_id not in known]
@@ -257,7 +257,7 @@ def _campaign_of(synthesis: Synthesis) -> Campaign:
 def _talk_about(
     synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle], lease: Lease
 ) -> ConversationResults[SeedOutcome]:
-    talk = (_bundle_talk if synthesis.kind == Synthesis.Kind.BUNDLES else _query_talk)(synthesis, campaign, rows)
+    talk = (_bundle_talk if synthesis.kind == Synthesis.Product.BUNDLES else _query_talk)(synthesis, campaign, rows)
     before, phase = synthesis.total - pending_rows(synthesis).count(), PHASES.get(synthesis.kind, WRITING_QUERIES)
     lease.progress(before, synthesis.total, phase)
     return hold_conversations(
@@ -327,14 +327,14 @@ def _store_outcomes(
 def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
     """What came of it so far and what it cost, for a page or a program."""
     spent = sum_rows("", ledger_rows(Campaign(pk=synthesis.campaign))) if synthesis.campaign else None
-    of_bundles = synthesis.kind == Synthesis.Kind.BUNDLES
+    of_bundles = synthesis.kind == Synthesis.Product.BUNDLES
     return {
         "collection": synthesis.collection.name,
         "synthesis": synthesis.pk,
         "kind": synthesis.kind,
         "state": synthesis.state,
         "seeds": synthesis.total,
-        **(_count_bundles(synthesis) if of_bundles else queries.count_written(synthesis)),
+        **(_count_bundles(synthesis) if of_bundles else queries.count_synthetic(synthesis)),
         "calls": spent.calls if spent else 0,
         "calls_cached": spent.cached if spent else 0,
         "cost": spent.paid.usd if spent and spent.paid else 0.0,

@@ -89,10 +89,10 @@ def name_reason(reason: str) -> str:
 def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
     """The bundles and what was dropped, uncut."""
     dropped = tuple((one.step, one.reason, one.bundles) for one in found.dropped)
-    if found.synthesis.kind != Synthesis.Kind.BUNDLES:
+    if found.synthesis.kind != Synthesis.Product.BUNDLES:
         names = (pgettext("column", "step"), _("reason"), _("seeds"))
         return [
-            _written_table(found.synthesis),
+            _queries_table(found.synthesis),
             DownloadTable("dropped", _("Seeds without a new query"), names, dropped, 2),
         ]
     header = (_("seed"), _("query"), _("type"), _("positives"), _("negatives"))
@@ -114,6 +114,6 @@ def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
     ]
 
 
-def _written_table(synthesis: Synthesis) -> DownloadTable:
+def _queries_table(synthesis: Synthesis) -> DownloadTable:
     rows = tuple((one.seed_id, one.bundle["query"]) for one in made_rows(synthesis) if one.bundle is not None)
     return DownloadTable("queries", _("Written queries"), (_("seed"), _("query")), rows, 2)

@@ -59,7 +59,7 @@ class Way:
 
 KEYWORDS = Way("keywords", "query", keywords_prompt, "rewritten_from", 40)
 ASK = Way("ask", "document", ask_prompt, "asked_of", 40)
-WAYS = {Synthesis.Kind.KEYWORDS.value: KEYWORDS, Synthesis.Kind.ASK.value: ASK}
+WAYS = {Synthesis.Product.KEYWORDS.value: KEYWORDS, Synthesis.Product.ASK.value: ASK}
 
 
 def choose_sources(
@@ -70,7 +70,7 @@ def choose_sources(
     if not 1 <= pairs <= MOST_PAIRS:
         told = {"pairs": pairs, "most": f"{MOST_PAIRS:,}"}
         raise BadInput(_("pairs %(pairs)s: give a number from 1 to %(most)s") % told)
-    if kind == Synthesis.Kind.KEYWORDS:
+    if kind == Synthesis.Product.KEYWORDS:
         share = SHARE if options.get("share") is None else float(options["share"])
         seeds = choose_training_queries(collection, Path(options["source"]), share=share, seed=seed)
         return {"pairs": pairs, "share": share}, seeds
@@ -143,14 +143,14 @@ def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[S
 def estimate_queries(collection: Collection, kind: str, judge: Judge, sources: Sequence[Seed]) -> Estimate:
     """What writing the queries that are not there yet asks and costs."""
     way = WAYS[kind]
-    known = sources_written(collection, way)
+    known = known_sources(collection, way)
     waiting = [one for one in sources if one.id not in known]
     sample = [way.prompt(one.text) for one in waiting[:SAMPLED]]
     mix = mixes_of([judge]).get(judge.id, NO_MIX)
     return of_calls(judge, len(waiting), sample, schema_of(FORMATS[way.role]), way.likely, mix)
 
 
-def sources_written(collection: Collection, way: Way) -> set[str]:
+def known_sources(collection: Collection, way: Way) -> set[str]:
     """Ids of what some current query was written from in this way."""
     rows = Query.objects.filter(collection=collection, is_current=True, metadata__has_key=way.made_from)
     return set(rows.values_list(f"metadata__{way.made_from}", flat=True))
@@ -180,13 +180,13 @@ def _text_of(said: AnswerFormat) -> str:
     return str(told["query"]) if "query" in told else " ".join(told["keywords"])
 
 
-def import_written(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> None:
+def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> None:
     """Import the queries of these rows, with the documents that BM25 finds for their own words. No label comes along.
 
     A query that is in the collection already, or another one that was written from the same source, is left as it is.
     """
     way = WAYS[synthesis.kind]
-    known = sources_written(synthesis.collection, way)
+    known = known_sources(synthesis.collection, way)
     bundles = [one.bundle for one in rows if one.bundle is not None and one.bundle[way.made_from] not in known]
     if not bundles:
         return
@@ -228,7 +228,7 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     return path
 
 
-def count_written(synthesis: Synthesis) -> dict[str, Any]:
+def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:
     """What came of the sources so far. `failed`: by reason; `pairs`: of the queries that this synthesis wrote."""
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
     written = rows.filter(bundle__isnull=False)

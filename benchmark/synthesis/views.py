@@ -27,7 +27,7 @@ from corpus.errors import BadInput
 def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All syntheses and the form of a new one; what it will ask and cost; then one that waits for a worker."""
     given = request.POST if request.method == "POST" else None
-    kind = (request.GET if given is None else given).get("type") or Synthesis.Kind.BUNDLES.value
+    kind = (request.GET if given is None else given).get("type") or Synthesis.Product.BUNDLES.value
     if kind not in FORMS:
         raise Http404(_("Unknown kind of synthesis."))
     form = FORMS[kind](given, collection=scope.collection)
@@ -50,7 +50,7 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         {
             "syntheses": found,
             "form": form,
-            "kinds": Synthesis.Kind.choices,
+            "kinds": Synthesis.Product.choices,
             "moving": moving,
             "unattended": is_unattended(*found),
         },
@@ -101,7 +101,7 @@ def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpR
 def synthetic_bundle(request: HttpRequest, scope: AccessScope, synthesis: int, place: int) -> HttpResponse:
     """One bundle: persona, query, answer, aspects, and every passage with its plan."""
     one = _get_synthesis(scope, synthesis)
-    row = get_object_or_404(page.made_rows(one), place=place, synthesis__kind=Synthesis.Kind.BUNDLES)
+    row = get_object_or_404(page.made_rows(one), place=place, synthesis__kind=Synthesis.Product.BUNDLES)
     context = {"scope": scope, "synthesis": one, "row": row, "bundle": row.bundle}
     return render(request, "benchmark/synthetic_bundle.html", context)
 
@@ -123,7 +123,7 @@ def control_synthesis(request: HttpRequest, scope: AccessScope, synthesis: int, 
     """cancel, go on, or import what there is."""
     one = _get_synthesis(scope, synthesis)
     # Queries without passages are in the collection as soon as they are written.
-    if act == "import" and one.kind == Synthesis.Kind.BUNDLES:
+    if act == "import" and one.kind == Synthesis.Product.BUNDLES:
         try:
             with transaction.atomic():
                 _import(request, scope, one)

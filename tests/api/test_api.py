@@ -235,6 +235,8 @@ def test_a_token_is_made_on_the_page_shown_once_and_revoked(client: Client, call
     client.post(f"/accounts/tokens/{row.pk}/revoke/")
     row.refresh_from_db()
     assert row.revoked_at is not None
+    entries = AuditEntry.objects.filter(act__startswith="token.").order_by("pk")
+    assert [one.act for one in entries] == ["token.made", "token.revoked"]
     wrong = client.post("/accounts/tokens/", {"token_name": "x", "days": 3000})
     assert wrong.status_code == 422
 

@@ -16,7 +16,6 @@ from annotation import guidelines
 from annotation.judging import page as judging
 from annotation.judging import submitting
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip, parse_text
-from annotation.judging.response_time import wait_for_grid
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
 from annotation.quality_control import onboarding
@@ -34,7 +33,7 @@ def pad_response_time(view: Desk) -> Desk:
     def answered(request: HttpRequest, scope: Scope) -> HttpResponse:
         began = time.perf_counter()
         response = view(request, scope)
-        wait_for_grid(scope.collection, began)
+        submitting.wait_for_grid(scope.collection, began)
         return response
 
     return answered

@@ -21,7 +21,7 @@ class Command(JobCommand):
         "Have a judge write a query for each of some documents, marked synthetic, with pairs to be judged. "
         "Running the command again continues where it stopped."
     )
-    kind = Synthesis.Kind.ASK
+    kind = Synthesis.Product.ASK
     own = ("limit",)  # Options of this kind alone.
 
     def arguments(self, parser: CommandParser) -> None:

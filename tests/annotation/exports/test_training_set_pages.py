@@ -130,7 +130,7 @@ def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, book
         "<dt>Documents</dt><dd>30 (22.0 words each on average)</dd>",
         "<dt>Queries</dt><dd>10 (5.0 words each on average)</dd>",
         "1.00 per query; 10 queries have answers",
-        "30 pairs (3.0 documents per query",
+        "30 pairs; 3.0 documents per query with candidates",
         "selected for the latest campaign",
     ):
         assert words in page
