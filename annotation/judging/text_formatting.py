@@ -1,42 +1,36 @@
 """Plain text as people write it, in blocks: paragraphs, lists with - or 1., a heading before a list. Pure."""
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 _BLOCK = re.compile(r"\n[ \t]*\n")
 _BULLET = re.compile(r"[-*•]\s+")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock:
-    """A paragraph of lines (p), or a list of items (ul, ol) with the heading that stands before it."""
+def split_blocks(text: str) -> list[dict[str, Any]]:
+    """Cut a text at its empty lines.
 
-    kind: Literal["p", "ul", "ol"]
-    lines: tuple[str, ...]
-    heading: str = ""
-
-
-def split_blocks(text: str) -> list[TextBlock]:
-    """Cut a text at its empty lines."""
+    A block is a paragraph of `lines` (`kind` p), or a list of items (ul, ol) with the `heading` that stands before it.
+    """
     found = _BLOCK.split(text.replace("\r\n", "\n").strip())
     return [_parse_block(block.split("\n")) for block in found if block.strip()]
 
 
-def _parse_block(lines: list[str]) -> TextBlock:
+def _parse_block(lines: list[str]) -> dict[str, Any]:
     """A paragraph, or a list: its items, each with the lines that go on from it."""
     first = next((position for position, line in enumerate(lines) if _list_marker(line)), None)
     before = tuple(line.strip() for line in lines[:first])
     if first is None:
-        return TextBlock("p", before)
+        return {"kind": "p", "lines": before, "heading": ""}
     items: list[str] = []
     for line in lines[first:]:
         if bullet := _list_marker(line):
             items.append(line.strip()[len(bullet) :])
         else:
             items[-1] += " " + line.strip()
-    return TextBlock("ol" if _NUMBER.match(lines[first].strip()) else "ul", tuple(items), " ".join(before))
+    kind = "ol" if _NUMBER.match(lines[first].strip()) else "ul"
+    return {"kind": kind, "lines": items, "heading": " ".join(before)}
 
 
 def _list_marker(line: str) -> str:

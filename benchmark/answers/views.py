@@ -199,9 +199,9 @@ def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, que
 def suite_answers(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
     """RAGAlign of each member's newest evaluation, and the unweighted mean."""
     found = get_suite(scope, suite)
-    members = [suites.member_answers(one, chosen.K) for one in collections_of(found)]
-    lines = suites.suite_lines(members)
-    table = downloads.suite_table(found.name, chosen.K, [one.collection.name for one in members], lines)
+    members = collections_of(found)
+    lines = suites.suite_lines([suites.member_answers(one, chosen.K) for one in members])
+    table = downloads.suite_table(found.name, chosen.K, [one.name for one in members], lines)
     if (file := tables.download(request, [], [table])) is not None:
         return file
     context = {"scope": scope, "suite": found, "members": members, "lines": lines, "table": table, "k": chosen.K}

@@ -6,7 +6,7 @@ dev split is the same file in all of them.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -31,15 +31,6 @@ class QueryLines:
     lines: list[int] = field(default_factory=list)  # Their numbers, from 1.
     labels: int = 0  # Documents that somebody judged; those that are only assumed to be negatives do not count.
     labelled_at: str = ""  # When its newest label was made, in UTC; empty where no line says so.
-
-
-@dataclass(frozen=True, slots=True)
-class Subset:
-    """The first queries of an order: how many, and how many labels they hold. `asked`: what was asked for."""
-
-    asked: int
-    labels: int
-    queries: int
 
 
 def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryLines]:
@@ -130,9 +121,10 @@ def _read_first(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[Subset]:
+def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[dict[str, int]]:
     """Return for each point the beginning of the order whose labels come nearest to it: at most a query away.
 
+    `asked`: the point; `queries`: the first so many of the order; `labels`: those that they hold.
     Raises BadInput for fewer than two points, one above the number of labels, and two that are the same queries.
     """
     check_points(points)
@@ -153,7 +145,10 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[S
             _("point %(asked)s has the same queries as the point before it: take points further apart")
             % {"asked": f"{same[0]:,}"}
         )
-    return [Subset(asked, sums[place], place + 1) for asked, place in zip(points, chosen, strict=True)]
+    return [
+        {"asked": asked, "labels": sums[place], "queries": place + 1}
+        for asked, place in zip(points, chosen, strict=True)
+    ]
 
 
 def write_subset(
@@ -168,8 +163,8 @@ def write_subset(
         return target
     manifest, digest = read_manifest(source, form)
     queries = order_queries(source, form, order, seed)
-    subset = next(one for one in plan_subsets(queries, points) if one.asked == asked)
-    chosen = sorted(line for one in queries[: subset.queries] for line in one.lines)
+    subset = next(one for one in plan_subsets(queries, points) if one["asked"] == asked)
+    chosen = sorted(line for one in queries[: subset["queries"]] for line in one.lines)
     lines = (source / "train.jsonl").read_bytes().split(b"\n")
     contents = {
         "train.jsonl": b"".join(lines[number - 1] + b"\n" for number in chosen),
@@ -179,7 +174,7 @@ def write_subset(
         {"name": name, "rows": content.count(b"\n"), "sha256": sha256(content).hexdigest()}
         for name, content in contents.items()
     ]
-    manifest["subset"] = {"of": digest, "order": order, "seed": seed, **asdict(subset)}
+    manifest["subset"] = {"of": digest, "order": order, "seed": seed, **subset}
     with write_folder(target) as part:
         for name, content in contents.items():
             (part / name).write_bytes(content)
@@ -187,10 +182,10 @@ def write_subset(
     return target
 
 
-def read_subset(target: Path) -> Subset | None:
+def read_subset(target: Path) -> dict[str, Any] | None:
     """Return what write_subset wrote there; None where nothing is."""
     try:
-        found = json.loads((target / "manifest.json").read_text())["subset"]
+        found: dict[str, Any] = json.loads((target / "manifest.json").read_text())["subset"]
     except (OSError, ValueError, KeyError):
         return None
-    return Subset(found["asked"], found["labels"], found["queries"])
+    return found

@@ -35,7 +35,7 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
     if job.kind == Job.Kind.TRAIN:
         lifecycle.publish_model(job)
         if subset := read_subset(folder.path / "data"):
-            CurvePoint.objects.filter(job=job).update(labels=subset.labels, queries=subset.queries)
+            CurvePoint.objects.filter(job=job).update(labels=subset["labels"], queries=subset["queries"])
     elif job.kind == Job.Kind.EVALUATE:
         return {**job.result, **evaluate_rankings(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
     elif job.kind == Job.Kind.LOSSES:

@@ -109,8 +109,7 @@ class Command(Judge):
                 self.say(line)
         document: object = found[0]
         if suite is not None:
-            members = [suites.load_member(row.collection, row) for row in rows]
-            lines = suites.suite_lines(members)
+            lines = suites.suite_lines([suites.load_member(row) for row in rows])
             for told in _format_suite(lines):
                 self.say(told)
             document = {"suite": suite.name, "k": options["k"], "members": found, "lines": lines}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmark.answers.suites import MemberAnswers, suite_lines
+from benchmark.answers.suites import suite_lines, values_of
 from benchmark.answers.tables import suite_table
 
 # DREAM table 6.
@@ -17,7 +17,7 @@ def align(before, after):
 def member(before, after, *, complete=True, systems=("bm25",)):
     cells = [{"system": one, "generator": "llama", "align": align(before, after)} for one in systems]
     means = [{"generator": "llama", "align": align(before, after)}]
-    return MemberAnswers(None, {"complete": complete, "cells": cells, "means": means})
+    return values_of({"complete": complete, "cells": cells, "means": means})
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_the_mean_over_members_is_unweighted_as_in_the_papers_table(table6):
     assert (f"{over_all['mean']['before']:.2f}", f"{over_all['mean']['after']:.2f}") == ("0.70", "0.84")
 
 
-@pytest.mark.parametrize("lost", [MemberAnswers(None, None), member(0.5, 0.6, complete=False)])
+@pytest.mark.parametrize("lost", [{}, member(0.5, 0.6, complete=False)])
 def test_a_member_without_whole_results_blanks_the_mean(table6, lost):
     lines = suite_lines([*table6, lost])
     assert [line["mean"] for line in lines] == [None, None]

@@ -14,7 +14,7 @@ from corpus.errors import BadInput
 from tests.training.recipes.test_bundles import row as bundle
 from tests.training.recipes.test_bundles import write as write_bundles
 from tests.training_sets import write_set
-from training.curves.subsets import QueryLines, Subset, order_queries, plan_subsets, read_subset, write_subset
+from training.curves.subsets import QueryLines, order_queries, plan_subsets, read_subset, write_subset
 from training.recipes.bundles import read_rtriever_set
 from training.recipes.data import read_training_set
 
@@ -121,7 +121,7 @@ def test_a_bundle_has_the_labels_of_its_documents(tmp_path: Path) -> None:
     rows = [bundle(number, negatives=assumed, labelled_at=f"2026-10-0{number}") for number in range(1, 6)]
     source = write_bundles(tmp_path / "set", rows, (bundle(9),))
     (small, large) = plan_subsets(order_queries(source, "rtriever", "time", 0), [4, 10])
-    assert (small.labels, small.queries, large.labels, large.queries) == (4, 2, 10, 5)
+    assert (small["labels"], small["queries"], large["labels"], large["queries"]) == (4, 2, 10, 5)
     target = write_subset(source, tmp_path / "one", "rtriever", order="time", seed=0, points=[4, 10], asked=4)
     assert [one.query_id for one in read_rtriever_set(target).train] == ["q1", "q2"]
 
@@ -137,7 +137,7 @@ def test_a_subset_is_written_once_and_says_of_what_it_is(tmp_path: Path) -> None
     of = sha256((source / "manifest.json").read_bytes()).hexdigest()
     said = {"order": "time", "seed": 3, "asked": 23, "labels": 24, "queries": 4}
     assert manifest["subset"] == {"of": of, **said} and manifest["files"][0]["rows"] == 24
-    assert read_subset(target) == Subset(23, 24, 4) and read_subset(tmp_path) is None
+    assert read_subset(target) == {"of": of, **said} and read_subset(tmp_path) is None
 
 
 @given(st.lists(st.integers(1, 9), min_size=3, max_size=30), st.data())
@@ -152,7 +152,7 @@ def test_every_point_is_at_most_half_a_query_away_and_contains_the_smaller(
         assert "same queries" in str(error)
         return
     for subset, asked in zip(found, points, strict=True):
-        assert subset.labels == sum(sizes[: subset.queries])
-        assert asked >= sizes[0] or subset.queries == 1
-        assert abs(subset.labels - asked) <= max(sizes)
-    assert [one.queries for one in found] == sorted({one.queries for one in found})
+        assert subset["labels"] == sum(sizes[: subset["queries"]])
+        assert asked >= sizes[0] or subset["queries"] == 1
+        assert abs(subset["labels"] - asked) <= max(sizes)
+    assert [one["queries"] for one in found] == sorted({one["queries"] for one in found})
