@@ -217,8 +217,8 @@ def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant(
     world = World()
     after = world.qrels({"q1": {"a": 1}, "q2": {"c": 0}}, Qrels.Kind.IMPORTED)
     third = world.run("third", ["ab", "dac"])
-    assert measure_following(world.one, third, world.before, after).value == pytest.approx(1 - 1 / 3)
-    assert measure_following(third, world.two, world.before, after).missing == ["q2"]
+    assert measure_following(world.one, third, world.before, after)["value"] == pytest.approx(1 - 1 / 3)
+    assert measure_following(third, world.two, world.before, after)["missing"] == ["q2"]
     with pytest.raises(BadInput, match="no document became irrelevant"):
         measure_following(world.one, third, world.before, world.after)
 
