@@ -32,9 +32,10 @@ from training.recipes.table import GrpoOptions
 from training.trainers.base import check_causal, check_end_token, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.causal import load_causal
+from training.trainers.memory import check_memory
 from training.trainers.processes import gather, is_leading, place_in_world, wait_for_all
 from training.trainers.recipe import TrainingTask
-from training.trainers.token_tables import TokenRows, tokenize_rows
+from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
 from training.trainers.tokens import EncodedRow, truncate_ids
 
 
@@ -44,7 +45,7 @@ class ErankGrpo:
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, GrpoOptions)
         self.task, self.options = task, task.options
-        check_causal(task.base)
+        config = check_causal(task.base)
         queries, self.left_out = group_by_query(task.data.train)
         if not queries:
             raise BadInput("no query of the set has two documents or more and a relevant one: nothing can be ranked")
@@ -59,6 +60,8 @@ class ErankGrpo:
             first[query], at = at, at + len(rows)
         self.places = {query: range(first[query], first[query] + len(rows)) for query, rows in queries.items()}
         self.encoded = self._tokenized()
+        longest = max(list_lengths(self.encoded.table, "ids")) + self.options.max_response
+        check_memory(task, config, longest, copies=int(self.options.kl_weight > 0))
         # In fp32 whatever the device: steps of 1e-6 vanish in bf16's weights; the passes may be bf16 all the same.
         self.model = load_causal(task.base, task.device, attention=self.options.attention)
 

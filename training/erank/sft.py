@@ -26,6 +26,7 @@ from training.recipes.rendering import END
 from training.recipes.table import ChainOptions
 from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
+from training.trainers.memory import check_memory
 from training.trainers.prism import lora_targets
 from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
@@ -48,7 +49,7 @@ class ErankSft:
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, ChainOptions)
         self.task, options = task, task.options
-        check_causal(task.base)
+        config = check_causal(task.base)
         self.tokenizer = load_tokenizer(task.base)
         check_end_token(self.tokenizer)
         self.prompt = ChainPrompt(options.max_prompt, options.max_response)
@@ -58,6 +59,8 @@ class ErankSft:
         self.dropped = len(examples) - len(self.rows)
         if not len(self.rows):
             raise BadInput(f"no answer of {len(examples):,} rows fits into max_length {options.max_length}: raise it")
+        # TRL makes the logits in tiles.
+        check_memory(task, config, min(max(self.rows.table["whole"]), options.max_length))
         self.model = self._adapted()
 
     def _tokenized(self, examples: Sequence[ScoredExample]) -> TokenRows:

@@ -144,8 +144,9 @@ class TrainForm(forms.Form):
         bases.choices = [*BASES[:-1], *((model.folder, model.name) for model in models), BASES[-1]]
         self.tiny = {model.folder for model in models if model.words.startswith("tiny")}
         for name in option_names():
-            # The most used are above; the others, with their defaults, follow.
-            self.fields.setdefault(name, make_field(name))
+            # The most used are above; the others follow. All say their defaults.
+            made = make_field(name)
+            self.fields.setdefault(name, made).help_text = made.help_text
 
     @property
     def needs(self) -> list[tuple[str, str]]:

@@ -121,7 +121,8 @@ def make_field(name: str) -> forms.Field:
         return forms.IntegerField(min_value=LEAST.get(name, 0), **common)
     if kind is float:
         return forms.FloatField(min_value=0.0, **common)
-    return forms.CharField(max_length=300, **common)
+    # A prefix's last blank parts it from the query.
+    return forms.CharField(max_length=300, strip=name != "query_prefix", **common)
 
 
 def given_options(cleaned: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,19 +57,27 @@ def _read_shapes(path: Path) -> Iterator[tuple[str, list[int]]]:
             yield name, one["shape"]
 
 
-def needed_memory(task: TrainingTask, config: Any, longest: int, answer: int = 0) -> int:
+def needed_memory(
+    task: TrainingTask, config: Any, longest: int, answer: int = 0, *, frozen: int | None = None, copies: int = 0
+) -> int:
     """Return a lower bound in bytes of what training takes: weights as they are loaded, what is trained with its
-    optimiser, activations of the longest row, logits of so many tokens of an answer. `config`: of the text model."""
+    optimiser, activations of the longest row, logits of so many tokens of an answer.
+
+    config: of the text model; frozen: bytes of a weight that is not trained, by default those of the task's format;
+    copies: of all weights beside those that are trained, such as a reference.
+    """
     options, half = task.options, task.precision == "bf16"
+    frozen = task.dtype.itemsize if frozen is None else frozen
     weights = count_weights(task.base)
     hidden, layers = int(config.hidden_size), int(config.num_hidden_layers)
     wide = int(getattr(config, "intermediate_size", None) or 4 * hidden)
     kept = hidden * (2 if task.checkpointing else 12) + (0 if task.checkpointing else 3 * wide)
     activations = longest * layers * kept * (2 if half else 4) + answer * int(config.vocab_size) * 4 * 2
+    activations += weights * copies * task.dtype.itemsize
     if not options.lora_rank:
         return weights * OPTIMISER + activations
     adapter = options.lora_rank * layers * (8 * hidden + 3 * (hidden + wide))
-    return weights * task.dtype.itemsize + adapter * OPTIMISER + activations
+    return weights * frozen + adapter * OPTIMISER + activations
 
 
 def finishing_memory(task: TrainingTask) -> int:
@@ -77,10 +85,10 @@ def finishing_memory(task: TrainingTask) -> int:
     return count_weights(task.base) * 4
 
 
-def check_memory(task: TrainingTask, config: Any, longest: int, answer: int = 0) -> None:
-    """Raise BadInput when training or finishing cannot fit, with both numbers."""
+def check_memory(task: TrainingTask, config: Any, longest: int, answer: int = 0, **more: Any) -> None:
+    """Raise BadInput when training or finishing cannot fit, with both numbers; `more`: as needed_memory has it."""
     there = available_memory(task.device) if task.memory_mb is None else int(task.memory_mb * 2**20)
-    needs = {"training": needed_memory(task, config.get_text_config(), longest, answer)}
+    needs = {"training": needed_memory(task, config.get_text_config(), longest, answer, **more)}
     finishing = finishing_memory(task)
     # What does not fit on the GPU is finished on the CPU.
     if task.device == "cpu" or finishing > available_memory("cpu"):

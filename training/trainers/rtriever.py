@@ -13,7 +13,7 @@ from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers.processors import TemplateProcessing
-from transformers import TrainerCallback
+from transformers import AutoConfig, TrainerCallback
 
 from training.jobs.folder import JobFolder
 from training.recipes.table import RetrieverOptions
@@ -22,12 +22,13 @@ from training.serving.publication import Kind
 from training.trainers.callback import JobCallback
 from training.trainers.contrastive import InBatchLoss, RanOutElsewhere, agree
 from training.trainers.margins import is_out_of_memory
-from training.trainers.memory import DoesNotFit, free_memory
+from training.trainers.memory import DoesNotFit, check_memory, free_memory
 from training.trainers.prism import lora_targets
 from training.trainers.processes import gather, place_in_world
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import tokenize_rows
 
+FP32 = 4  # Bytes of a weight: vectors are compared at a temperature at which bf16's would be too coarse.
 # As Qwen3-Embedding was trained; the paper tunes that model.
 QWEN_PREFIX = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 
@@ -146,6 +147,8 @@ class RTriever:
         assert isinstance(task.options, RetrieverOptions)
         self.task, self.options = task, task.options
         self.row_lengths: dict[str, Any] = {}  # Until train has said them.
+        # Before its tokenizer is loaded nothing is known of the texts: what the weights take, in fp32, is the bound.
+        check_memory(task, AutoConfig.from_pretrained(task.base), 1, frozen=FP32)
         self.model = load_embedder(task.base, self.options, task.device, self.options.attention)
         self.texts = Texts(task, self.model)
         body: Any = self.model[0]
@@ -262,6 +265,20 @@ def cosines(model: SentenceTransformer, rows: Sequence[Any]) -> list[float]:
     """Return the cosine of query, with its prompt, and document of each row."""
     if not rows:  # A set without a dev split; the library's answer to no texts has one dimension.
         return []
-    queries = model.encode([row.query for row in rows], prompt_name="query", convert_to_tensor=True)
-    documents = model.encode([row.document for row in rows], prompt_name="document", convert_to_tensor=True)
+    queries = _encode(model, [row.query for row in rows], "query")
+    documents = _encode(model, [row.document for row in rows], "document")
     return [float(one) for one in (queries * documents).sum(1)]
+
+
+def _encode(model: SentenceTransformer, texts: Sequence[str], prompt: str, together: int = 32) -> torch.Tensor:
+    """Return the vectors of texts, of half as many at a time where memory runs out."""
+    try:
+        return model.encode(list(texts), prompt_name=prompt, batch_size=together, convert_to_tensor=True)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        if together == 1:
+            raise DoesNotFit("a text alone takes more memory than there is: lower max_length") from None
+    # Outside the handler: the error holds the frames, and these hold what does not fit.
+    free_memory()
+    return _encode(model, texts, prompt, together // 2)

@@ -1,5 +1,7 @@
 """Every option of the recipes' table can be set by the form, the command and a file; its default stands beside it."""
 
+import json
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from training.jobs import option_fields
 from training.jobs.folder import JobFolder
 from training.jobs.forms import TrainForm
 from training.models import Job
-from training.recipes.table import TABLE, RecipeOptions, recipe_options
+from training.recipes.table import CHOICES, LOSSES, PACKED, TABLE, RecipeOptions, recipe_options
 
 
 def parse(*given: str) -> dict[str, Any]:
@@ -39,6 +41,63 @@ def test_form_and_command_have_every_option_with_its_default() -> None:
             assert field.name in shown.fields and field.name in words
     assert "prism 20.0, prism-extend 20.0, ablation 1.0" in words["point_weight"] and "default: 1.0" in words["clip"]
     assert "Default: prism 8, prism-extend 8, ablation 8, cross-encoder 16" in str(shown.fields["batch"].help_text)
+
+
+# Values that the rules below do not find: names, bounds, what must divide or fit.
+OTHERS: dict[str, Any] = {
+    "max_steps": 7, "evaluate_every": 7, "checkpoint_every": 7, "warmup_ratio": 0.25, "gradient_checkpointing": True,
+    "lora_targets": "q_proj,v_proj", "query_prefix": "Find: ", "pooling": "cls", "reward": "ndcg",
+    "grpo_reduction": "token", "teacher_prompt": "prism",
+}  # fmt: skip
+
+
+def choose_other(recipe: str, name: str, default: Any) -> Any:
+    """A value of an option that is not its default and that the recipe takes; the default where there is no other."""
+    choices = LOSSES[recipe] if name == "loss" else CHOICES.get(name, ())
+    if choices:
+        return next((one for one in choices if one != default), default)
+    if name in OTHERS or name == "teacher":
+        return OTHERS.get(name, default)
+    if isinstance(default, bool):
+        return not default if name != "packing" or recipe in PACKED else default
+    if name == "max_length":
+        return default // 2
+    return default / 2 if isinstance(default, float) and default else type(default)(default * 2 or 1)
+
+
+def type_in(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize("recipe", TABLE)
+def test_every_option_of_every_recipe_is_set_by_command_form_and_file_and_shows_its_default(
+    recipe: str, tmp_path: Path
+) -> None:
+    paper = TABLE[recipe]["paper"]
+    parser = CommandParser()
+    option_fields.add_arguments(parser)
+    words = {action.dest: action.help or "" for action in parser._actions}
+    changed = 0
+    for name in (field.name for field in fields(paper) if field.name != "preset"):
+        default = getattr(paper, name)
+        value = choose_other(recipe, name, default)
+        changed += value != default
+        flag = "--" + name.replace("_", "-")
+        typed = [flag if value else f"--no-{flag[2:]}"] if isinstance(value, bool) else [f"{flag}={value}"]
+        assert getattr(recipe_options(recipe, parse(*typed)), name) == value, name
+        (tmp_path / "a.toml").write_text(f"{name} = {json.dumps(value)}\n")
+        assert getattr(recipe_options(recipe, parse("--config", str(tmp_path / "a.toml"))), name) == value, name
+        base = "tiny:encoder" if recipe == "cross-encoder" else "tiny:qwen3"
+        filled = form(recipe=recipe, base=base, preset="paper", **{name: type_in(value)})
+        assert filled.is_valid(), (name, filled.errors)
+        assert getattr(recipe_options(recipe, filled.options()), name) == value, name
+        shown = "-" if default in (None, "") else {True: "yes", False: "no"}.get(default, str(default)) \
+            if isinstance(default, bool) else str(default)  # fmt: skip
+        for text in (words[name].partition("(default: ")[2], str(filled.fields[name].help_text).partition(": ")[2]):
+            alone = re.fullmatch(rf"{re.escape(shown)}[.)]", text)
+            assert alone or re.search(rf"(^|, ){recipe} {re.escape(shown)}([,)]|\.$)", text), (name, shown, text)
+    # What has one value alone: packing where nothing packs, a teacher, a loss of one kind.
+    assert changed >= len(fields(paper)) - 4
 
 
 @pytest.mark.parametrize(

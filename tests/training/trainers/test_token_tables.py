@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from transformers import PreTrainedTokenizerBase  # noqa: E402
 
+from corpus.errors import BadInput  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
@@ -20,7 +21,7 @@ from training.trainers.training import open_recipe, prepare_task  # noqa: E402
 SMALL: dict[str, dict[str, Any]] = {
     "prism-extend": {"teacher_prompt": "qwen3-reranker"},
     "ablation": {"batch": 2, "negatives": 3},
-    "erank-sft": {"lora_rank": 4},
+    "erank-sft": {"lora_rank": 4, "max_response": 4},
     "erank-grpo": {"batch": 6, "mini_batch": 6, "group": 2, "max_response": 4},
     "rtriever": {"batch": 4},
 }
@@ -73,6 +74,19 @@ def test_a_training_that_goes_on_tokenises_no_row_again(
     assert [line["step"] for line in folder.lines() if "loss" in line] == [1, 2, 3, 4]
     # Words of the prompts are looked up; no row is.
     assert len(told) < min(rows, 12), told[:20]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_is_refused_where_its_memory_cannot_be_enough(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any weight is loaded."""
+    folder = make_job(tmp_path, recipe)
+    folder.ask({**folder.job, "memory_mb": 1.0})
+    task = prepare_task(folder, folder.job)
+    monkeypatch.setattr("transformers.PreTrainedModel.from_pretrained", None)
+    with pytest.raises(BadInput, match=r"needs at least 0\.\d+ GiB of memory and 0\.00 GiB are free"):
+        open_recipe(task)
 
 
 def test_a_table_is_mapped_from_its_file_and_another_key_takes_its_place(tmp_path: Path) -> None:
