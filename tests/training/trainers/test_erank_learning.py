@@ -32,14 +32,11 @@ def supervised(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reward", ["rr", "ndcg"])
-def test_for_thirty_steps_rewards_are_measured_against_what_the_frozen_model_said(
-    reward, supervised, tmp_path, monkeypatch
-):
+def test_for_thirty_steps_rewards_are_measured_against_what_the_frozen_model_said(supervised, tmp_path, monkeypatch):
     """A9: t of a document is the greedy score of the model before it was trained, at step 30 as at step 1."""
     data, base = supervised
     model, tokenizer = load_causal(base), load_tokenizer(base)
-    options = {"batch": 6, "mini_batch": 6, "group": 2, "max_steps": 30, "max_response": 24, "reward": reward,
+    options = {"batch": 6, "mini_batch": 6, "group": 2, "max_steps": 30, "max_response": 24, "reward": "rr",
                "evaluate_every": 100, "learning_rate": 3e-3}  # fmt: skip
     folder = ask(tmp_path, "erank-grpo", data, str(base), **options)
     recipe = ErankGrpo(prepare_task(folder, folder.job))
