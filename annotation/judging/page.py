@@ -318,6 +318,8 @@ def name_grade(value: int, highest: int) -> str:
 
 def grade_label(value: int, highest: int) -> str:
     """Return what a grade of a scale from 0 to `highest` is called; nothing for most grades of unusual scales."""
+    if not 0 <= value <= highest:
+        return ""
     if highest == 1:
         return (_("Not relevant"), _("Relevant"))[value]
     if highest == 3:

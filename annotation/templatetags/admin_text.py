@@ -6,7 +6,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.judging.page import name_grade
+from annotation.judging.page import grade_label, name_grade
 from annotation.judging.text_formatting import split_blocks
 from corpus.collections.task_order import BACK, FRONT
 from corpus.models import Collection, Judgment
@@ -32,9 +32,15 @@ def choice_label(value: object) -> str:
 
 
 @register.filter
-def grade_of(value: int, collection: Collection) -> str:
-    """A grade as number and words on the collection's scale: "2 relevant"."""
-    return name_grade(value, collection.grades)
+def grade_of(value: int | str, collection: Collection) -> str:
+    """A grade as number and words on the collection's scale: "2 relevant". As a key of JSON it is a string."""
+    return name_grade(int(value), collection.grades)
+
+
+@register.filter
+def grade_words(value: int, collection: Collection) -> str:
+    """The words of a grade alone, where a number stands before them; empty where the scale has none."""
+    return grade_label(value, collection.grades).lower()
 
 
 @register.filter

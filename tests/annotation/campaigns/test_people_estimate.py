@@ -10,6 +10,7 @@ from judges.campaigns.configurations import JUDGING, build_configuration
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
 PAIRS = 200
@@ -63,6 +64,19 @@ def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client,
     assert response.status_code == 200 and (people["pairs"], people["judgments"]) == (10, 20)
     assert "25.0%" in response.content.decode() and f"{people['hours']:.1f} h" in response.content.decode()
     assert Campaign.objects.count() == 1, "nothing was started"
+
+
+@pytest.mark.parametrize(("grades", "is_said"), [(1, False), (3, True)])
+def test_a_binary_panel_on_a_graded_scale_says_before_the_start_which_labels_will_come(
+    client, books: Collection, grades: int, is_said: bool
+) -> None:
+    Collection.objects.filter(pk=books.pk).update(grades=grades, relevant_from=min(2, grades))
+    make_pair(books)
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    chosen = {"panel": "offline", "policy": "debate+ensemble", "rounds": 2}
+    page = flat(client.post("/c/books/campaigns/start/", chosen).content.decode())
+    assert ("Models only decide relevant or not relevant" in page) is is_said
+    assert ("their labels will be “2 relevant” or “0 not relevant”; only people give other grades." in page) is is_said
 
 
 def test_each_policy_is_explained_beside_its_button(client, books: Collection) -> None:

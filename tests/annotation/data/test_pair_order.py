@@ -42,7 +42,7 @@ def cells(page: str, column: int) -> list[str]:
 
 
 def number(text: str) -> float:
-    return float(text)
+    return float(text.split()[0])
 
 
 def first_word(text: str) -> str:
@@ -101,6 +101,16 @@ def test_pages_in_any_order_show_every_pair_once_and_lead_back(
 @pytest.mark.parametrize("key", ["after=3&key=x", "after=3&key=nan", "after=x", "before=0&key=1", "after=3&key=inf"])
 def test_a_key_that_means_nothing_is_no_error(charlie: Client, key: str) -> None:
     assert charlie.get(f"/c/books/pairs/?sort=label&{key}").status_code == 200
+
+
+def test_grades_stand_as_numbers_with_their_words(books: Collection, charlie: Client) -> None:
+    page = charlie.get("/c/books/pairs/").text
+    words = {"0 not relevant", "1 relevant"}
+    assert set(cells(page, 4)) - {"none"} == words and set(cells(page, 6)) - {""} <= words
+    assert re.findall(r"<option value=\"([01])\"[^>]*>([^<]*)<", page) == [("0", "0 not relevant"), ("1", "1 relevant")]
+    assert charlie.get("/c/books/pairs/?label=1").context["filters"].label == "1"
+    Collection.objects.filter(pk=books.pk).update(grades=10, relevant_from=5)
+    assert set(cells(charlie.get("/c/books/pairs/").text, 4)) - {"none"} == {"0 not relevant", "1"}
 
 
 def test_each_filter_is_a_chip_whose_link_takes_it_away(charlie: Client) -> None:

@@ -207,9 +207,9 @@ def test_history_lists_own_decisions_in_pages(collection, client, monkeypatch):
     for grade in (0, 1, 2):
         client.post("/c/books/judge/submit/", {**claim(client), "grade": grade})
     page = client.get("/c/books/judge/history/").text
-    assert re.findall(r"<strong>(\d)</strong>", page) == ["2", "1"]
+    assert re.findall(r"<strong>(\d[^<]*)</strong>", page) == ["2 relevant", "1 slightly relevant"]
     older = client.get("/c/books/judge/history/" + re.search(r'href="(\?before=[^"]+)"', page)[1]).text
-    assert re.findall(r"<strong>(\d)</strong>", older) == ["0"]
+    assert re.findall(r"<strong>(\d[^<]*)</strong>", older) == ["0 not relevant"]
     item = re.search(r"/judge/history/(\d+)/", page)[1]
     one = client.get(f"/c/books/judge/history/{item}/").text
-    assert '<strong class="given">2</strong>' in one
+    assert '<strong class="given">2 relevant</strong>' in one
