@@ -111,7 +111,7 @@ def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie: Client, 
     page = flat(answer.text)
     part = page[page.index('id="preview"') :]
     if name == "csv":
-        assert '<th scope="row">1</th>' in part and "query_id,doc_id,grade,origin" in part
+        assert '<th scope="row">1 relevant</th>' in part and "query_id,doc_id,grade,origin" in part
         assert "30 pairs of routes that failed their label audit are left out." in part
     if name in ("prism", "parquet"):
         assert '<th scope="row">train</th>' in part and "<pre" in part
