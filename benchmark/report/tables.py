@@ -85,8 +85,13 @@ def system_tables(found: SystemPage) -> list[DownloadTable]:
     """A system's values, changes, holes and cost; the last alone where no report knows it."""
     if found.stored is None:
         return [_cost_table(found)]
-    k, header = found.stored.k, (pgettext("column", "measure"), *change_names())
-    rows = tuple((words, *map(value.get, CHANGE_FIELDS)) for _key, words, value in found.values)
+    k = found.stored.k
+    names: tuple[str, ...] = change_names()
+    fields: tuple[str, ...] = CHANGE_FIELDS
+    if not found.compares:
+        names, fields = (_("value"), *names[3:5], _("rank")), ("after", "low", "high", "rank_after")
+    header = (pgettext("column", "measure"), *names)
+    rows = tuple((words, *map(value.get, fields)) for _key, words, value in found.values)
     values = DownloadTable("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
     return [values, _changes_table(found, k), _holes_table(found, k), _cost_table(found)]
 

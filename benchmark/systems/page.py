@@ -73,6 +73,7 @@ class SystemPage:
     changes: Sequence[dict[str, Any]] = ()  # query, before, after, change
     holes: Sequence[Hole] = ()
     more_holes: int = 0
+    compares: bool = True  # Two versions of the qrels; else one, whose values have the interval of their mean.
 
 
 def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
@@ -86,17 +87,21 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
     mine = next((one for one in systems if one["run"] == run.pk), None)
     if report is None or mine is None:
         return SystemPage(run, run_cost(run))
-    shown = [
-        (key, label_in(report.result, key), chosen.complete_figures(mine["values"][key]))
-        for key in report.result["measures"]
-    ]
+    place = [one["run"] for one in systems].index(run.pk)
+    shown = []
+    for key in report.result["measures"]:
+        value = chosen.complete_figures(mine["values"][key])
+        if not compares:
+            intervals = report.result["intervals"].get(key)
+            value["low"], value["high"] = intervals[place] if intervals else (None, None)
+        shown.append((key, label_in(report.result, key), value))
     holes, more = _holes_by_query(report, run, whole=whole == "holes")
     queries: list[int] = report.result["queries"]
     judged = _judged_in_both(report)
     changes = _largest_changes(report, run, judged, None if whole == "changes" else SHOWN)
     common = report.result["common"]["queries"] if compares else len(queries)
     counts = (mine["missing"], len(queries), common, len(set(queries) - judged))
-    return SystemPage(run, run_cost(run), report, shown, *counts, changes, holes, more)
+    return SystemPage(run, run_cost(run), report, shown, *counts, changes, holes, more, compares)
 
 
 def _judged_in_both(report: StoredReport) -> set[int]:

@@ -598,6 +598,23 @@ def test_a_system_shows_its_changes_its_holes_and_what_it_took(whole: Client) ->
     assert f"{value['before']:.4f}" in page and f"{value['after']:.4f}" in page
 
 
+def test_a_system_measured_with_one_version_has_values_with_intervals_and_no_change(measured: Client) -> None:
+    Report.objects.exclude(after=F("before")).update(state=JobState.CANCELLED)
+    run = Run.objects.get(name="dense-large")
+    address = f"{HOME}runs/{run.pk}/"
+    page = flat(text(measured, address))
+    part = page[page.index('id="values-h"') : page.index('id="facts-h"')]
+    assert re.findall(r'<th scope="col"[^>]*>([^<]+)', part) == ["Measure", "Value", "95% interval", "Rank"]
+    result = Report.objects.latest("pk").result
+    place = [one["run"] for one in result["systems"]].index(run.pk)
+    low, high = result["intervals"]["ndcg"][place]
+    value = result["systems"][place]["values"]["ndcg"]["after"]
+    assert low < value < high and f">{value:.4f}<" in part and f">{low:.4f} to {high:.4f}<" in part
+    rows = {row[0]: row[1:] for row in table(measured, f"{address}?table=values&as=csv")}
+    assert rows["measure"] == ["value", "95% from", "95% to", "rank"]
+    assert [float(one) for one in rows["nDCG@10"][:3]] == [value, low, high]
+
+
 def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
     run = Run.objects.get(name="dense-large")
     run.instruction = "Answer & cite 100% of it."
