@@ -156,7 +156,7 @@ def test_from_the_upload_of_two_runs_to_a_filled_report(
     assert "By nDCG@10, 2 systems change rank" in page.inner_text("main")
     assert Qrels.objects.latest("number").counts["origins"]["people"] == asked
     with page.expect_download() as saved:
-        page.get_by_role("link", name="LaTeX of nDCG@10").click()
+        page.get_by_role("link", name="LaTeX of the table nDCG@10").click()
     latex = saved.value.path().read_text()
     assert r"\begin{tabular}" in latex and "dense-large &" in latex
     assert violations(page) == []
