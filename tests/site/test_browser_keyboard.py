@@ -1,13 +1,20 @@
-"""Without a mouse: from signing in to judging, skipping and undo. The focus is always seen."""
+"""Without a mouse: signing in, judging, skipping, undo; import, campaign, export. The focus is always seen."""
+
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from annotation.models import Assignment, Membership
-from corpus.models import CurrentJudgment
+from annotation.models import Assignment, Membership, Role, Snapshot
+from corpus.models import CurrentJudgment, Document
+from judges.models import Campaign, Work
+from judges.panels.offline_panel import ensure_offline
+from tests.annotation.imports.test_browser_import import csv_files, worker
 from tests.factories import make_collection, make_member
+from tests.instances import until
 from tests.judging_scene import make_scene
 
+__all__ = ["worker"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 WORD = "correct horse battery staple"
 MOST_TABS = 150
@@ -72,3 +79,54 @@ def test_alice_signs_in_judges_skips_and_undoes_by_keys(new_page, instance) -> N
     page.keyboard.press("Enter")
     page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
     assert CurrentJudgment.objects.filter(grade__isnull=False).count() == 2
+
+
+def press(page, target, key: str = "Enter") -> None:
+    """Go to the target by Tab and press the key there."""
+    go_to(page, target)
+    page.keyboard.press(key)
+
+
+def test_charlie_imports_files_starts_a_campaign_and_exports_labels_by_keys(
+    new_page, instance, worker, tmp_path: Path
+) -> None:
+    ensure_offline()
+    books = make_collection("books")
+    # Without motion: a page that still scrolls has not yet brought what has the focus into sight.
+    page = new_page(user=make_member(books, "charlie", Role.ADMIN).user, reduced_motion="reduce")
+
+    page.goto("/c/books/import/")
+    go_to(page, page.get_by_label("Files"))
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Space")
+    chooser.value.set_files(csv_files(tmp_path))
+    start = page.get_by_role("button", name="Import", exact=True)
+    start.wait_for()
+    press(page, start)
+    press(page, page.get_by_role("link", name="Start a campaign"))
+    assert Document.objects.count() == 3
+
+    page.wait_for_url("**/campaigns/")
+    go_to(page, page.locator("[name=policy]:checked"))
+    page.keyboard.press("ArrowDown")
+    policy = page.locator("[name=policy]:checked").get_attribute("value")
+    press(page, page.locator("summary", has_text="Limits and options"))
+    go_to(page, page.locator("[name=limit]"))
+    page.keyboard.type("4")
+    press(page, page.get_by_role("button", name="Show estimate"))
+    press(page, page.get_by_role("button", name="Start now"), "Space")
+    until(lambda: Campaign.objects.filter(state="finished", policy=policy).exists())
+    assert Work.objects.count() == 4
+
+    page.goto("/c/books/exports/")
+    go_to(page, page.locator("[name=format]:checked"))
+    page.keyboard.press("ArrowDown")
+    wanted = page.locator("[name=format]:checked").get_attribute("value")
+    press(page, page.get_by_role("button", name="Create export"))
+    page.locator(".snapshot .badge.good").wait_for()
+    assert Snapshot.objects.get().format == wanted
+    file = page.locator(".snapshot a[href*='/exports/']").first
+    go_to(page, file)
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    assert Path(download.value.path()).stat().st_size > 0
