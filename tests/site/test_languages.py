@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
+from django.utils.formats import get_format
+from django.utils.translation import to_locale
 
 from annotation.models import User
 from config import env, messages
@@ -72,6 +75,22 @@ def test_the_switch_leads_back_to_pages_of_this_site_only(client: Client, place:
 def test_one_request_leaves_no_language_for_the_next(client: Client) -> None:
     assert '<html lang="zh-hans"' in html_of(client, **CHINESE)
     assert '<html lang="en"' in html_of(Client())
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_every_time_names_its_zone(language: str) -> None:
+    with translation.override(language):
+        chosen = {
+            name: get_format(name) for name in dir(import_module(f"config.formats.{to_locale(language)}.formats"))
+        }
+    timed = {name: form for name, form in chosen.items() if name.isupper() and "H" in str(form)}
+    assert len(timed) == 6 and all(form.endswith(" T") for form in timed.values())
+    own = [
+        path
+        for path in (env.ROOT / "templates").rglob("*.html")
+        if re.search("[|](date|time):.H:i(?!.*T)", path.read_text())
+    ]
+    assert own == []
 
 
 # The catalogues (docs/languages.md): every marked string, each with a translation that fits into its place.
