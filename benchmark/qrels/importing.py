@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+from django.utils.translation import gettext as _
 
 from benchmark.models import Qrels
 from benchmark.qrels.reading import ReadQrel
 from benchmark.qrels.versions import ORIGINAL, store_version
+from benchmark.runs.files import describe_line, list_problems
 from corpus.errors import BadInput
 from corpus.importing import grades as reading
 from corpus.importing.files import FileSource
 from corpus.models import Collection, Document, Query
-
-SHOWN = 20
 
 
 def import_version(collection: Collection, path: Path, *, note: str = "", by: str = "") -> Qrels:
@@ -24,7 +24,7 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     source = FileSource(path)
     found = list(reading.read_grades(source, collection.grades))
     if not found:
-        raise BadInput(f"{path} holds no grade")
+        raise BadInput(_("%(file)s holds no grade") % {"file": path})
     queries = _primary_keys(Query, collection, {row.query for row in found})
     documents = _primary_keys(Document, collection, {row.document for row in found})
     bad: list[str] = []
@@ -32,23 +32,24 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     for row in found:
         problem = row.problem
         if not problem and row.query not in queries:
-            problem = f'no query has the id "{row.query}"'
+            problem = _('no query has the id "%(id)s"') % {"id": row.query}
         elif not problem and row.document not in documents:
-            problem = f'no document has the id "{row.document}"'
+            problem = _('no document has the id "%(id)s"') % {"id": row.document}
         elif not problem:
             of_query = graded.setdefault(queries[row.query], {})
             if documents[row.document] in of_query:
-                problem = f'document "{row.document}" stands twice for query "{row.query}"'
+                words = _('document "%(document)s" stands twice for query "%(query)s"')
+                problem = words % {"document": row.document, "query": row.query}
             of_query[documents[row.document]] = row.grade
         if problem:
-            bad.append(f"line {row.line}: {problem}")
+            bad.append(describe_line(row.line, problem))
     if bad:
-        more = f" and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
-        raise BadInput(f"{path}: {'; '.join(bad[:SHOWN])}{more}")
+        raise BadInput(list_problems(path, bad))
     # trec_eval takes a grade below 0 for a pair in the pool that nobody judged.
     unjudged = sum(row.grade < 0 for row in found)
     if unjudged == len(found):
-        raise BadInput(f"{path} holds no grade: all of them are below 0, which means not judged")
+        words = _("%(file)s holds no grade: all of them are below 0, which means not judged")
+        raise BadInput(words % {"file": path})
     rows = {}
     for query, of_query in graded.items():
         kept = sorted((document, grade) for document, grade in of_query.items() if grade >= 0)

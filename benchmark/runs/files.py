@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from corpus.importing.files import MAX_ID, FileSource
 from corpus.importing.grades import read_grades, refuse_json
@@ -25,15 +27,27 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     bad: list[str] = []
     for row in read_grades(source, TOP_GRADE):
         if row.problem:
-            bad.append(f"line {row.line}: {row.problem}")
+            bad.append(describe_line(row.line, row.problem))
         elif found.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
-            bad.append(f'line {row.line}: document "{row.document}" has another grade for query "{row.query}" above')
+            words = _('document "%(document)s" has another grade for query "%(query)s" above')
+            bad.append(describe_line(row.line, words % {"document": row.document, "query": row.query}))
     if bad:
-        more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
-        raise BadInput(f"{path}: {'; '.join(bad[:SHOWN])}{more}")
+        raise BadInput(list_problems(path, bad))
     if not found:
-        raise BadInput(f"{path} holds no grade: there is nothing to measure")
+        raise BadInput(_("%(file)s holds no grade: there is nothing to measure") % {"file": path})
     return found
+
+
+def describe_line(line: int, problem: str) -> str:
+    """What is wrong with a line of a file, with its number."""
+    return _("line %(line)s: %(problem)s") % {"line": line, "problem": problem}
+
+
+def list_problems(path: Path, bad: Sequence[str]) -> str:
+    """The file, its first twenty bad lines, and how many more there are."""
+    told: dict[str, object] = {"file": path, "problems": "; ".join(bad[:SHOWN]), "more": f"{len(bad) - SHOWN:,}"}
+    words = _("%(file)s: %(problems)s and %(more)s more") if len(bad) > SHOWN else _("%(file)s: %(problems)s")
+    return words % told
 
 
 def read_run(path: Path) -> dict[str, dict[str, float]]:
@@ -58,10 +72,13 @@ class Problems:
 
     def told(self, path: Path) -> str:
         """The first twenty and the total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
-        first = "; ".join(f"line {line}: {problem}" for line, problem in sorted(self._lines.items())[:SHOWN])
-        total = len(self._lines)
-        more = f" and {total - SHOWN:,} more ({total:,} lines in all)" if total > SHOWN else ""
-        return f"{path}: {first}{more}"
+        lines, total = sorted(self._lines.items()), len(self._lines)
+        first = [describe_line(line, problem) for line, problem in lines[:SHOWN]]
+        if total <= SHOWN:
+            return list_problems(path, first)
+        words = _("%(file)s: %(problems)s and %(more)s more (%(total)s lines in all)")
+        told = {"file": path, "problems": "; ".join(first), "more": f"{total - SHOWN:,}", "total": f"{total:,}"}
+        return words % told
 
     def refuse(self, path: Path) -> None:
         """Raises BadInput when there is a problem."""
@@ -99,7 +116,7 @@ class RunFile:
         self._read(FileSource(path))
         self._find_duplicates()
         if not self.lines and not self.problems:
-            raise BadInput(f"{path} holds no line: it is not a run")
+            raise BadInput(_("%(file)s holds no line: it is not a run") % {"file": path})
 
     def _read(self, source: FileSource) -> None:
         known: dict[str, int] = {}
@@ -110,17 +127,20 @@ class RunFile:
                 refuse_json(source, number, text)
             columns = text.split()
             if len(columns) != 6:
-                hint = " (an id or a tag with white space?)" if len(columns) > 6 else ""
-                problems.add(number, f"{len(columns)} columns instead of the 6 of a run{hint}")
+                words = _("%(n)s columns instead of the 6 of a run")
+                if len(columns) > 6:
+                    words = _("%(n)s columns instead of the 6 of a run (an id or a tag with white space?)")
+                problems.add(number, words % {"n": len(columns)})
                 continue
-            query, _, document, _, score, self.tag = columns
+            query, _zero, document, _rank, score, self.tag = columns
             value = _parse_float32(score)
             if not math.isfinite(value):
-                wrong = "not a number" if math.isnan(value) else "infinite"
-                problems.add(number, f"the score is {wrong}: {score[:40]!r}")
+                is_none = math.isnan(value)
+                words = _("the score is not a number: %(score)s") if is_none else _("the score is infinite: %(score)s")
+                problems.add(number, words % {"score": repr(score[:40])})
                 continue
             if max(len(query), len(document)) > MAX_ID:
-                problems.add(number, f"an id is longer than {MAX_ID} characters")
+                problems.add(number, _("an id is longer than %(most)s characters") % {"most": MAX_ID})
                 continue
             of = queries.get(query)
             if of is None:
@@ -138,8 +158,9 @@ class RunFile:
             first: dict[int, int] = {}
             for at, line in zip(of.documents, of.lines, strict=True):
                 if first.setdefault(at, line) != line:
-                    name = self.documents[at]
-                    self.problems.add(line, f'document "{name}" stands twice for query "{query}" (line {first[at]})')
+                    words = _('document "%(document)s" stands twice for query "%(query)s" (line %(line)s)')
+                    told = {"document": self.documents[at], "query": query, "line": first[at]}
+                    self.problems.add(line, words % told)
 
 
 def _parse_float32(text: str) -> float:

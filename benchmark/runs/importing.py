@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from django.core.files.uploadedfile import UploadedFile
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 from benchmark.models import Run
 from benchmark.runs import builders, rankings
@@ -94,11 +95,13 @@ def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
     known = np.array([name in documents for name in file.documents], dtype=bool)
     for query, of in file.queries.items():
         if query not in queries:
+            problem = _('no query has the id "%(id)s"') % {"id": query}
             for line in of.lines:
-                file.problems.add(line, f'no query has the id "{query}"')
+                file.problems.add(line, problem)
             continue
         for at in np.flatnonzero(~known[np.frombuffer(of.documents, dtype=np.int32)]):
-            file.problems.add(of.lines[at], f'no document has the id "{file.documents[of.documents[at]]}"')
+            words = _('no document has the id "%(id)s"')
+            file.problems.add(of.lines[at], words % {"id": file.documents[of.documents[at]]})
 
 
 def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> tuple[Run, dict[str, Any]]:
@@ -113,9 +116,8 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
             found[queries[query]] = RankedQuery(ranked[known], np.frombuffer(of.scores, dtype=np.float32)[known])
     lines = sum(len(one.documents) for one in found.values())
     if not lines:
-        raise BadInput(
-            f"{path}: no line names both a query and a document of {run.collection.name}; is it another's run?"
-        )
+        words = _("%(file)s: no line names both a query and a document of %(name)s; is it another's run?")
+        raise BadInput(words % {"file": path, "name": run.collection.name})
     names = {key: one for one, key in documents.items()}
     run.kind, run.state, run.total = Run.Kind.IMPORTED, JobState.READY, len(queries)
     run.save()

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from django.utils import translation
 
 from annotation.models import AuditEntry
 from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Ranking, Run
+from benchmark.qrels.importing import import_version
 from benchmark.runs import rankings
 from benchmark.runs.files import RunFile, read_qrels, read_run
 from benchmark.runs.importing import import_runs, name_of
@@ -215,3 +217,17 @@ def test_trec_evals_own_runs_are_measured_the_same_from_the_file_and_from_the_da
 def ranked(documents):
     """trec_eval's order, as plainly as it can be said."""
     return sorted(documents.items(), key=lambda one: (np.float32(one[1]), one[0]), reverse=True)
+
+
+def test_what_is_wrong_with_a_run_or_with_qrels_is_said_in_the_language_of_the_page(books, write):
+    bad = ("a 1", "a b 1 2.5 tag", "a 1 x tag", "a 1 1e99 tag", "a 1 1 t", "a 2 1 t")
+    run = "".join(f"q1 Q0 {line}\n" for line in bad) + "q9 Q0 a 1 1 t\n"
+    files = [write(run), write("q1 0 a 1\nq1 0 a 0\nq9 0 a 1\nq1 0 z 1\n", "qrels.txt")]
+    told = []
+    with translation.override("zh-hans"):
+        for act in (lambda: import_runs(books, {"one": files[0]}), lambda: import_version(books, files[1])):
+            with pytest.raises(BadInput) as refused:
+                act()
+            told.append(str(refused.value))
+    assert "第 1 行：有 4 列" in told[0] and told[0].count("行：") == 6 and told[1].count("行：") == 3
+    assert not any(word in " ".join(told) for word in ("line", "columns", "score", "twice", "has the id"))
