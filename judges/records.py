@@ -15,7 +15,7 @@ SCALES = {"binary": 1, "0-3": 3, "0-10": 10}  # Highest grade by the name of a s
 ALTERNATIVES = 20
 
 # Roles that are about no pair: what runs ask (judges.retrieval.model_requests).
-RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed"})
+RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed", "web"})
 # Roles of steps that depend on each other (judges.conversations), by what they are about: answers from documents and
 # their checks; agents that search, and who assesses them; synthetic queries with their documents; forms of queries.
 CONVERSATIONS = frozenset(

@@ -62,6 +62,7 @@ ACTS = {
     "collection.deleted": _("deleted a collection"),
     "import.files": _("imported files"),
     "import.judgments": _("imported judgments"),
+    "import.web": _("added documents from a web search"),
     "settings.changed": _("changed settings"),
     "settings.instruction": _("changed the instruction"),
     "settings.guidelines": _("changed the guidelines"),

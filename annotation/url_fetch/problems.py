@@ -25,6 +25,7 @@ WORDS = {
     "packed": gettext_noop("The page is compressed as %(coding)s, which is not supported."),
     "cut-off": gettext_noop("The connection was interrupted. Try again."),
     "large": gettext_noop("The page is larger than %(most)d MB. Save the part that you need and upload it."),
+    "robots": gettext_noop("%(host)s does not allow programs to fetch this page (robots.txt)."),
     "no-text": gettext_noop("No text found on the page. Copy the text that you need and paste it."),
     "not-utf-8": gettext_noop("The text is not UTF-8. Convert the file, or copy the text that you need and paste it."),
     "broken": gettext_noop("The page could not be read. Copy the text that you need and paste it."),

@@ -197,6 +197,8 @@ def _estimate_calls(judge: Judge, calls: Range, taken: Range, likely: int, mix: 
     thought = _reasoning_tokens(judge, mix) if likely else NOTHING
     given = calls.times(_answer_tokens(judge, likely, thought)) if likely else NOTHING
     money = _estimate_cost(judge, calls.times(taken), given, calls.times(thought), mix, batch=batch)
+    if money is not None and (price := price_for_judge(judge)) and price.call:
+        money = calls.times(exactly(price.call))  # A web search: nothing depends on its tokens.
     unknown = () if money else (f"{judge.name} ({judge.model})",)
     notes = tuple(_estimate_notes(judge, mix, thought))
     return Estimate(calls, calls.times(taken), given, money, unknown, money or NOTHING, notes)

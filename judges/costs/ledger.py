@@ -54,6 +54,7 @@ STEPS: dict[str, Any] = {
     "reason": gettext_noop("reasoning about queries"),
     "embed": gettext_noop("vectors"),
     "rank": gettext_noop("reranking"),
+    "web": gettext_noop("web search"),
     **{role.value: role.label for role in JudgeCall.Role if role in CONVERSATIONS},
 }
 PLACES = {

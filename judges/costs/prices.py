@@ -23,6 +23,7 @@ class Price:
     written: float | None = None  # For input that the provider wrote to its cache; None: as other input.
     # For reasoning that the model keeps apart from its answer; None: as other output, which is how most bill it.
     reasoning: float | None = None
+    call: float = 0.0  # USD of a call, whatever it holds: of web searches.
 
     def cost(self, usage: Usage) -> float:
         """USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes `reasoning`."""
@@ -33,12 +34,12 @@ class Price:
         thought = self.output if self.reasoning is None else self.reasoning
         spent = (usage.input - cached - written) * self.input + cached * self.cached + written * dear
         spent += (usage.output - reasoning) * self.output + reasoning * thought
-        return spent / MILLION
+        return self.call + spent / MILLION
 
     def most(self, tokens_in: int, tokens_out: int) -> float:
         """USD of a call with so many tokens at most, should all be of the dearest kind."""
         dear = max(self.input, self.cached, self.written or 0.0)
-        return (tokens_in * dear + tokens_out * max(self.output, self.reasoning or 0.0)) / MILLION
+        return self.call + (tokens_in * dear + tokens_out * max(self.output, self.reasoning or 0.0)) / MILLION
 
     @property
     def is_free(self) -> bool:
@@ -56,7 +57,7 @@ class Price:
 
 def call_cost(price: Price | None, usage: Usage) -> float | None:
     """USD of a call; None where nobody knows: no price, or an answer that does not say what it used."""
-    if price is None or not (usage.is_known or price.is_free):
+    if price is None or not (usage.is_known or price.call or price.is_free):
         return None
     return price.cost(usage)
 
@@ -91,6 +92,9 @@ def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
     # the one that holds into the record.
     if judge.provider == "offline":
         return FREE
+    if judge.preset.wire == "search":
+        own = judge.parameters.get("call_price")
+        return None if own is None else Price(0.0, 0.0, 0.0, call=float(own))
     in_batch = batch and is_batched(judge)
     if judge.input_price is not None and judge.output_price is not None:
         cached = judge.input_price if judge.cached_input_price is None else judge.cached_input_price

@@ -35,7 +35,9 @@ ORDER BY cache_key, cached, id
 def make_cache_key(judge: Judge, prompt: Prompt, sample: int, collection: int) -> str:
     """Return the sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample."""
     # The sample counts equal judges before this one on the panel: another order of the panel finds its votes again.
-    parameters = json.dumps(judge.parameters, sort_keys=True)
+    # What a call is said to cost changes no answer.
+    telling = {key: value for key, value in judge.parameters.items() if key != "call_price"}
+    parameters = json.dumps(telling, sort_keys=True)
     hashed = _judge_part(judge.provider, judge.base_url, judge.model, parameters).copy()
     # Offline judges also read the collection's index.
     extra = collection if judge.provider == "offline" else 0

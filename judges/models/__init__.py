@@ -294,11 +294,12 @@ class JudgeCall(models.Model):
         WRITE = "write", gettext_lazy("write")
         ENTITY = "entity", gettext_lazy("entity")
         MEASURE = "measure", gettext_lazy("measure")
-        # This one and the next three are about no pair: judges.models.retrieval keeps them.
+        # This one and the next four are about no pair: judges.models.retrieval keeps them.
         REWRITE = "rewrite", gettext_lazy("rewrite")
         REASON = "reason", gettext_lazy("reason")
         RANK = "rank", gettext_lazy("rank")
         EMBED = "embed", gettext_lazy("embed")
+        WEB = "web", gettext_lazy("web search")
         # Steps of conversations (judges.conversations), about no pair either.
         ANSWER = "answer", gettext_lazy("answer")
         CORRECT = "correct", gettext_lazy("check of an answer")

@@ -29,6 +29,12 @@ ASKED = {
     *(*GRADED, "generations", "endpoint", "prompt"),
     *("schema_mode", "unwrap", "ignore_case", "extra_keys", "extra_body", "extra_headers"),
 }
+# Of endpoints that are not asked with a prompt, by wire. A web search is paid by the call and counts no tokens.
+OF_ENDPOINTS = {
+    "rerank": SERVER | {"threshold", "evidence"},
+    "embed": SERVER,
+    "search": (SERVER - {*PRICES, "tokens_per_minute"}) | {"results", "call_price"},
+}
 NEEDED = {"base_url": gettext_noop("is missing: where is the server? e.g. http://127.0.0.1:8001/v1")}
 NOT_TAKEN_BY_DECISIONS = gettext_noop("is nothing that a Decisions endpoint takes: remove it")
 
@@ -38,7 +44,7 @@ def taken(preset: Preset) -> set[str]:
     if preset.wire == "offline":
         return COMMON | GRADED
     if not preset.asks:
-        return COMMON | SERVER | ({"threshold", "evidence"} if preset.wire == "rerank" else set())
+        return COMMON | OF_ENDPOINTS[preset.wire]
     own = {*preset.names, *preset.needs, *preset.takes}
     own |= {"logprobs"} if preset.logprobs else set()
     own |= {"thinking"} if preset.thinking else set()

@@ -146,6 +146,12 @@ class Parameters(Table):
     endpoint: Annotated[Line, one_of("chat", "decisions")] | None = None
     threshold: Share | None = None
     evidence: Switch | None = None
+    results: (
+        Annotated[int, Field(ge=1, le=20), otherwise(gettext_lazy("must be a whole number from 1 to 20"))] | None
+    ) = None
+    call_price: (
+        Annotated[int | float, Field(ge=0, le=100), otherwise(gettext_lazy("must be a number from 0 to 100"))] | None
+    ) = None
     family: Line | None = None
     prompt: Annotated[Line, one_of(*BALLOTS)] | None = None
     schema_mode: Annotated[Line, one_of(*SCHEMA_MODES)] | None = None

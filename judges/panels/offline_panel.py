@@ -6,13 +6,14 @@ from judges.models import JudgeVersion, Panel
 from judges.presets import PRESETS
 
 OFFLINE = "offline"
-# Providers of judges that make vectors and judge nothing.
-VECTORS = [one.name for one in PRESETS.values() if one.wire == "embed"]
+# Providers of judges that make vectors or search the web, and judge nothing.
+JUDGE_NOTHING = [one.name for one in PRESETS.values() if not one.judges]
 OFFLINE_DEBATE = ["offline-for", "offline-against"]
 OFFLINE_ENSEMBLE = ["offline-answers", "offline-bm25", "offline-tfidf", "offline-coverage", "offline-ngrams"]
 OFFLINE_REWRITER = "offline-rewriter"
-# Write and measure contribution and evidence, and rewrite queries; they sit on no panel.
-OFFLINE_WRITERS = ["offline-writer", "offline-measurer", OFFLINE_REWRITER]
+OFFLINE_SEARCH = "offline-web-search"
+# Write and measure contribution and evidence, rewrite queries, and search; they sit on no panel.
+OFFLINE_WRITERS = ["offline-writer", "offline-measurer", OFFLINE_REWRITER, OFFLINE_SEARCH]
 
 
 def offline_models() -> dict[str, str]:
@@ -21,13 +22,13 @@ def offline_models() -> dict[str, str]:
 
 
 def judges_that_vote() -> list[str]:
-    """Names of the judges that can judge a pair, in order: not those that only write or only make vectors."""
-    rows = JudgeVersion.objects.filter(is_current=True).exclude(provider__in=VECTORS)
+    """Names of the judges that can judge a pair, in order: not those that only write, make vectors or search."""
+    rows = JudgeVersion.objects.filter(is_current=True).exclude(provider__in=JUDGE_NOTHING)
     return [name for name in rows.order_by("name").values_list("name", flat=True) if name not in OFFLINE_WRITERS]
 
 
 def ensure_writers() -> None:
-    """Create the offline writer, measurer and rewriter where they are missing."""
+    """Create the offline writer, measurer, rewriter and web search where they are missing."""
     for name in OFFLINE_WRITERS:
         _ensure_judge(name)
 

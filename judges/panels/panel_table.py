@@ -75,9 +75,9 @@ class PanelSettings(Table):
 
 def only_voter(judges: Sequence[JudgeSettings]) -> str:
     """The one judge of a file without a panel."""
-    voting = [one.name for one in judges if one.preset.wire != "embed"]
+    voting = [one.name for one in judges if one.preset.judges]
     if not voting:
-        raise problem(_("makes vectors only, and no judge of this file votes: add one that judges"), "judge")
+        raise problem(_("makes vectors or searches the web, and no judge of this file votes: add one"), "judge")
     if len(voting) != 1:
         words = _(
             "is missing: with one judge it may be left out, here are %(n)s; write [panel] with ensemble = "
@@ -109,6 +109,6 @@ def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> 
 def _check_member(name: str, key: str, judges: Mapping[str, JudgeSettings]) -> None:
     if name not in judges:
         raise problem(_('names "%(name)s", which is no judge of this file') % {"name": name}, "panel", key)
-    if judges[name].preset.wire == "embed":
-        words = _('names "%(name)s", which makes vectors and judges nothing: leave it out')
+    if not judges[name].preset.judges:
+        words = _('names "%(name)s", which makes vectors or searches the web and judges nothing: leave it out')
         raise problem(words % {"name": name}, "panel")

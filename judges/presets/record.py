@@ -43,9 +43,9 @@ class Preset(BaseModel):
     name: str
     title: str  # As people know it.
     # The format of requests.
-    wire: Literal["chat", "responses", "messages", "generate", "rerank", "embed", "offline"]
+    wire: Literal["chat", "responses", "messages", "generate", "rerank", "embed", "search", "offline"]
     # The official SDK's client of its own; "" is the plain one.
-    client: Literal["", "azure", "bedrock", "vertex"] = ""
+    client: Literal["", "azure", "bedrock", "vertex", "tavily", "exa"] = ""
     base_url: str = ""  # Without one the file must give it. {region} and {project} stand for judge keys.
     # Base URLs of regions whose address is none like the others'.
     homes: dict[str, str] = Field(default_factory=dict)
@@ -100,6 +100,11 @@ class Preset(BaseModel):
     def _named(cls, pattern: str, info: ValidationInfo) -> str:
         """Names of index.toml in braces stand for its expressions."""
         return re.sub(r"\{([a-z]+)\}", lambda name: str((info.context or {})[name[1]]), pattern)
+
+    @property
+    def judges(self) -> bool:
+        """Whether it says something about a pair: makers of vectors and web searches do not."""
+        return self.wire not in ("embed", "search")
 
     @property
     def asks(self) -> bool:

@@ -68,7 +68,7 @@ def probe_role(judge: Judge) -> str:
     """What a judge without a panel is asked: a vote, or what else it is for."""
     if judge.provider == "offline" and judge.model in ("for", "against"):
         return judge.model
-    return "embed" if judge.preset.wire == "embed" else "vote"
+    return {"embed": "embed", "search": "web"}.get(judge.preset.wire, "vote")
 
 
 async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
@@ -130,7 +130,7 @@ async def _try_call(judge: Judge, role: str) -> ProbeCall:
 
 def probe_request(judge: Judge, role: str) -> ModelRequest:
     """The small question, as the judge's role and its schema mode ask it."""
-    if role == "embed":
+    if role in ("embed", "web"):
         nothing = render.vote_prompt(INPUTS)  # its endpoint takes no prompt
         return ModelRequest(judge, nothing, render.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
     return answering.build_request(judge, INPUTS, role)

@@ -141,7 +141,7 @@ class ProbeCall:
     def unusable(self) -> str:
         """Why the reply is no verdict; "" where it is one, or where its judge makes none."""
         assert self.reply is not None
-        return "" if self.role == "embed" else _unusable_reason(self, self.judge, self.reply.text)
+        return "" if self.role in ("embed", "web") else _unusable_reason(self, self.judge, self.reply.text)
 
     @property
     def works(self) -> bool:

@@ -63,7 +63,7 @@ WRITING = {
 # What runs ask (judges.prompts.searching), and the templates of it.
 SEARCHING = {
     **{name: (f"{name}-system", name) for name in ("hyde", "query2doc", "mugi", "reason")},
-    **{name: (name,) for name in ("rank", "embed")},
+    **{name: (name,) for name in ("rank", "embed", "web")},
 }
 # Steps of conversations, each with a system message of its own and the place "data" (judges.prompts.conversations).
 CONVERSATIONS: dict[str, tuple[str, ...]] = {

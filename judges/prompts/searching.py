@@ -37,7 +37,7 @@ def reason_prompt(query: str, instruction: str = "") -> Prompt:
 
 
 def plain_prompt(name: str, texts: Sequence[str], instruction: str = "") -> Prompt:
-    """Write down what roles rank and embed send, for a hash and a bound. No model sees this form of it."""
+    """Write down what roles rank, embed and web send, for a hash and a bound. No model sees this form of it."""
     return make_general_prompt(name, instruction, json.dumps(list(texts), ensure_ascii=False))
 
 

@@ -18,7 +18,7 @@ NAMES = {
     "definition highest scale with_answers": "graded-system",
     "inputs": "decision vote",
     "": "scale-1 scale-3 scale-10 write-system entity-system measure-system hyde-system query2doc-system "
-    "mugi-system reason-system rank embed "
+    "mugi-system reason-system rank embed web "
     "rag-answer-system rag-correct-system "
     "synth-persona-system synth-classify-system synth-outline-system synth-decompose-system "
     "synth-blueprint-system synth-negatives-system synth-compose-system "

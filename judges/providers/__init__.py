@@ -22,6 +22,8 @@ CLASSES = {
     ("generate", "vertex"): "judges.providers.vertex.VertexProvider",
     ("rerank", ""): "judges.providers.rerank.RerankProvider",
     ("embed", ""): "judges.providers.embed.EmbedProvider",
+    ("search", "tavily"): "judges.providers.web_search.TavilyProvider",
+    ("search", "exa"): "judges.providers.web_search.ExaProvider",
     ("offline", ""): "judges.providers.offline.OfflineProvider",
 }
 # Packages that a client needs beside those of the site.

@@ -12,13 +12,14 @@ from django.db import DatabaseError, connection
 from corpus.models import Document
 from corpus.search.bm25 import Index, index_for
 from judges.errors import Rejected, Unreachable
-from judges.offline import conversations, debate, evidence, judges, rewriting
+from judges.offline import conversations, debate, evidence, judges, rewriting, web_search
 from judges.records import CONVERSATIONS, TEXT_ROLES, Body, DebateAgent, Inputs, Judge, ModelRequest, Reply, Side
 
 FRESH_S = 60.0  # Seconds for which a collection's word counts are used without asking whether its documents changed.
 LONG = 20_000  # Characters of a document from which on counting would hold up the other calls of the process.
 DEBATERS = ("for", "against")
-WRITERS = (evidence.WRITER, evidence.MEASURER, rewriting.REWRITER)
+PAGES = 5  # Results of its web search.
+WRITERS = (evidence.WRITER, evidence.MEASURER, rewriting.REWRITER, web_search.SEARCH)
 KNOWN = (*judges.ASSESSORS, *DEBATERS, *WRITERS)
 
 
@@ -58,6 +59,8 @@ class OfflineProvider:
         lexicon = await self._lexicon(request.inputs.collection)
         if request.role in ("rewrite", "reason"):
             told = await asyncio.to_thread(_expand_query, request, lexicon)
+        elif request.role == "web":
+            told = await asyncio.to_thread(web_search.find_pages, request.inputs.query, lexicon, PAGES)
         elif request.role in CONVERSATIONS:
             told = await asyncio.to_thread(_answer_step, request, lexicon)
         elif len(request.inputs.document) > LONG:

@@ -8,6 +8,7 @@ import base64
 import json
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,9 @@ def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STR
         return Turn(1, said)
     if role == "rank":
         return Turn(1, json.dumps(_parse_scores(text, documents)))
+    if role == "web":
+        pages_of(Turn(1, text))
+        return Turn(1, text)
     vectors_of(Turn(1, text), documents)
     return Turn(1, text)
 
@@ -48,6 +52,26 @@ def _parse_scores(text: str, documents: int) -> list[float]:
 def scores_of(turn: Turn) -> list[float]:
     """What a `rank` answer gave, in the order of the documents."""
     return [float(one) for one in json.loads(turn.reason)]
+
+
+class FoundPage(NamedTuple):
+    """A page that a web search found. `text` is a stranger's: data, never instructions or markup."""
+
+    url: str
+    title: str
+    text: str
+    published: str  # As the service writes it; "" where it does not say.
+
+
+def pages_of(turn: Turn) -> list[FoundPage]:
+    """The pages of a `web` answer, best first. Raises Unparsed."""
+    listed = fields_of(turn.reason, required={"results"})["results"]
+    if not isinstance(listed, list):
+        raise Unparsed('"results" is no list')
+    try:
+        return [FoundPage(**one) for one in listed]
+    except TypeError:
+        raise Unparsed("a result is not a page") from None
 
 
 def pack_vectors(vectors: Sequence[Sequence[float]] | Vectors) -> str:

@@ -31,14 +31,15 @@ from judges.inline import runner
 from judges.inline.runner import open_finished_campaign
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
-from judges.panels.offline_panel import OFFLINE_REWRITER, ensure_writers
+from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH, ensure_writers
 from judges.records import Inputs, Judge, Prompt, Turn
 
 # Role to the only wire that takes it; other roles are for judges that write text.
-ENDPOINTS = {"rank": "rerank", "embed": "embed"}
+ENDPOINTS = {"rank": "rerank", "embed": "embed", "web": "search"}
 WANTED = {
     "rank": gettext_noop('a judge with provider = "rerank-endpoint"'),
     "embed": gettext_noop('a judge with provider = "embed-endpoint"'),
+    "web": gettext_noop('a judge with provider = "tavily" or "exa"'),
     "": gettext_noop("a judge that writes text"),
 }
 
@@ -99,7 +100,7 @@ def judges_for(role: str) -> list[str]:
     ensure_writers()
     rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
     names = [one.name for one in records_of(rows) if _supports_role(one, role)]
-    return sorted(names, key=lambda name: name != OFFLINE_REWRITER)
+    return sorted(names, key=lambda name: name not in (OFFLINE_REWRITER, OFFLINE_SEARCH))
 
 
 def judge_for(role: str, name: str) -> Judge:
@@ -117,6 +118,8 @@ def judge_for(role: str, name: str) -> Judge:
 
 
 def _supports_role(judge: Judge, role: str) -> bool:
+    if judge.name == OFFLINE_SEARCH:
+        return role == "web"
     if role in ENDPOINTS:
         return judge.preset.wire == ENDPOINTS[role]
     if judge.preset.wire == "offline":

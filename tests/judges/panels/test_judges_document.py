@@ -51,9 +51,7 @@ def test_there_is_a_block_for_every_provider() -> None:
     assert {name for name, times in given.items() if times > 1} == {"openai"}
 
 
-@pytest.mark.parametrize(
-    "block", [one for one in BLOCKS if not provider_of(one).endswith("-endpoint")], ids=provider_of
-)
+@pytest.mark.parametrize("block", [one for one in BLOCKS if PRESETS[provider_of(one)].asks], ids=provider_of)
 def test_a_block_judges_as_it_stands(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch, block: str) -> None:
     """A debate turn and a vote, asked by check_judges itself."""
     judge = judge_in(model_server, entry_of(block))

@@ -1,0 +1,1 @@
+"""Documents from a web search for a collection's queries, with address, time and hash of each (Prism 4.1)."""
