@@ -35,6 +35,6 @@ def _read_rules(site: str) -> RobotFileParser:
     except NoPage as problem:
         code, values = json.loads(problem.stored)
         # A site without the file allows everything; one that cannot answer allows nothing for now.
-        rules.allow_all = code == "media" or (code == "status" and 400 <= values["status"] < 500)
-        rules.disallow_all = not rules.allow_all
+        is_open = code == "media" or (code == "status" and 400 <= values["status"] < 500)
+        rules.parse([] if is_open else ["User-agent: *", "Disallow: /"])
     return rules

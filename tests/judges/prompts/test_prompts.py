@@ -137,7 +137,7 @@ def test_every_rendered_prompt_carries_the_hash_of_its_version():
     for prompt in prompts:
         assert prompt.sha256 == prompt_versions()[prompt.name][0]
     assert len({sha256 for sha256, _ in prompt_versions().values()}) == len(prompt_versions())
-    assert len(prompt_versions()) == 142 + 2 * len(CONVERSATIONS)
+    assert len(prompt_versions()) == 144 + 2 * len(CONVERSATIONS)
 
 
 def test_a_repair_changes_the_prompt_and_names_the_problem():
