@@ -77,7 +77,7 @@ def only_voter(judges: Sequence[JudgeSettings]) -> str:
     """The one judge of a file without a panel."""
     voting = [one.name for one in judges if one.preset.judges]
     if not voting:
-        raise problem(_("makes vectors or searches the web, and no judge of this file votes: add one"), "judge")
+        raise problem(_("makes vectors only, and no judge of this file votes: add one that judges"), "judge")
     if len(voting) != 1:
         words = _(
             "is missing: with one judge it may be left out, here are %(n)s; write [panel] with ensemble = "
@@ -110,5 +110,7 @@ def _check_member(name: str, key: str, judges: Mapping[str, JudgeSettings]) -> N
     if name not in judges:
         raise problem(_('names "%(name)s", which is no judge of this file') % {"name": name}, "panel", key)
     if not judges[name].preset.judges:
-        words = _('names "%(name)s", which makes vectors or searches the web and judges nothing: leave it out')
+        words = _('names "%(name)s", which makes vectors and judges nothing: leave it out')
+        if judges[name].preset.wire == "search":
+            words = _('names "%(name)s", which searches the web and judges nothing: leave it out')
         raise problem(words % {"name": name}, "panel")
