@@ -95,6 +95,9 @@ def test_a_seeded_share_of_the_training_queries_is_chosen_and_none_of_dev(books,
 
     assert len(choose()) == round(0.3 * 15) and choose() == choose() != choose(seed=1)
     assert choose(share=1) == {f"q{n}" for n in range(1, 16)}
+    (folder / "test.jsonl").write_text('{"query_id": "q1"}\n')  # nor any of a test split
+    assert choose(share=1) == {f"q{n}" for n in range(2, 16)}
+    (folder / "test.jsonl").unlink()
     for share in (0, 1.1, 0.01):
         with pytest.raises(BadInput, match="share"):
             choose(share=share)
