@@ -169,7 +169,7 @@ def _import_documents(
     with TemporaryDirectory() as folder:
         corpus = _write(Path(folder) / "corpus.jsonl", fresh) if fresh else None
         files = ImportFiles(corpus=corpus, pairs=_write(Path(folder) / "pairs.jsonl", pairs))
-        new = import_collection(collection.name, files).new
+        new = import_collection(collection.name, files)["new"]
     return {name: new[name] for name in ("documents", "pairs")}
 
 
