@@ -38,7 +38,7 @@ def grade_of(value: int | str, collection: Collection) -> str:
 
 
 @register.filter
-def grade_words(value: int, collection: Collection) -> str:
+def describe_grade(value: int, collection: Collection) -> str:
     """The words of a grade alone, where a number stands before them; empty where the scale has none."""
     return grade_label(value, collection.grades).lower()
 

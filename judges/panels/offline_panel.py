@@ -1,5 +1,7 @@
 """The offline panel, which exists from the start (DESIGN 4): its members, and the rows that stand for it."""
 
+from collections.abc import Iterable
+
 from django.db import transaction
 
 from judges.models import JudgeVersion, Panel
@@ -29,15 +31,16 @@ def judges_that_vote() -> list[str]:
 
 def ensure_writers() -> None:
     """Create the offline writer, measurer, rewriter and web search where they are missing."""
-    for name in OFFLINE_WRITERS:
-        _ensure_judge(name)
+    _ensure_judges(OFFLINE_WRITERS)
 
 
-def _ensure_judge(name: str) -> None:
-    versions = JudgeVersion.objects.filter(name=name)
-    if not versions.filter(is_current=True).exists():
-        model = name.removeprefix("offline-")
-        JudgeVersion.objects.create(name=name, provider=OFFLINE, model=model, version=versions.count() + 1)
+def _ensure_judges(names: Iterable[str]) -> None:
+    """Create those of these offline judges that have no current version."""
+    wanted = set(names)
+    current = JudgeVersion.objects.filter(name__in=wanted, is_current=True).values_list("name", flat=True)
+    for name in sorted(wanted - set(current)):
+        version = JudgeVersion.objects.filter(name=name).count() + 1
+        JudgeVersion.objects.create(name=name, provider=OFFLINE, model=name.removeprefix("offline-"), version=version)
 
 
 @transaction.atomic
@@ -47,8 +50,7 @@ def ensure_offline() -> Panel:
     panel = Panel.objects.filter(name=OFFLINE).first()
     if panel is not None:
         return panel
-    for name in offline_models():
-        _ensure_judge(name)
+    _ensure_judges(offline_models())
     return Panel.objects.create(
         name=OFFLINE,
         debate=OFFLINE_DEBATE,
