@@ -153,7 +153,7 @@ def test_the_funnel_follows_the_rounds_of_a_debate(books):
     sums = {"pairs": 30, "labelled:1": 10, "labelled:0": 15, "escalated:disagreement": 5, "agreed:1": 20, "agreed:2": 5}
     for key, value in sums.items():
         Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
-    steps = {step.words: (step.pairs, step.share) for step in statistics_of(books).funnel}
+    steps = {step["words"]: (step["pairs"], step["share"]) for step in statistics_of(books)["funnel"]}
     assert steps["judged"] == (30, 1.0)
     assert steps["agreed in round 1"] == (20, 20 / 30)
     assert steps["open after round 1"] == (10, 10 / 30)

@@ -58,7 +58,7 @@ def completions(rankings: list[list[int]], judged: dict[int, int], top: int, k: 
 def test_bounds_are_the_extremes_over_every_completion(world: tuple[list[list[int]], dict[int, int], int, int]) -> None:
     rankings, judged, _, k = world
     every = completions(*world)
-    for system, ranking in zip(assessed(*world).systems, rankings, strict=True):
+    for system, ranking in zip(assessed(*world)["systems"], rankings, strict=True):
         values = [ndcg(ranking, grades, k) for grades in every]
         assert system["value"] == pytest.approx(ndcg(ranking, judged, k))
         assert (system["low"], system["high"]) == pytest.approx((min(values), max(values)))
@@ -75,7 +75,7 @@ def test_an_order_is_not_settled_when_completions_turn_it(
         apart = [ndcg(a, grades, k) - ndcg(b, grades, k) for grades in every]
         if min(apart) < -1e-9 and max(apart) > 1e-9:
             turned.append((one, other))
-    assert assessed(*world).unsettled == turned
+    assert assessed(*world)["unsettled"] == turned
 
 
 def random_world(seed: int, queries: int, runs: int, depth: int, top: int) -> tuple[Rankings, Judged]:

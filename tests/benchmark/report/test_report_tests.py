@@ -241,7 +241,7 @@ def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_ap
     ranked = {0: np.array([1, 2]), 1: np.array([1, 2])}
     later = {query: (np.array([1, 2]), np.array([1, 1], np.int16)) for query in (0, 1)}
     asked = ReportQuestion([ReportSystem(1, "first", "bm25", ranked)], {0: grade}, later, k=2)
-    result = compute_report(asked).result
+    result, _values = compute_report(asked)
     assert (result["holes"], result["holes_in_unjudged_queries"]) == (3, 2)
 
 

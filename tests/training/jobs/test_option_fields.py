@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from corpus.errors import BadInput
+from tests.stages import first_quick
 from tests.training.recipes.test_bundles import row, write
 from tests.training_sets import write_set
 from training.jobs import option_fields
@@ -69,7 +70,7 @@ def type_in(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@pytest.mark.parametrize("recipe", TABLE)
+@pytest.mark.parametrize("recipe", first_quick(list(TABLE)))
 def test_every_option_of_every_recipe_is_set_by_command_form_and_file_and_shows_its_default(
     recipe: str, tmp_path: Path
 ) -> None:
