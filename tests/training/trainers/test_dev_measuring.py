@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.stages import first_quick  # noqa: E402
 from tests.training.trainers.test_token_tables import make_job  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.trainers.training import open_recipe, prepare_task  # noqa: E402
@@ -14,7 +15,7 @@ from training.trainers.training import open_recipe, prepare_task  # noqa: E402
 ROWS = [Example(f"question {n}", "word " * (1 + n), "", n % 2, query_id=f"q{n}", doc_id=f"d{n}") for n in range(7)]
 
 
-@pytest.mark.parametrize("recipe", ["prism", "cross-encoder", "erank-sft", "rtriever"])
+@pytest.mark.parametrize("recipe", first_quick(["prism", "cross-encoder", "erank-sft", "rtriever"]))
 def test_memory_that_runs_out_while_measuring_halves_the_batch_and_changes_no_margin(
     recipe: str, tmp_path: Path
 ) -> None:

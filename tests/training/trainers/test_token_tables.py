@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from transformers import PreTrainedTokenizerBase  # noqa: E402
 
 from corpus.errors import BadInput  # noqa: E402
+from tests.stages import first_quick  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
@@ -46,7 +47,7 @@ def make_job(path: Path, recipe: str) -> JobFolder:
     return folder
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", first_quick(RECIPES))
 def test_a_training_that_goes_on_tokenises_no_row_again(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
