@@ -26,6 +26,8 @@ SELECT %(c)s, 'q' || n, 1, true, 'Which objects can be keys of dict number ' || 
 INSERT INTO corpus_document (collection_id, external_id, version, is_current, text, metadata, content_hash, title)
 SELECT %(c)s, 'd' || n, 1, true, 'A mapping object maps hashable values to arbitrary objects. Passage ' || n, '{}',
     md5('d' || n), 'Mapping types' FROM generate_series(1, %(documents)s) n;
+-- Statistics of an earlier test's rows would make the join below one of 10,000 x 1,000,000 rows.
+ANALYZE corpus_query, corpus_document;
 INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
 SELECT %(c)s, q.id, d.id, true, 0 FROM (SELECT id, row_number() OVER (ORDER BY id) AS place FROM corpus_query
         WHERE collection_id = %(c)s) q

@@ -32,6 +32,25 @@ MOST_FILES = 100
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
+class ImportedFileOut(Schema):
+    """What a file holds, as it was recognised or said: `columns` of a table, from its header to the field."""
+
+    name: str
+    kind: str = Field(description="documents, queries, pairs, qrels, runs, all; empty: it is left out.")
+    columns: dict[str, str]
+    problem: str
+
+
+class ImportOptionsIn(Given):
+    """What is said of an import before it starts; what is left out of `kinds` and `columns` stays as it is."""
+
+    bm25: int = Field(0, ge=0, le=1000, description="Candidates for each query, found by BM25.")
+    keep_empty: bool = Field(False, description="Keep documents without text.")
+    update: bool = Field(False, description="Update documents whose text changed (keeps history).")
+    kinds: dict[str, str] = Field({}, description="By the file's name; skip: leave it out.")
+    columns: dict[str, dict[str, str]] = Field({}, description="By the file's name: its header's columns and fields.")
+
+
 class ImportOut(Schema):
     """An import. Once its check is `ready` (`checked` true) it can be started; `report` counts what was found."""
 
@@ -39,7 +58,7 @@ class ImportOut(Schema):
     state: str
     checked: bool
     imported: bool
-    files: list[str]
+    files: list[ImportedFileOut]
     report: dict[str, Any]
     error: str
     done: int
@@ -110,6 +129,27 @@ def read_import(request: HttpRequest, name: str, number: int) -> Any:
 
 
 @router.post(
+    "/collections/{slug:name}/imports/{number}/options",
+    auth=may("admin", MANAGE),
+    response={200: ImportOut, **REFUSALS},
+)
+def correct_import(request: HttpRequest, name: str, number: int, body: ImportOptionsIn) -> Any:
+    """Say what the files hold and how they are imported; a worker checks again."""
+    row, said = _find_import(request, number), {}
+    for place, file in enumerate(row.files):
+        if file["name"] in body.kinds:
+            said[f"kind-{place}"] = body.kinds[file["name"]]
+        chosen = body.columns.get(file["name"], {})
+        said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(_header_of(file)) if one in chosen}
+    if unknown := (body.kinds.keys() | body.columns.keys()) - {file["name"] for file in row.files}:
+        raise BadInput(_("no file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
+    options = {"bm25": body.bm25, "keep_empty": body.keep_empty, "update": body.update}
+    importing.correct_import(row, said, options)
+    row.refresh_from_db()
+    return _show_import(row)
+
+
+@router.post(
     "/collections/{slug:name}/imports/{number}/{act}",
     auth=may("admin", MANAGE),
     response={200: ImportOut, **REFUSALS},
@@ -144,12 +184,22 @@ def _show_import(row: FileImport) -> dict[str, Any]:
         "state": row.state,
         "checked": ready or not row.dry_run,
         "imported": ready and not row.dry_run,
-        "files": [one["name"] for one in row.files],
+        "files": [_show_file(one) for one in row.files],
         "report": row.report,
         "error": row.error,
         "done": row.done,
         "total": row.total,
     }
+
+
+def _show_file(file: dict[str, Any]) -> dict[str, Any]:
+    holds = file["holds"]
+    columns = {one: holds["fields"][one] for one in _header_of(file) if one in holds["fields"]}
+    return {"name": file["name"], "kind": holds["kind"], "columns": columns, "problem": holds["problem"]}
+
+
+def _header_of(file: dict[str, Any]) -> list[str]:
+    return list(file["holds"]["header"] or ())
 
 
 @router.get("/collections/{slug:name}/exports", auth=may("admin"), response={200: Page[ExportOut], **REFUSALS})

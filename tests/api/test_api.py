@@ -251,11 +251,20 @@ def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> 
     sent = client.post("/api/v1/collections/c/imports", {"files": [documents, queries]}, headers=headers)
     assert sent.status_code == 201, sent.content
     number = sent.json()["number"]
+    assert {one["name"]: one["kind"] for one in sent.json()["files"]} == {
+        "documents.jsonl": "documents",
+        "queries.jsonl": "queries",
+    }
     early = call(alice.user, "POST", f"collections/c/imports/{number}/start")
     assert early.status_code == 422
     work_off()
     checked = call(alice.user, "GET", f"collections/c/imports/{number}").json()
     assert checked["checked"] and not checked["imported"], checked["error"]
+    unknown = call(alice.user, "POST", f"collections/c/imports/{number}/options", {"kinds": {"qrels.txt": "skip"}})
+    assert unknown.status_code == 422 and "qrels.txt" in unknown.json()["detail"]
+    options = {"keep_empty": True, "bm25": 2, "kinds": {"queries.jsonl": "queries"}}
+    assert call(alice.user, "POST", f"collections/c/imports/{number}/options", options).status_code == 200
+    work_off()
     assert call(alice.user, "POST", f"collections/c/imports/{number}/start").status_code == 200
     work_off()
     done = call(alice.user, "GET", f"collections/c/imports/{number}").json()
