@@ -53,7 +53,7 @@ class AccessTokenAuth(HttpBearer):
         return SiteScope(row.user)
 
 
-def may(action: Action, scope: str = AccessToken.Scope.READ) -> list[AccessTokenAuth]:
+def may(action: Action, scope: str = AccessToken.TokenScope.READ) -> list[AccessTokenAuth]:
     """What an operation's `auth` says: the action, as on pages, and the token's scope."""
     return [AccessTokenAuth(action, scope)]
 

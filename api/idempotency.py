@@ -8,7 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 
-from api.models import StoredAnswer
+from api.models import IdempotentAnswer
 from api.problems import refuse
 from api.tokens import bearer_token
 
@@ -36,9 +36,9 @@ def once(operation: Operation) -> Operation:
         with transaction.atomic():
             try:
                 with transaction.atomic():
-                    kept = StoredAnswer.objects.create(token=row, key=key, request=asked)
+                    kept = IdempotentAnswer.objects.create(token=row, key=key, request=asked)
             except IntegrityError:
-                return _repeat(StoredAnswer.objects.get(token=row, key=key), asked)
+                return _repeat(IdempotentAnswer.objects.get(token=row, key=key), asked)
             response = operation(request, *args, **kwargs)
             if response.status_code >= 400:
                 transaction.set_rollback(True)
@@ -51,7 +51,7 @@ def once(operation: Operation) -> Operation:
     return answer
 
 
-def _repeat(kept: StoredAnswer, asked: str) -> HttpResponse:
+def _repeat(kept: IdempotentAnswer, asked: str) -> HttpResponse:
     if kept.request != asked:
         return refuse(422, f"this {HEADER} was used for another request")
     again = HttpResponse(bytes(kept.body), status=kept.status, content_type=kept.content_type)

@@ -12,7 +12,7 @@ from corpus.models import Collection
 class AccessToken(models.Model):
     """What a program shows to work as a person. The token itself is shown once; its SHA-256 is what is kept."""
 
-    class Scope(models.TextChoices):
+    class TokenScope(models.TextChoices):
         READ = "read", gettext_lazy("Read: everything that your role may see")
         JUDGE = "judge", gettext_lazy("Judge: claim pairs and submit judgments under your name")
         MANAGE = "manage", gettext_lazy("Manage: import, start campaigns, export; everything that an admin may do")
@@ -23,7 +23,7 @@ class AccessToken(models.Model):
     )
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token, in hexadecimal digits.")
-    scopes = ArrayField(models.CharField(max_length=6, choices=Scope))
+    scopes = ArrayField(models.CharField(max_length=6, choices=TokenScope))
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True)
@@ -36,7 +36,7 @@ class AccessToken(models.Model):
         return f"access token {self.pk}"
 
 
-class StoredAnswer(models.Model):
+class IdempotentAnswer(models.Model):
     """The answer to a request with an Idempotency-Key: the same request, sent again, gets it and changes nothing."""
 
     token = models.ForeignKey(AccessToken, models.CASCADE, related_name="answers")

@@ -30,7 +30,7 @@ class FieldProblem(Schema):
     problem: str
 
 
-class Problem(Schema):
+class ProblemDetails(Schema):
     """A refusal."""
 
     title: str
@@ -40,7 +40,7 @@ class Problem(Schema):
 
 
 # What every operation may answer besides its own answer.
-REFUSALS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 409, 413, 422, 429), Problem)
+REFUSALS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 409, 413, 422, 429), ProblemDetails)
 
 
 def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:

@@ -33,7 +33,7 @@ def make_token(
     user: User, collection: Collection | None, *, name: str, scopes: Several[str], days: int
 ) -> tuple[AccessToken, str]:
     """Make a token; return its row and the token itself, which nobody can read again. Raises BadInput."""
-    unknown = set(scopes) - set(AccessToken.Scope.values)
+    unknown = set(scopes) - set(AccessToken.TokenScope.values)
     if unknown or not scopes:
         raise BadInput(_("Choose one or more of read, judge and manage."))
     if not 1 <= days <= LONGEST_DAYS:

@@ -10,7 +10,7 @@ from embedded import addresses, startup
 from embedded.refuse import refuse
 
 ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: "Quorum" in ASCII.
-APPS = ("corpus", "judges", "annotation", "benchmark", "training")
+APPS = ("corpus", "judges", "annotation", "benchmark", "training", "api")
 
 NEEDS_NOTHING = {
     "check", "collectstatic", "compilemessages", "diffsettings", "evaluate", "findstatic", "help", "makemessages",

@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name='StoredAnswer',
+            name='IdempotentAnswer',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(max_length=255)),
@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('scopes', []), _negated=True), name='access_token_scopes'),
         ),
         migrations.AddConstraint(
-            model_name='storedanswer',
+            model_name='idempotentanswer',
             constraint=models.UniqueConstraint(fields=('token', 'key'), name='stored_answer_key'),
         ),
     ]

@@ -25,11 +25,11 @@ class TokenForm(forms.Form):
         empty_label=gettext_lazy("All my collections"),
     )
     scopes = forms.MultipleChoiceField(
-        choices=AccessToken.Scope.choices,
+        choices=AccessToken.TokenScope.choices,
         label=gettext_lazy("Scopes"),
         help_text=gettext_lazy("A token can never do more than your role allows."),
         widget=forms.CheckboxSelectMultiple,
-        initial=[AccessToken.Scope.READ],
+        initial=[AccessToken.TokenScope.READ],
     )
     days = forms.IntegerField(label=gettext_lazy("Valid for (days)"), min_value=1, max_value=LONGEST_DAYS, initial=90)
 

@@ -24,7 +24,7 @@ from judges.campaigns.selectors import campaign_status
 from judges.models import Campaign
 
 router = Router(tags=["campaigns"])
-MANAGE = AccessToken.Scope.MANAGE
+MANAGE = AccessToken.TokenScope.MANAGE
 Act = Literal["pause", "resume", "cancel", "retry-failed"]
 ACTS: dict[Act, Any] = {
     "pause": lifecycle.pause,

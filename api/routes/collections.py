@@ -19,7 +19,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, CurrentJudgment, Document, Pair, Query
 
 router = Router(tags=["collections"])
-MANAGE = AccessToken.Scope.MANAGE
+MANAGE = AccessToken.TokenScope.MANAGE
 
 
 class CollectionIn(Given):

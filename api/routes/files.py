@@ -27,7 +27,7 @@ from corpus.errors import BadInput
 from jobs import background, leases, workers
 
 router = Router(tags=["files"])
-MANAGE = AccessToken.Scope.MANAGE
+MANAGE = AccessToken.TokenScope.MANAGE
 MOST_FILES = 100
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 

@@ -33,7 +33,7 @@ class AgreementIn(Given):
     bootstrap: int = Field(0, ge=0, le=2000, description="Resamples for 95% intervals; 0: none.")
 
 
-class Document(Schema):
+class ContractDocument(Schema):
     """A document of the contract: the JSON of the command of this name."""
 
     document: dict[str, Any]
@@ -99,7 +99,7 @@ class ModelOut(Schema):
     created_at: datetime
 
 
-@router.get("/collections/{slug:name}/agreement", auth=may("admin"), response={200: Document, **REFUSALS})
+@router.get("/collections/{slug:name}/agreement", auth=may("admin"), response={200: ContractDocument, **REFUSALS})
 def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -> Any:
     """Measure how far the assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
     collection = scope_of(request).collection

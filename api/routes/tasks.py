@@ -20,7 +20,7 @@ from api.models import AccessToken
 from api.problems import REFUSALS, Given
 
 router = Router(tags=["tasks"])
-JUDGE = AccessToken.Scope.JUDGE
+JUDGE = AccessToken.TokenScope.JUDGE
 BIG = 1 << 53
 
 
@@ -61,7 +61,7 @@ class TaskOut(Schema):
     debate: list[TurnOut]
 
 
-class DeskOut(Schema):
+class QueueOut(Schema):
     """The pair that is held, if any; and why there is none where something closes the queue."""
 
     task: TaskOut | None
@@ -70,14 +70,14 @@ class DeskOut(Schema):
     closed: str = Field("", description="paused, consent, failed, untested, practice, trial, passed: see the page.")
 
 
-class Held(Given):
+class HeldTask(Given):
     """Which pair a decision is about."""
 
     item: int = Field(ge=0, lt=BIG)
     token: str = Field(max_length=100)
 
 
-class JudgmentIn(Held):
+class JudgmentIn(HeldTask):
     """A judgment."""
 
     grade: int = Field(ge=0, le=100)
@@ -86,13 +86,13 @@ class JudgmentIn(Held):
     spans: list[tuple[int, int]] = Field([], max_length=100, description="Evidence: [start, end) in characters.")
 
 
-class SkipIn(Held):
+class SkipIn(HeldTask):
     """A pair that the person cannot judge."""
 
     reason: Assignment.SkipReason
 
 
-class FlagIn(Held):
+class FlagIn(HeldTask):
     """A pair for the adjudicators."""
 
     note: str = Field("", max_length=LONGEST)
@@ -104,19 +104,19 @@ class UndoIn(Given):
     item: int = Field(ge=0, lt=BIG)
 
 
-@router.get("/collections/{slug:name}/task", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@router.get("/collections/{slug:name}/task", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 def read_task(request: HttpRequest, name: str) -> Any:
     """Read the pair that is held; reading never claims one."""
-    return _show_desk(scope_of(request).member)
+    return _show_queue(scope_of(request).member)
 
 
-@router.post("/collections/{slug:name}/task/claim", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/claim", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 def claim_task(request: HttpRequest, name: str) -> Any:
     """Claim the next pair, or renew the lease of the one that is held."""
     return _decide(request, submitting.claim)
 
 
-@router.post("/collections/{slug:name}/task/judge", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/judge", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 @decorate_view(once)
 def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     """Submit a judgment and claim the next pair. Sent again with the same token it changes nothing."""
@@ -134,14 +134,14 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
 
 
-@router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 @decorate_view(once)
 def skip_task(request: HttpRequest, name: str, body: SkipIn) -> Any:
     """Give the pair back with a reason, and claim the next."""
     return _decide(request, lambda db, desk: submitting.skip(db, desk, body.item, body.token, str(body.reason)))
 
 
-@router.post("/collections/{slug:name}/task/flag", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/flag", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 @decorate_view(once)
 def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
     """Hand the pair to the adjudicators with a note, and claim the next."""
@@ -149,20 +149,20 @@ def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
     return _decide(request, lambda db, desk: submitting.flag(db, desk, body.item, body.token, note))
 
 
-@router.post("/collections/{slug:name}/task/undo", auth=may("judge", JUDGE), response={200: DeskOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/undo", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 @decorate_view(once)
 def undo_task(request: HttpRequest, name: str, body: UndoIn) -> Any:
     """Take a decision back: its pair is held again."""
     member = scope_of(request).member
     undo.undo_decision(member, Assignment.item_of(member, body.item))
-    return _show_desk(member)
+    return _show_queue(member)
 
 
 def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], object]) -> dict[str, Any]:
     began, member = time.perf_counter(), scope_of(request).member
     desk = AnnotatorContext.of(member)
     assignment.in_transaction(lambda db: decision(db, desk))
-    shown = _show_desk(member)
+    shown = _show_queue(member)
     submitting.wait_for_grid(member.collection, began)
     return shown
 
@@ -183,7 +183,7 @@ def _check_spans(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _show_desk(member: Membership) -> dict[str, Any]:
+def _show_queue(member: Membership) -> dict[str, Any]:
     work, desktop = page.read_open_task(member)
     stop = onboarding.find_stop(member) if work is None else None
     return {

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import AuditEntry, Role, Snapshot
-from api.models import AccessToken, StoredAnswer
+from api.models import AccessToken, IdempotentAnswer
 from api.tokens import digest_of, make_token, revoke_token
 from corpus.errors import BadInput
 from corpus.models import CurrentJudgment, Judgment
@@ -170,7 +170,7 @@ def test_a_refused_request_keeps_no_answer_so_its_key_may_be_used_again(call: Ca
     alice = make_member(make_collection("c"), "alice", Role.ADMIN)
     key = {"Idempotency-Key": "one"}
     assert call(alice.user, "POST", "collections/c/exports", {"format": "no"}, **key).status_code == 422
-    assert not StoredAnswer.objects.exists()
+    assert not IdempotentAnswer.objects.exists()
     assert call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key).status_code == 201
 
 

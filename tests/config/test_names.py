@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.rooms import ROOT
 
-APPS = ("config", "embedded", "jobs", "charts", "corpus", "judges", "annotation", "benchmark", "training")
+APPS = ("config", "embedded", "jobs", "charts", "corpus", "judges", "annotation", "benchmark", "training", "api")
 _LEFT = """
     alone aside asking assessments auditing booking caps care claims collapse desk drain even fairness fence
     fetching fill fleet flight gains gates gone land lend lent letters lost making marks money numbers orderings paying
