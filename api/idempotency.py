@@ -5,10 +5,10 @@ from functools import wraps
 from hashlib import sha256
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 
-from api.models import IdempotentAnswer
+from api.models import AccessToken, IdempotentAnswer
 from api.problems import refuse
 from api.tokens import bearer_token
 
@@ -17,11 +17,16 @@ LONGEST = 255
 Operation = Callable[..., HttpResponse]
 
 
-def once(operation: Operation) -> Operation:
+class _Repeated(Exception):
+    """The key was used before."""
+
+
+def once(operation: Operation, *, one_view: bool = False) -> Operation:
     """Answer a request with an Idempotency-Key once: sent again with the same key, it gets the first answer.
 
     The key and all that the request does are one transaction, so that a second request waits for the first, and one
-    that was killed leaves neither. Refusals are not kept: who mends the request may use the key again.
+    that was killed leaves neither. Refusals are not kept: who mends the request may use the key again. `one_view`: the
+    transaction sees the database at one moment, as an export must.
     """
 
     @wraps(operation)
@@ -33,22 +38,33 @@ def once(operation: Operation) -> Operation:
         if len(key) > LONGEST or not key.isprintable():
             return refuse(400, f"{HEADER}: at most {LONGEST} printable characters")
         asked = sha256(f"{request.method} {request.get_full_path()}\n".encode() + request.body).hexdigest()
-        with transaction.atomic():
-            try:
-                with transaction.atomic():
-                    kept = IdempotentAnswer.objects.create(token=row, key=key, request=asked)
-            except IntegrityError:
-                return _repeat(IdempotentAnswer.objects.get(token=row, key=key), asked)
-            response = operation(request, *args, **kwargs)
-            if response.status_code >= 400:
-                transaction.set_rollback(True)
-                return response
-            kept.status, kept.body = response.status_code, response.content
-            kept.content_type = response.headers["Content-Type"]
-            kept.save()
+        fresh = not connection.in_atomic_block
+        try:
+            with transaction.atomic():
+                if one_view and fresh:
+                    connection.cursor().execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                kept = _keep_key(row, key, asked)
+                response = operation(request, *args, **kwargs)
+                if response.status_code >= 400:
+                    transaction.set_rollback(True)
+                    return response
+                kept.status, kept.body = response.status_code, response.content
+                kept.content_type = response.headers["Content-Type"]
+                kept.save()
+        except _Repeated:
+            # Outside the transaction, whose view may be older than the first answer.
+            return _repeat(IdempotentAnswer.objects.get(token=row, key=key), asked)
         return response
 
     return answer
+
+
+def _keep_key(token: AccessToken, key: str, asked: str) -> IdempotentAnswer:
+    try:
+        with transaction.atomic():
+            return IdempotentAnswer.objects.create(token=token, key=key, request=asked)
+    except IntegrityError:
+        raise _Repeated from None
 
 
 def _repeat(kept: IdempotentAnswer, asked: str) -> HttpResponse:

@@ -1,6 +1,7 @@
 """Files in and out: imports of uploaded files, and exports with their files."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from django.db import transaction
@@ -209,7 +210,7 @@ def list_exports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 
 
 @router.post("/collections/{slug:name}/exports", auth=may("admin", MANAGE), response={201: ExportOut, **REFUSALS})
-@decorate_view(once)
+@decorate_view(partial(once, one_view=True))
 def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
     """Make an export: a small one at once, a large one by a worker (poll it until it is ready)."""
     scope, form = scope_of(request), EVERY.get(body.format)

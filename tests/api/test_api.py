@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from annotation.exports.snapshots import write_snapshot
 from annotation.models import AuditEntry, Role, Snapshot
 from api.models import AccessToken, IdempotentAnswer
 from api.tokens import digest_of, make_token, revoke_token
@@ -282,3 +284,26 @@ def test_a_large_body_without_a_valid_token_is_refused_unread(client: Client) ->
         headers={"Authorization": "Bearer quorum_x"},
     )
     assert answer.status_code == 413 and answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_with_a_key_is_of_one_moment_and_a_second_request_gets_its_answer(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    make_pair(collection)
+    levels = []
+
+    def write(snapshot: Snapshot) -> Snapshot:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW transaction_isolation")
+            levels.append(cursor.fetchone()[0])
+        return write_snapshot(snapshot)
+
+    monkeypatch.setattr("api.routes.files.write_snapshot", write)
+    key = {"Idempotency-Key": "one"}
+    first = call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key)
+    again = call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key)
+    assert levels == ["repeatable read"] and first.status_code == 201, first.content
+    assert again.json() == first.json() and Snapshot.objects.count() == 1
