@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.db import transaction
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
@@ -15,7 +15,7 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import REFUSALS, Given
-from api.routes.pages import Cursor, Limit, Page, page_of
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.models import Collection
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import CampaignOptions, Configuration, build_configuration
@@ -190,7 +190,4 @@ def control_campaign(request: HttpRequest, name: str, number: int, act: Act) -> 
 
 
 def _find_campaign(collection: Collection, number: int) -> Campaign:
-    found = Campaign.judging.filter(collection=collection, pk=number).first() if 0 < number < 1 << 63 else None
-    if found is None:
-        raise Http404(_("Campaign not found."))
-    return found
+    return find_row(Campaign.judging.filter(collection=collection), number, _("Campaign not found."))

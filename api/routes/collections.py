@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import transaction
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 
@@ -14,7 +14,7 @@ from annotation.models import Membership, Role, User
 from api.authentication import may, scope_of
 from api.models import AccessToken
 from api.problems import REFUSALS, Given
-from api.routes.pages import Cursor, Limit, Page, page_of
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from corpus.models import Collection, CurrentJudgment, Document, Pair, Query
 
@@ -183,10 +183,7 @@ def list_pairs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit 
 @router.get("/collections/{slug:name}/pairs/{number}", auth=may("admin"), response={200: PairOut, **REFUSALS})
 def read_pair(request: HttpRequest, name: str, number: int) -> Any:
     """Read one pair with its label."""
-    row = _pairs(request).filter(pk=number).first() if 0 < number < 1 << 63 else None
-    if row is None:
-        raise Http404(_("Pair not found."))
-    return _show_pair(row)
+    return _show_pair(find_row(_pairs(request), number, _("Pair not found.")))
 
 
 def _pairs(request: HttpRequest) -> Any:

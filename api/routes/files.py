@@ -23,7 +23,7 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import REFUSALS, Given
-from api.routes.pages import Cursor, Limit, Page, page_of
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from jobs import background, leases, workers
 
@@ -172,10 +172,7 @@ def control_import(request: HttpRequest, name: str, number: int, act: Literal["s
 
 def _find_import(request: HttpRequest, number: int) -> FileImport:
     rows = FileImport.objects.filter(collection=scope_of(request).collection)
-    row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
-    if row is None:
-        raise Http404(_("Import not found."))
-    return row
+    return find_row(rows, number, _("Import not found."))
 
 
 def _show_import(row: FileImport) -> dict[str, Any]:
@@ -265,10 +262,7 @@ def read_export_file(request: HttpRequest, name: str, number: int, file: str) ->
 
 def _find_export(request: HttpRequest, number: int) -> Snapshot:
     rows = Snapshot.objects.select_related("collection").filter(collection=scope_of(request).collection)
-    row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
-    if row is None:
-        raise Http404(_("Export not found."))
-    return row
+    return find_row(rows, number, _("Export not found."))
 
 
 def _show_export(row: Snapshot) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Generic, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
+from django.http import Http404
 from ninja import Field, Query, Schema
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 Cursor = Annotated[int, Query(ge=0, lt=1 << 63, description="`next` of the page before; 0: the first page.")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="Rows of a page.")]
 
@@ -16,6 +18,14 @@ class Page(Schema, Generic[T]):
 
     items: list[T]
     next: int | None = Field(None, description="Ask for the next page with `after` set to this; null: it was the last.")
+
+
+def find_row(rows: QuerySet[M], number: int, missing: str) -> M:
+    """Return the row with this primary key. Raises Http404, which says `missing`."""
+    row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
+    if row is None:
+        raise Http404(missing)
+    return row
 
 
 def page_of(

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Query, Router, Schema
 
@@ -14,7 +14,7 @@ from annotation.agreement.report import agreement_report, build_json_document
 from annotation.label_quality.loading import load_label_quality
 from api.authentication import may, scope_of
 from api.problems import REFUSALS, Given
-from api.routes.pages import Cursor, Limit, Page, page_of
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from benchmark.models import Report, Run
 from corpus.errors import BadInput
 from judges.models import Campaign
@@ -143,10 +143,7 @@ def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 def read_report(request: HttpRequest, name: str, number: int) -> Any:
     """Read a benchmark report with its measures."""
     rows = Report.objects.filter(collection=scope_of(request).collection)
-    row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
-    if row is None:
-        raise Http404(_("Report not found."))
-    return _show_report(row)
+    return _show_report(find_row(rows, number, _("Report not found.")))
 
 
 def _show_report(row: Report) -> dict[str, Any]:
