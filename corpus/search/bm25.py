@@ -200,7 +200,7 @@ def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) 
     folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
     if (folder / "keys.npy").exists():
         return Index.load(folder)
-    with closing(_iterate_documents(collection, tell)) as documents:
+    with closing(iterate_documents(collection, tell)) as documents:
         index = Index.build(documents, k1, b)
     transaction.on_commit(lambda: index.save(folder))
     # A worker lives long: what it keeps of a large index is the file's, not its own memory.
@@ -224,7 +224,7 @@ def content_hash(collection: int) -> str:
     return f"{VERSION}-{count}-{first & (2**64 - 1):016x}{second & (2**64 - 1):016x}"
 
 
-def _iterate_documents(collection: int, tell: Tell | None) -> Generator[tuple[int, str], None, None]:
+def iterate_documents(collection: int, tell: Tell | None = None) -> Generator[tuple[int, str], None, None]:
     """Primary key and text of the current documents, by document id descending, read in chunks.
 
     Outside a transaction it opens none (the cursor is WITH HOLD then): whoever is told the progress may write it down,

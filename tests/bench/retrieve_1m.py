@@ -145,13 +145,13 @@ def theirs() -> dict[str, Any]:
 
     from benchmark.models import Run
     from benchmark.runs import rankings
-    from corpus.search.bm25 import _iterate_documents
+    from corpus.search.bm25 import iterate_documents
     from corpus.search.text import tokenize_text
 
     run = Run.objects.select_related("collection").get(name="again")
     vocabulary: dict[str, int] = {}
     keys, ids = [], []
-    for key, text in _iterate_documents(run.collection_id):
+    for key, text in iterate_documents(run.collection_id):
         keys.append(key)
         ids.append([vocabulary.setdefault(word, len(vocabulary)) for word in tokenize_text(text)])
     begin = time.perf_counter()

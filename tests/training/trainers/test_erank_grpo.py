@@ -115,6 +115,26 @@ def test_rollouts_are_rated_by_the_ranks_of_their_query_and_fillers_get_nothing(
     assert [one.advantage for one in rated[4:]] == [0.0] * 4 and [one.reward for one in rated[6:]] == [None] * 2
 
 
+@pytest.mark.parametrize("reward", ["rr", "ndcg"])
+def test_references_of_ranks_are_what_the_model_said_before_it_moved(tmp_path, reward):
+    """A9: t is asked once, of the model as it came; rounds and a resumed run read the stored one."""
+    folder, recipe = prepared(tmp_path, reward=reward)
+    before = recipe.reference_scores(folder)
+    written = (folder.path / "references.jsonl").read_text()
+    with torch.no_grad():
+        for weights in recipe.model.parameters():
+            weights.mul_(-2)
+    assert recipe.reference_scores(folder) == before
+    assert (folder.path / "references.jsonl").read_text() == written
+    assert len(written.splitlines()) == len(recipe.rows)
+
+
+def test_references_of_scores_are_the_data_s(tmp_path):
+    folder, recipe = prepared(tmp_path, reward="se")
+    assert recipe.reference_scores(folder) == [float(row.score) for row in recipe.rows]
+    assert not (folder.path / "references.jsonl").exists()
+
+
 def trainer_of(tmp_path, **options):
     folder, recipe = prepared(tmp_path, **options)
     callback = RoundCallback(folder, recipe.task, lambda: False, recipe.dev_margins)
