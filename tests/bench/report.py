@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
-PRICES = "## What standard parts cost"
-"""The part that is written by hand, at the page's end."""
+BY_HAND = "## On a GPU"
+"""Where the part begins that is written by hand, at the page's end."""
 SHOWN = ("name", "case", "value", "unit", "aim", "calibration")
 
 
@@ -28,7 +28,7 @@ calibration.
 |---|---|---|---|---|
 {rows}
 
-{PRICES}{PAGE.read_text().partition(PRICES)[2]}"""
+{BY_HAND}{PAGE.read_text().partition(BY_HAND)[2]}"""
 
 
 def row(figure: dict[str, Any]) -> str:
