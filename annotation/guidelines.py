@@ -66,7 +66,7 @@ def current(collection: Collection) -> tuple[int, str]:
 
 
 def displayed_text(guideline: Guideline) -> str:
-    """Its text as people read it."""
+    """Return the guideline as people read it; the built-in text comes in the reader's language."""
     return translate_lines(guideline.text) if guideline.is_built_in else guideline.text
 
 
@@ -104,7 +104,7 @@ def write(*, collection: Collection, text: str, author: User) -> int:
 
 @contextmanager
 def record_redefinition(collection: Collection, author: User | None = None) -> Iterator[None]:
-    """Around a change of what relevant means in a collection: a new version comes of it.
+    """Context manager around a change of the relevance definition: it stores a new guideline version if that changed.
 
     The built-in text takes the new definition. Somebody's own words stay as they are, under a new number, so that each
     judgment tells which definition held; nobody is asked to read them again.

@@ -1,4 +1,4 @@
-"""Which language a page speaks, and how it looks: as the account says, else this device (a cookie), else the browser.
+"""Language and appearance of pages: from the account, else a cookie on this device, else the browser.
 
 English stands in the source, every other language in locale/. docs/languages.md says how to add one. CSV files are for
 programs: they speak English, whoever asks.
@@ -42,7 +42,7 @@ def is_for_programs(request: HttpRequest) -> bool:
 
 
 def speak_to(user: User, request: HttpRequest) -> None:
-    """From here on this request answers in the language of the account, where it has chosen one."""
+    """Switch this request to the language of the account, where one is chosen; files for programs stay English."""
     if user.language in CODES and user.language != translation.get_language() and not is_for_programs(request):
         translation.activate(user.language)
 

@@ -1,4 +1,4 @@
-"""Who may do what: one decorator names the action on every view (MECHANICS M8).
+"""Permissions: one decorator names the action on every view (MECHANICS M8).
 
 | action      | who                                                                       |
 |-------------|---------------------------------------------------------------------------|
@@ -84,7 +84,7 @@ class Scope:
 
     @property
     def may_judge(self) -> bool:
-        """Has an assessor here under whose name grades stand."""
+        """Return whether the user has an assessor in this collection, under whose name grades are stored."""
         return self.membership is not None
 
     @property
@@ -164,7 +164,7 @@ def require_owner(user: User) -> None:
 
 
 def collection_scope(user: User, name: Action, collection: str) -> Scope:
-    """What this person may work with who does `name` in a collection. Raises Http404 and PermissionDenied."""
+    """Return the scope of a user who does the action `name` in a collection. Raises Http404 and PermissionDenied."""
     membership = (
         Membership.objects.select_related("collection", "assessor")
         .filter(user=user, collection__name=collection, is_active=True)

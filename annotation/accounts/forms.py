@@ -11,7 +11,7 @@ from annotation.models import User
 
 
 class MailForm(forms.Form):
-    """One's own mail address, confirmed by the password."""
+    """The form for changing one's own email address; the password confirms it."""
 
     email = forms.EmailField(
         required=False, label=_("Email address"), help_text=_("Leave blank to reset your password without email.")

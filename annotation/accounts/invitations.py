@@ -44,7 +44,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
     """Refuses open sign-up, shows a page to who is locked out, and lives without a mail server."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Nobody signs up without an invitation."""
+        """Return False: an account comes from an invitation alone."""
         return False
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
@@ -52,11 +52,11 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         return reverse("account")
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Straight to work, where it is clear which."""
+        """Return the page that opens after sign-in: the judging page, an admin's home or the list of collections."""
         return members.home_after_sign_in(request.user) if request.user.is_authenticated else reverse("home")
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count the try; who has none left gets the page that says how long to wait. No password is looked at then."""
+        """Check a password, unless this name is locked out after too many tries. Each lockout is recorded once."""
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError as error:

@@ -19,7 +19,7 @@ INVITATION_DAYS = 14
 
 
 def list_members(collection: Collection) -> QuerySet[Membership]:
-    """Everyone who ever joined, by name, each with how many items they `judged`, and how many of these `today`."""
+    """Return all members of a collection, past ones too, by name, with their judged items in all and `today`."""
     done = Q(assignments__state=Assignment.State.DONE)
     # In the site's own time zone, as for the annotators themselves.
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -83,7 +83,7 @@ def set_active(*, membership: Membership, active: bool, by: User | None = None) 
 def invite(
     *, collection: Collection, role: Role, author: User, note: str = "", days: int = INVITATION_DAYS
 ) -> Invitation:
-    """Make an invitation: a link for one person, for `days` days."""
+    """Create an invitation to a collection: a link that one person can use within `days` days."""
     made = Invitation.objects.create(
         collection=collection, role=role, note=note, invited_by=author, expires_at=timezone.now() + timedelta(days=days)
     )
@@ -129,7 +129,7 @@ def revoke_invitation(*, invitation: Invitation, by: User | None = None) -> None
 
 
 def why_closed(invitation: Invitation) -> str:
-    """Why an invitation cannot be accepted any more, in a sentence; empty when it can."""
+    """Explain why an invitation cannot be accepted any more; return "" when it can."""
     if invitation.revoked:
         return _("This invitation was withdrawn.")
     if not invitation.uses_left and invitation.limit > 1:

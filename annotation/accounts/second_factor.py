@@ -21,14 +21,14 @@ QUIET_ZONE = 4
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
-    """Keeps secrets encrypted and draws the QR code as plain SVG, which the Content-Security-Policy allows."""
+    """allauth's adapter for second factors: secrets are stored encrypted, and the QR code is plain SVG (strict CSP)."""
 
     def encrypt(self, text: str) -> str:
         """Encrypt a secret with a key made from SECRET_KEY: a stolen database alone gives no codes."""
         return _build_cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Decrypt a secret; SECRET_KEY_FALLBACKS open what an earlier key closed."""
+        """Decrypt a secret, with SECRET_KEY or one of SECRET_KEY_FALLBACKS."""
         return _build_cipher().decrypt(encrypted_text.encode()).decode()
 
     def build_totp_svg(self, url: str) -> SafeString:
@@ -88,6 +88,6 @@ def has_second_factor(user: User) -> bool:
 
 
 def remove(user: User) -> int:
-    """Take away somebody's second factor and recovery codes, when the phone is lost; how many there were."""
+    """Remove an account's second factor and recovery codes, as when a phone is lost; return their number."""
     deleted, _counts = Authenticator.objects.filter(user=user).delete()
     return int(deleted)

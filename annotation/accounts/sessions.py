@@ -1,4 +1,4 @@
-"""Where somebody is signed in: the list, and ending a session from elsewhere.
+"""Signed-in devices of an account: their list, and ending one from another device.
 
 allauth.usersessions keeps one row for each sign-in; nothing is written while people work.
 """

@@ -87,7 +87,10 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
     """The flow, with the identity taken from a verified id_token and from nothing else."""
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> Any:
-        """Who it is. Raises OAuth2Error for an id_token that is missing, forged, expired or for somebody else."""
+        """Return the login of the person whom the provider's id_token names.
+
+        Raises OAuth2Error for a token that is missing, forged, expired or somebody else's.
+        """
         id_token = str(kwargs["response"].get("id_token") or "")
         if not id_token:
             raise OAuth2Error("no id_token")
@@ -140,7 +143,10 @@ def connection_of(user: User) -> SocialAccount | None:
 
 @transaction.atomic
 def disconnect_provider(user: User) -> bool:
-    """Part from the provider; False when nothing is connected. BadInput for who would have no way in any more."""
+    """Disconnect an account from the provider; return False when it is not connected.
+
+    Raises BadInput where the account has no password, since nobody could sign in to it any more.
+    """
     connection = connection_of(user)
     if connection is None:
         return False

@@ -36,7 +36,7 @@ def list_users(search: str, after: str) -> QuerySet[User]:
 
 @transaction.atomic
 def close_account(person: User, *, by: User) -> None:
-    """Close an account: nobody gets in, open pairs go back to the queue."""
+    """Close an account: it cannot sign in any more, and the pairs that it holds go back to the queue."""
     _refuse_oneself(person, by)
     _set_active(person, False)
     record(by, "account.stopped", concerns=person)

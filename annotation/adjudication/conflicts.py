@@ -35,7 +35,10 @@ SPREAD = 7919
 
 
 def find_conflicts(membership: Membership) -> QuerySet[Item]:
-    """Conflicts that this adjudicator may decide: never one that they judged or hold. Their own fixed order."""
+    """Return the conflicts that this adjudicator may decide, in an order of their own.
+
+    A conflict that they judged or hold is never among them.
+    """
     theirs = Assignment.objects.filter(item=OuterRef("pk"), membership=membership).exclude(
         state__in=[Assignment.State.RETURNED, Assignment.State.SKIPPED]
     )
@@ -68,7 +71,7 @@ def choose_conflict(
 
 
 def last_decision(membership: Membership) -> int | None:
-    """The item of this adjudicator's newest standing decision, of the last 24 hours."""
+    """Return the id of the item that this adjudicator decided last, within 24 hours, if its decision still holds."""
     own = CurrentJudgment.objects.filter(assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
     recent = own.filter(created_at__gt=timezone.now() - UNDO_WITHIN, item__state=Item.State.SETTLED)
     return recent.order_by("-pk").values_list("item_id", flat=True).first()
@@ -91,7 +94,7 @@ def list_opinions(item: Item) -> list[dict[str, Any]]:
 
 
 def why_conflict(said: Sequence[Mapping[str, Any]]) -> str:
-    """Why an adjudicator is asked, from what stands on the item."""
+    """Explain why an adjudicator is asked about an item, from the judgments on it."""
     if any(one["flagged"] for one in said):
         return _("An annotator flagged this pair.")
     if len({one["grade"] for one in said if one["grade"] is not None}) > 1:
@@ -195,7 +198,7 @@ SELECT id FROM judged
 
 @transaction.atomic
 def undo_adjudication(membership: Membership, item_id: int) -> None:
-    """Take one's own decision back: the pair is a conflict again."""
+    """Take back an adjudicator's own decision on an item: the item is a conflict again."""
     item = Item.objects.select_for_update().filter(pk=item_id, collection=membership.collection_id).first()
     decision = _newest_adjudication(membership, item.pk) if item else None
     if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:

@@ -17,7 +17,7 @@ from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 @action("adjudicate")
 @require_safe
 def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The next conflict; `?after=ITEM` leaves one for later."""
+    """Show the next conflict; `?after=ITEM` passes over one for now."""
     after = request.GET.get("after", "")
     return _render_conflict(
         request, scope, after=int(after) if after.isascii() and after.isdigit() and len(after) < 18 else None
@@ -27,7 +27,7 @@ def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("adjudicate")
 @require_POST
 def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Settle a conflict; the next one comes with the answer."""
+    """Store an adjudicator's decision; the answer shows the next conflict."""
     try:
         item = forms.parse_whole_number(request.POST, "item")
         conflicts.adjudicate(
@@ -51,7 +51,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("adjudicate")
 @require_POST
 def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Take one's own decision back; the pair is a conflict again and is shown."""
+    """Take back one's own decision and show its pair, which is a conflict again."""
     try:
         item = forms.parse_whole_number(request.POST, "item")
         conflicts.undo_adjudication(scope.member, item)

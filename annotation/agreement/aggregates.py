@@ -44,7 +44,7 @@ class Second:
 
     @property
     def accuracies(self) -> list[tuple[str, float, tuple[float, ...]]]:
-        """Each assessor's estimated share of right grades, and its rates of right grades class by class."""
+        """Return each assessor's name, estimated share of right grades, and share of right grades in each class."""
         if self.solution is None:
             return []
         rates = np.einsum("acc->ac", self.solution.confusion)

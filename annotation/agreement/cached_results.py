@@ -102,7 +102,10 @@ def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
 
 
 def refresh(collection: Collection, asked: AgreementFilters) -> bool:
-    """Measure anew: by a worker where one lives (False), else now (True). Raises MeasuringFailed."""
+    """Measure agreement anew: return False where a worker does it, True where it was done in this call.
+
+    Raises MeasuringFailed.
+    """
     row, _made = StoredAgreement.objects.update_or_create(
         collection=collection, key=key_of(asked), defaults={"options": _build_options(asked)}
     )

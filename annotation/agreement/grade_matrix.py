@@ -46,7 +46,9 @@ BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
 
 @dataclass(frozen=True, slots=True)
 class KnownAssessors:
-    """Somebody whose grades can be compared. `name` is unique in the collection; `id` is a row's of its `kind`.
+    """An assessor whose grades can be compared, among all of a collection.
+
+    `name` is unique in the collection; `id` is a row's of its `kind`.
 
     The newest version of a judge carries its plain name, older ones `name@version`; where a person and an import
     share a name, both carry `kind:name`. A judge that votes several times on one pair is as many assessors, `name #1`,
@@ -97,7 +99,7 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
 
 
 def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
-    """Find those who vote in some campaigns: each judge, or as many assessors as it gives samples on one panel."""
+    """Return the judges that vote in some campaigns. A judge with several votes on a panel comes once for each."""
     times: Counter[int] = Counter()
     for voters in Campaign.objects.filter(pk__in=campaigns).values_list("voters", flat=True):
         times |= Counter(voters)
@@ -113,7 +115,7 @@ def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
 
 
 def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
-    """Names of those who voted, by judge and sample: `name`, or `name #1`, `name #2` of one with several votes."""
+    """Return the names of voters by judge and sample: `name`, or `name #1` and so on for several votes."""
     return {(one.id, one.sample): one.name for one in voting_judges(campaigns)}
 
 
@@ -158,7 +160,9 @@ def _versioned_names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]
 def choose_assessors(
     known: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
 ) -> list[KnownAssessors]:
-    """Choose those that are named, plus all people or judges if asked; nobody named: every judge, person and import.
+    """Choose the assessors that are named, and all people or judges if asked.
+
+    Without any: all judges, people and imports.
 
     `reference` and `policy` name all of that kind, a judge that gives several samples all of those. Raises BadInput for
     a name that nobody here has.

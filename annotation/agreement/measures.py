@@ -1,4 +1,4 @@
-"""Kappa and its relatives over a matrix of grades, with bootstrap intervals by item. Pure numpy.
+"""Kappa, alpha and their relatives over a matrix of grades, with bootstrap intervals over items. Pure numpy.
 
 A matrix of grades is assessors x items; grades are integers from 0, MISSING (-1) where there is none. Every measure is
 a function of sums over items, so a resample is one row of weights times features of the items (MECHANICS M4).
@@ -45,7 +45,10 @@ Measure = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A measure. `value` None: undefined, with the `reason`. `low`, `high`: 95% interval. `n`: items it rests on."""
+    """A measured value over `n` items, with its 95% interval `low` to `high`.
+
+    `value` is None where undefined, with the `reason`.
+    """
 
     value: float | None
     low: float | None
@@ -56,7 +59,7 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class Pairwise:
-    """Two assessors, by their places in the matrix. Against the majority of the others: `a` and `b` are equal."""
+    """Agreement of two assessors, by their rows in the matrix. Against the majority of the others, `a` equals `b`."""
 
     a: int
     b: int
@@ -127,7 +130,7 @@ class AgreementMeasures:
 
 
 def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AgreementMeasures:
-    """Every measure for assessors x items; `bootstrap` resamples of the items for the intervals, 0 for none."""
+    """Compute every measure of grades (assessors x items), with intervals from `bootstrap` resamples (0: none)."""
     found = group_patterns(grades)
     assessors = len(found.grades)
     draws = Draws(found.counts, bootstrap, seed)

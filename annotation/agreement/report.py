@@ -26,7 +26,7 @@ class OneAssessor:
 
     @property
     def prevalence(self) -> float | None:
-        """Share of its pairs that it finds relevant."""
+        """Return the share of the assessor's pairs that it finds relevant; None without pairs."""
         return self.relevant / self.n if self.n else None
 
 

@@ -120,7 +120,7 @@ Page = Callable[[HttpRequest, Scope], HttpResponse]
 
 
 def says_why(page: Page) -> Page:
-    """Let a page send its reader to the Quality page, which says why, where measuring fails."""
+    """Decorate a page so that a failed calculation sends its reader to the agreement page with the reason."""
 
     @wraps(page)
     def shown(request: HttpRequest, scope: Scope) -> HttpResponse:

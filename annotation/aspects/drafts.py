@@ -1,4 +1,4 @@
-"""Passages on their way in: a page that a worker fetches, or an uploaded file, until a person has refined it."""
+"""Passage drafts: fetched pages and uploaded files until a person refines them into documents."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -38,7 +38,10 @@ def open_drafts(query: Query) -> QuerySet[PassageDraft]:
 
 @transaction.atomic
 def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
-    """Have a worker fetch a page. BadInput for an address that cannot be one, and for too many at a time."""
+    """Ask a worker to fetch a page.
+
+    Raises BadInput for an address that cannot be fetched, and for too many pages at once.
+    """
     url = url.strip()
     check_url(url)
     # What no worker took within a minute does not count: it would keep this person waiting for nothing.
@@ -64,7 +67,7 @@ def retry_fetch(draft: PassageDraft) -> None:
 
 
 def dismiss(draft: PassageDraft) -> None:
-    """Put a passage away; its row stays."""
+    """Dismiss a passage draft that is not used yet; its row stays."""
     PassageDraft.objects.filter(pk=draft.pk).exclude(state=State.USED).update(state=State.DISMISSED)
 
 

@@ -24,7 +24,7 @@ Readings = Sequence[Sequence[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Over `aspects` (or decisions) of `queries`. `table` counts them: the first person's in rows, from the lowest."""
+    """Agreement of two people on `aspects` (or decisions) of `queries`; `table`: first x second person."""
 
     queries: int
     aspects: int

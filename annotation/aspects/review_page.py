@@ -20,7 +20,7 @@ STEPS: tuple[str, ...] = (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS)
 
 
 def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dict[str, Any]:
-    """Everything that the page of a review shows. Nothing of the first weights before the reviewer gave theirs."""
+    """Return the context of a review's page; first weights are hidden until the reviewer gave theirs."""
     steps = current_steps(review)
     newest = newest_revision(review.query)
     step = next_kind(steps) if mine and review.state == State.OPEN else ""

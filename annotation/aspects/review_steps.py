@@ -54,7 +54,7 @@ class ReviewedDecision:
 
     @property
     def key(self) -> str:
-        """Its name in the form."""
+        """Return the step's name in the form: document and aspect."""
         return f"{self.document}-{self.aspect}"
 
 
@@ -221,7 +221,7 @@ def _apply_documents(
 
 @transaction.atomic
 def undo_step(review: AspectReview, member: Membership) -> None:
-    """Take back the newest step and what it changed, also of a submitted review; the own weights stay."""
+    """Undo the newest step of a review, submitted or not, with what it changed; the reviewer's weights stay."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
     steps = current_steps(review)

@@ -86,7 +86,7 @@ def open_review(member: Membership) -> AspectReview | None:
 
 @transaction.atomic
 def claim_review(member: Membership) -> AspectReview:
-    """Give the member the next query to review, or the one that they have. BadInput where there is none."""
+    """Give the member the next query to review, or the one that they hold. Raises BadInput where no query is left."""
     # Pressed twice at the same moment, it is one review.
     Membership.objects.select_for_update(no_key=True).get(pk=member.pk)
     if own := open_review(member):
@@ -126,7 +126,7 @@ def extend_lease(review: AspectReview) -> None:
 
 @transaction.atomic
 def release_review(member: Membership, review: AspectReview) -> None:
-    """Give the query back unreviewed; what was said so far stays in the history. Twice is the same."""
+    """Release a member's review so that another person can do it; its steps stay in the history."""
     if AspectReview.objects.filter(pk=review.pk, state=State.OPEN).update(state=State.RELEASED):
         record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did="release")
 

@@ -33,7 +33,7 @@ class AspectCard:
 
     @property
     def state(self) -> str:
-        """open, kept or discarded."""
+        """Return the document's state for this query: open, kept or discarded."""
         return "kept" if self.aspects else "discarded" if self.reason else "open"
 
     @property
@@ -45,7 +45,7 @@ class AspectCard:
 
 
 def load_workspace(query: Query) -> dict[str, Any]:
-    """Everything that the page of one query shows, in a fixed number of statements."""
+    """Load all data of one query's workspace page, in a fixed number of statements."""
     newest = newest_revision(query)
     if newest:
         entries = load_aspects(newest.aspects)
@@ -80,7 +80,7 @@ def list_aspects(query: Query) -> list[Aspect]:
 
 
 def incoming_of(query: Query) -> list[dict[str, Any]]:
-    """Passages on their way in, newest first; of those that are `pending`, news may come."""
+    """Return the query's passage drafts, newest first; `pending` marks those that a worker is still fetching."""
     found = []
     for draft in open_drafts(query):
         silent = is_silent(draft)

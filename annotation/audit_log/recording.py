@@ -153,15 +153,15 @@ KINDS = {
 
 
 class SomeScope(Protocol):
-    """Any scope of annotation.permissions, or corpus.access: who asks, and for which collection."""
+    """Protocol of any scope (annotation.permissions, corpus.access): who asks, and for which collection."""
 
     @property
     def user(self) -> User | None:
-        """Who asks; None: a visitor."""
+        """Return the signed-in user; None for a visitor."""
 
     @property
     def collection(self) -> Collection | None:
-        """Where; None: on a page of the site."""
+        """Return the collection that the request is about; None on pages of the whole site."""
 
 
 def acts_of_kind(kind: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""A bulk act from its plan to its undo. Each step is one transaction, and done twice it changes nothing more."""
+"""Bulk acts on selected pairs: plan, confirm, do, undo.
+
+Each step is one transaction, and doing one twice changes nothing more.
+"""
 
 from datetime import timedelta
 
@@ -37,7 +40,7 @@ def plan_act(*, collection: Collection, kind: str, pairs: list[int], by: User) -
 
 
 def select_pairs(collection: Collection, ids: list[int]) -> list[int]:
-    """Return those of the ids that are pairs of this collection."""
+    """Return the ids that are pairs of this collection, ascending."""
     return list(
         Pair.objects.filter(collection=collection, pk__in=one_array(ids)).order_by("pk").values_list("pk", flat=True)
     )

@@ -71,7 +71,7 @@ def withdraw_sent(collection: Collection, changes: dict[str, Any]) -> int:
 
 
 def move_pairs(collection: Collection, pairs: list[int], to: str) -> tuple[int, dict[str, Any]]:
-    """Give waiting tasks a priority (a key of BASES); return how many pairs changed, and what undo needs."""
+    """Set waiting tasks' priority to a key of BASES; return the number of pairs changed, and what undo needs."""
     rows = fetch_rows(MOVE, collection, pairs, base=BASES[to])
     forget_watermarks(collection)
     moved = [(item, before, after) for item, _, before, after in rows]
@@ -79,7 +79,7 @@ def move_pairs(collection: Collection, pairs: list[int], to: str) -> tuple[int, 
 
 
 def move_back(collection: Collection, changes: dict[str, Any]) -> int:
-    """Give tasks the priority that they had, where nothing changed it since; return how many."""
+    """Restore tasks' earlier priority where nothing else changed it since; return their number."""
     moved = changes["moved"]
     columns = {name: [row[place] for row in moved] for place, name in enumerate(("items", "before", "after"))}
     with connection.cursor() as cursor:

@@ -135,7 +135,10 @@ def describe_choices(act: BulkAct) -> dict[str, str]:
 
 
 def reassign_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
-    """Take the pairs from their holders, for anyone or the member whom the option names. Raises BadInput."""
+    """Reassign pairs: release them from their holders, to anyone or to the member that the option names.
+
+    Raises BadInput.
+    """
     if act.option == ANYONE:
         return _return_pairs(act.collection, act.pairs), {}
     member = int(act.option)
@@ -157,7 +160,7 @@ def _return_pairs(collection: Collection, pairs: list[int]) -> int:
 
 
 def release_pairs(collection: Collection, changes: dict[str, Any]) -> int:
-    """Let anybody have the pairs that are still reserved by an act; return how many."""
+    """Release the pairs that an act still reserves; return their number."""
     moved = changes["moved"]
     columns = {name: [row[place] for row in moved] for place, name in enumerate(("items", "before", "after"))}
     with connection.cursor() as cursor:

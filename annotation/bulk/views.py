@@ -24,7 +24,7 @@ SHOWN = 50
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The last acts; POST plans one for the pairs that were selected in the table."""
+    """List the latest bulk acts; POST plans one for the pairs selected in the table."""
     if request.method == "POST":
         return _plan_act(request, scope)
     found = BulkAct.objects.filter(collection=scope.collection).exclude(state=BulkAct.State.PLANNED)
@@ -112,7 +112,7 @@ def _stream_pairs(scope: Scope, act: BulkAct) -> StreamingHttpResponse:
 @action("admin")
 @require_POST
 def undo_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse:
-    """Undo an act."""
+    """Undo a bulk act."""
     act = _find_act(scope, bulk)
     try:
         acts.undo_act(act, by=scope.user)

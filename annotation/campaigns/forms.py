@@ -50,7 +50,7 @@ POLICY_LINES = {
 
 
 class WriteForm(forms.Form):
-    """Who writes contribution and evidence of relevant pairs, who measures them, and where it stops."""
+    """The form that starts evidence writing: who writes, who measures it, and its limits."""
 
     writer = forms.ChoiceField(label=gettext_lazy("Writer"))
     measure = forms.ChoiceField(required=False, label=gettext_lazy("Measured by"))
@@ -68,7 +68,7 @@ class WriteForm(forms.Form):
 
 
 class StartForm(forms.Form):
-    """Which panel judges by which policy, and where it stops."""
+    """The form that starts a campaign: its panel, policy and limits."""
 
     panel = forms.ChoiceField(label=gettext_lazy("Panel"))
     policy = forms.ChoiceField(
@@ -181,7 +181,7 @@ class StartForm(forms.Form):
 
     @property
     def policies(self) -> list[tuple[object, str, str]]:
-        """Each policy's button, the line that explains it, and the id of that line."""
+        """Return each policy's radio button, its explanation, and the explanation's element id."""
         found: list[tuple[object, str, str]] = []
         for number, button in enumerate(self["policy"]):
             key = f"policy-line-{number}"

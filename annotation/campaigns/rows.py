@@ -49,7 +49,7 @@ class CampaignRow:
 
     @property
     def failed(self) -> int:
-        """Pairs that failed."""
+        """Return the number of pairs that failed."""
         return self._sum("failed")
 
     @property
@@ -74,7 +74,7 @@ class CampaignRow:
 
     @property
     def accounts(self) -> list[dict[str, Any]]:
-        """The accounts of those who vote and debate; offline judges have none."""
+        """Return the states of the provider accounts that debaters and voters use; offline judges have none."""
         asked = [one for one in (*self.debaters, *self.voters) if one.provider != "offline"]
         return read_account_states((one.provider, one.base_url, one.api_key_env) for one in asked) if asked else []
 
@@ -110,7 +110,7 @@ class CampaignRow:
 
     @property
     def is_closed_account(self) -> bool:
-        """Whether this only counted the calls of a run, answers or agents, which are over: it has no pairs."""
+        """Return whether the campaign was only a cost centre (of a run, answers or agents) whose work has ended."""
         over = self.campaign.state in (Campaign.State.FINISHED, Campaign.State.CANCELLED)
         return self.campaign.kind == Campaign.Kind.COSTS and over
 

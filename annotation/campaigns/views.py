@@ -35,7 +35,7 @@ def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def start(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """First what it will cost; started when that was confirmed."""
+    """Start a campaign: the first POST shows its expected cost, the confirmed one starts it."""
     form = StartForm(request.POST, collection=scope.collection)
     if not form.is_valid():
         return _render_campaigns(request, scope, form, status=422)
@@ -52,7 +52,7 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Let a judge write contribution and evidence of the relevant pairs that have none."""
+    """Start a judge that writes contribution and evidence for relevant pairs without any."""
     form = WriteForm(request.POST, prefix="write")
     if not form.is_valid():
         return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
@@ -103,7 +103,7 @@ def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected:
 @action("admin")
 @require_POST
 def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> HttpResponse:
-    """pause, resume, cancel, retry-failed, send-again."""
+    """Control a campaign: pause, resume, cancel, retry-failed, send-again."""
     found = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
     if act not in CONTROLS:
         raise Http404(_("Unknown action."))

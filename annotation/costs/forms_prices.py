@@ -54,7 +54,7 @@ class PriceForm(forms.Form):
 
     @property
     def prices(self) -> dict[str, float]:
-        """What was given."""
+        """Return the prices that were entered, by field; empty fields are left out."""
         return {key: self.cleaned_data[key] for key in PRICES if self.cleaned_data.get(key) is not None}
 
     def clean(self) -> dict[str, Any]:

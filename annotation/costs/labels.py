@@ -31,7 +31,7 @@ class PerLabel:
 
     @property
     def correct(self) -> float | None:
-        """Correct labels, estimated."""
+        """Return the estimated number of correct labels; None where accuracy is not measured."""
         return None if self.accuracy.value is None else self.accuracy.value * self.labels
 
 

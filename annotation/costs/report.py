@@ -62,7 +62,7 @@ class HumanCost:
 
     @property
     def paid(self) -> Paid:
-        """What it cost at the collection's hourly rate."""
+        """Return the cost of people's work at the collection's hourly rate."""
         judgments = self.settling + self.auditing
         if not judgments:
             return Paid(0.0)
@@ -78,7 +78,7 @@ class HumanCost:
 
 @dataclass(frozen=True)
 class CostReport:
-    """Everything about the money of a campaign. `pairs` None: too many calls to be read for a page."""
+    """Costs of a campaign, of judges and people. `pairs` is None where there are too many calls to list them."""
 
     collection: Collection
     campaign: Campaign
@@ -97,7 +97,7 @@ class CostReport:
 
     @property
     def together(self) -> Paid:
-        """Machine and people."""
+        """Return the cost of judges and people together."""
         return self.machine + self.people.paid
 
     @property
@@ -107,7 +107,7 @@ class CostReport:
 
     @property
     def by_judge(self) -> list[Sum]:
-        """By name."""
+        """Return the entries' sums by judge, sorted by name."""
         return sorted(ledger.sum_by(self.entries, lambda entry: entry.judge), key=lambda one: one.name)
 
     @property
@@ -117,7 +117,7 @@ class CostReport:
 
     @property
     def groups(self) -> list[tuple[str, str, list[Sum]]]:
-        """The three tables: heading, first column, lines."""
+        """Return the three cost tables: heading, header of the first column, lines."""
         by_outcome = ledger.sum_by(self.entries, lambda entry: entry.outcome)
         return [
             (_("By judge"), _("Judge"), self.by_judge),

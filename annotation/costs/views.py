@@ -46,7 +46,7 @@ def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
 @action("admin")
 @require_GET
 def ledger_csv(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
-    """Every entry of the ledger."""
+    """Download a campaign's ledger as CSV."""
     row = _get_campaign(scope, campaign)
     headers = {"Content-Disposition": f'attachment; filename="{scope.collection.name}-campaign-{row.pk}-ledger.csv"'}
     return HttpResponse(

@@ -159,7 +159,7 @@ class CollectionOverview:
 def collection_overview(
     collection: Collection, campaign: Campaign | None, status: dict[str, Any]
 ) -> CollectionOverview:
-    """Everything on an admin's home, from counters, and the last failures by their index."""
+    """Return all figures of an admin's home page, from counters and a few indexed rows."""
     # Read once: their number, and how many of them are this campaign's own.
     disputed = _list_conflicts(collection)
     number = campaign.pk if campaign else None

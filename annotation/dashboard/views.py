@@ -22,7 +22,7 @@ STOP_POLLING = 286  # HTMX stops asking when it gets this status.
 @action("site")
 @require_GET
 def site_home(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Collections with their progress."""
+    """Show the site's home: the person's collections with their progress."""
     return render(
         request, "dashboard/site_home.html", {"scope": scope, "cards": overview.list_collection_cards(scope.user)}
     )

@@ -12,7 +12,7 @@ from corpus.models import Collection
 
 
 class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new collection."""
+    """The form that creates a collection."""
 
     class Meta:
         model = Collection
@@ -98,7 +98,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["rubric"].widget.attrs["form"] = "settings"  # it stands beside the definition, outside the form
 
     def clean(self) -> dict[str, Any]:
-        """Leave as it is what was not said, and hold numbers to what the database holds to."""
+        """Keep the present value of each field left empty, and refuse numbers that the database would refuse."""
         found: dict[str, Any] = super().clean() or self.cleaned_data
         for name in OPTIONAL:
             if found.get(name) in (None, ""):
@@ -178,7 +178,7 @@ class ArmWeightsForm(forms.Form):
         return cls(initial={arm: collection.arms.get(arm, 0) for arm in ARMS})
 
     def clean(self) -> dict[str, Any]:
-        """At least one arm has a weight."""
+        """Require that at least one arm has a weight above 0."""
         found = {arm: self.cleaned_data.get(arm) for arm in ARMS}
         if None not in found.values():
             try:
@@ -189,5 +189,5 @@ class ArmWeightsForm(forms.Form):
 
     @property
     def weights(self) -> dict[str, int]:
-        """As the collection keeps them."""
+        """Return the arms' weights as the collection stores them."""
         return {arm: self.cleaned_data[arm] for arm in ARMS}

@@ -1,4 +1,4 @@
-"""Everything that is known about one pair: debate, votes, label, people's judgments, attempts."""
+"""All that is stored about one pair: debate, votes, label, people's judgments, attempts."""
 
 from collections.abc import Sequence
 from typing import Any

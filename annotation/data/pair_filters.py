@@ -87,11 +87,11 @@ class PairFilters:
 
     @classmethod
     def read(cls, parameters: Any) -> "PairFilters":
-        """From a query string; names that are no filter are left out."""
+        """Read filters from a query string; unknown parameters are ignored."""
         return cls(**{field.name: parameters.get(field.name, "").strip()[:200] for field in fields(cls)})
 
     def query(self, **changes: object) -> str:
-        """As a query string, with changes; empty ones are left out."""
+        """Return the filters as a query string, with some values changed; empty ones are left out."""
         chosen = replace(self, **{name: str(value) for name, value in changes.items()})
         return urlencode({f.name: value for f in fields(chosen) if (value := getattr(chosen, f.name))})
 
@@ -102,7 +102,7 @@ class PairFilters:
 
     @property
     def chips(self) -> list[dict[str, str]]:
-        """Each filter that is set: its name, its value, and the query string without it."""
+        """Return each active filter's name, value, and the query string that removes it."""
         return [
             {
                 "name": gettext(str(name)),

@@ -55,7 +55,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class PageKey:
-    """Where a page begins: after the pair with this id and value, or before it. 0: at the beginning."""
+    """Position of a page in the table: after (or before) the pair with this id and sort value; 0: the start."""
 
     pair: int = 0
     value: str = ""

@@ -25,7 +25,7 @@ def save_view(*, user: User, collection: Collection, name: str, query: str) -> S
 
 
 def rename_view(view: SavedView, name: str) -> None:
-    """Give a view another name. Raises BadInput where another view has it."""
+    """Rename a saved view. Raises BadInput where the person has another view of that name."""
     name = _check_name(name)
     others = SavedView.objects.filter(user=view.user_id, collection=view.collection_id).exclude(pk=view.pk)
     if others.filter(name=name).exists():

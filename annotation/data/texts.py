@@ -74,7 +74,7 @@ def write_guidelines(*, collection: Collection, text: str, author: User, base: i
 
 @transaction.atomic
 def save_settings(*, collection: Collection, changed: Sequence[str], by: User | None = None) -> None:
-    """Save changed settings; another order or overlap holds for what waits already, too."""
+    """Save changed settings of a collection; a new order or overlap also applies to tasks that already wait."""
     if not changed:
         return
     with guidelines.record_redefinition(collection, by):

@@ -1,4 +1,4 @@
-"""Two assessors closely: how often each grade of one met each grade of the other."""
+"""Comparison of two assessors: how often each grade of one met each grade of the other."""
 
 from typing import Any
 from urllib.parse import urlencode

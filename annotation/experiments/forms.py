@@ -10,7 +10,7 @@ from corpus.models import Collection
 
 
 class StudyForm(forms.Form):
-    """Whom and how much a paired study asks."""
+    """The form that starts a debate effect study: its pairs, people and overlap."""
 
     pairs = forms.IntegerField(
         min_value=1,

@@ -40,7 +40,7 @@ class ArmCell:
 
     @property
     def majority(self) -> bool | None:
-        """None for a tie."""
+        """Return whether most votes are "relevant"; None for a tie."""
         yes = sum(self.votes)
         return None if yes * 2 == len(self.votes) else yes * 2 > len(self.votes)
 
@@ -68,7 +68,7 @@ class PairedRow:
 
 @dataclass(frozen=True, slots=True)
 class PairedTable:
-    """Without, with, and with minus without (for seconds: without minus with, what the debate saves)."""
+    """Results of a paired study: debate hidden, shown, and shown minus hidden (for seconds: hidden minus shown)."""
 
     pairs: int
     known: int

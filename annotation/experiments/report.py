@@ -1,4 +1,4 @@
-"""Everything that is measured of the arms of a collection, as JSON and as CSV."""
+"""Report on a collection's experiment arms, as JSON and as CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -98,7 +98,7 @@ Values = dict[str, int | bool | float | list[int] | list[str]]
 
 
 def groups_of(people: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
-    """Two halves of the memberships by lot: with the debate, without it. An odd one more reads it."""
+    """Split memberships at random into two groups, with and without the debate; an odd one out reads the debate."""
     order = sorted(set(people), key=lambda one: sha256(f"{seed}:{one}".encode()).digest())
     return sorted(order[0::2]), sorted(order[1::2])
 

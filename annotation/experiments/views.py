@@ -39,7 +39,7 @@ def debate_effect_json(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_GET
 def debate_effect_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Every statistic of it, a line each."""
+    """Download the debate effect study as CSV, a line for each statistic."""
     text = "".join(report.csv_lines(_build_document(request, scope)))
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_download_headers(scope, "csv"))
 

@@ -45,7 +45,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a vote is cast: an arm and a step."""
+    """A point at which a vote is cast: arm and step."""
 
     key: str
     arm: str

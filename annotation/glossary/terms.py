@@ -1,4 +1,4 @@
-"""The words of this field that pages use, each in one or two plain sentences: the one source of page and links."""
+"""The glossary: terms that pages use, each in one or two plain sentences; its page and links read it from here."""
 
 from django.utils.translation import gettext_lazy as _
 

@@ -115,7 +115,7 @@ class JudgesFileForm(forms.Form):
 
 
 class MembersForm(forms.Form):
-    """Who debates and who votes in this collection's new campaigns."""
+    """The form that chooses a collection's panel: who debates and who votes in new campaigns."""
 
     debate_for = forms.ChoiceField(label=gettext_lazy("Debater: relevant"), required=False)
     debate_against = forms.ChoiceField(label=gettext_lazy("Debater: not relevant"), required=False)

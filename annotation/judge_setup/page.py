@@ -13,9 +13,9 @@ from judges.probes.stored import judge_abilities
 
 
 def list_models(panel: Panel) -> list[dict[str, Any]]:
-    """Every configured judge that is not built in, by name.
+    """Return all configured judges but the offline ones, by name.
 
-    `calls` and `most_cost` (USD, None: unknown) are those of a test, at most.
+    `calls` and `most_cost` (USD) are those of a test at most; `most_cost` is None where a price is unknown.
     """
     rows = judge_abilities()
     found = []

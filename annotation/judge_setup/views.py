@@ -38,7 +38,7 @@ def models(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("own")
 @require_POST
 def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Take the judges file over whole or not at all, with the form's model at its end where that was asked for."""
+    """Load a judges file, whole or not at all; "add" appends the form's model to the present file."""
     # Judges are every collection's on this site, so an owner is asked for.
     form = JudgesFileForm(request.POST, request.FILES)
     if not form.is_valid():

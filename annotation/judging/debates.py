@@ -24,7 +24,7 @@ class DebateText:
 
 @lru_cache(maxsize=4096)
 def text_of(text: str) -> DebateText:
-    """The text with its language and direction, found once for a process."""
+    """Return a text with its language and direction, detected once in a process."""
     return DebateText(text, detect_language(text[:LANGUAGE_FROM]), text_direction(text))
 
 
@@ -54,7 +54,7 @@ class DebateTurn:
 
 @dataclass(frozen=True, slots=True)
 class HighlightedRound:
-    """Both turns of a round, by one of its couples of agents (two of them where four debate)."""
+    """A round of a debate for display: both turns of one couple of agents (with four agents there are two couples)."""
 
     number: int
     couple: int

@@ -85,7 +85,7 @@ class TaskView:
 
     @property
     def terms(self) -> str:
-        """Where the document has the query's terms, as the page has marks: "12-40,55-60"."""
+        """Return where the document has the query's terms, as spans of characters for the page: "12-40,55-60"."""
         found = find_terms(self.query.text, self.document.text, language=self.query.lang)
         return ",".join(f"{start}-{end}" for start, end in found)
 
@@ -217,7 +217,7 @@ FROM corpus_item i {_FROM} WHERE i.id = %(item)s
 
 
 def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
-    """The pair that this member holds, if any, and what stands around it; reading never claims."""
+    """Return the member's open task, if any, and the queue's figures around it; reading never claims a task."""
     found = read_rows(_OPEN, membership=membership.pk)
     if found:
         return _build_task_view(found[0], membership.collection), _build_desktop(found[0], membership)
@@ -227,7 +227,7 @@ def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
 
 
 def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
-    """The pairs that this member holds, all of one query, in an order of their own; or the one with this item."""
+    """Return the member's open tasks of one query, in an order of their own, or the one task on this item."""
     statement = _HELD if item is None else _ONE
     found = read_rows(statement, membership=membership.pk, item=item)
     return [_build_task_view(row, membership.collection) for row in found]
@@ -264,7 +264,7 @@ def _count_left(membership: Membership, today: int, *, holds: bool) -> int:
 
 
 def own_work(membership: Membership, item: int) -> TaskView | None:
-    """A pair that this member was lent, with their grade where they gave one."""
+    """Return a task that this member was assigned, with their grade if they gave one."""
     found = read_rows(_MINE, membership=membership.pk, item=item)
     return _build_task_view(found[0], membership.collection) if found else None
 

@@ -37,12 +37,12 @@ def finish(
 
 
 def skip(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str) -> int | None:
-    """Give an item back with a reason, and claim."""
+    """Skip a task with a reason, and claim the next."""
     return _claim_next(db, desk, assignment.skip(db, desk, item, token, reason))
 
 
 def flag(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> int | None:
-    """Hand an item to the adjudicators with a note, and claim."""
+    """Flag a task for the adjudicators with a note, and claim the next."""
     return _claim_next(db, desk, assignment.flag(db, desk, item, token, note))
 
 
@@ -53,7 +53,7 @@ def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = Fal
 
 
 def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
-    """As `claim`, and with a new lease all that waits of its query, up to 20 pairs: one lease group.
+    """Claim a task and, with a new lease, up to 20 waiting tasks of the same query, as one lease group.
 
     Only the first pair of a group can be a check, so the places that a group passes over are made up for.
     """

@@ -49,7 +49,7 @@ def read_labels(collection: Collection) -> LabelRows:
 
 
 def gather_signals(collection: Collection, rows: LabelRows, tell: Tell) -> Signals:
-    """Measure every signal; the others stay empty where a collection has not enough for one."""
+    """Compute all signals that speak against labels; a signal stays empty where the collection has too little data."""
     tell(0, STEPS, _("reading votes"))
     matrix = _binarise(load_grade_matrix(collection), collection.relevant_from)
     against, votes = _count_votes(rows, matrix)

@@ -91,7 +91,7 @@ def _build_suspect(rows: LabelRows, signals: Signals, score: float, at: int) -> 
 
 
 def store_suspects(collection: Collection, tell: Tell = lambda done, total, phase: None) -> dict[str, Any]:
-    """Find them now and keep them with their time, beside the other statistics."""
+    """Find suspected label errors and store them, with their time, among the collection's computed figures."""
     found = find_suspects(collection, tell)
     with transaction.atomic():
         # Locked and merged: other statistics are kept in the same row by another worker.
@@ -102,7 +102,7 @@ def store_suspects(collection: Collection, tell: Tell = lambda done, total, phas
 
 
 def refresh_suspects(collection: Collection) -> bool:
-    """Find them anew: by a worker where one lives (False), else now (True)."""
+    """Find suspected label errors anew: return False where a worker does it, True where it was done in this call."""
     if workers.has_workers():
         background.enqueue(COMPUTE, collection.pk)
         return False

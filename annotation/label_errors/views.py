@@ -50,7 +50,7 @@ def _send_list(scope: Scope, found: dict[str, Any], form: str) -> HttpResponse:
 @action("admin")
 @require_POST
 def find_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Look for label errors anew: a worker does it where one lives."""
+    """Start a search for label errors, in a worker where one is running."""
     with transaction.atomic():
         done = suspects.refresh_suspects(scope.collection)
         record(scope, "statistics.asked", what="label errors")
@@ -62,7 +62,7 @@ def find_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def cancel_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Cancel the work; the list of before stays."""
+    """Cancel a search for label errors; the earlier list stays."""
     job = suspects.last_job(scope.collection)
     if job is None or not leases.cancel(job):
         messages.error(request, _("No changes made: the job's state no longer allows this action."))

@@ -1,4 +1,4 @@
-"""Each annotator's work: how much, how fast, how it agrees with the others and with the reference."""
+"""Quality of each annotator: number and speed of judgments, agreement with the others and with the reference."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -60,7 +60,7 @@ class BinaryVotes:
 
     @property
     def relevance(self) -> NDArray[np.integer]:
-        """assessors x pairs, 0, 1 or MISSING."""
+        """Return the matrix of binary grades (assessors x pairs): 0, 1 or MISSING."""
         return self.found.grades
 
 

@@ -27,7 +27,7 @@ class LabelFacts:
 
 @dataclass(frozen=True, slots=True)
 class BlockingReason:
-    """Why labels should not go out yet. `key`: its sentence; `count`: pairs, of `routes` routes; `value`: a share."""
+    """A reason not to export labels yet. `key`: its sentence; `count`: pairs, of `routes` routes; `value`: a share."""
 
     key: str
     count: int = 0

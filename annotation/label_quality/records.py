@@ -94,7 +94,7 @@ class Kappa:
 
 @dataclass(frozen=True, slots=True)
 class PersonQuality:
-    """One annotator. `alarms`: in words, why an admin should look; empty where nothing is off the mark."""
+    """Quality of one annotator. `alarms`: why an admin should look, in words; empty where nothing is unusual."""
 
     membership: int
     name: str
@@ -136,7 +136,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What it cost and will cost, in USD; None: unknown. People's money needs the collection's hourly rate."""
+    """Costs so far and expected, in USD; None: unknown. People's costs need the collection's hourly rate."""
 
     machine: float | None
     calls_without_price: int

@@ -105,7 +105,7 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 @action("admin")
 @require_POST
 def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
-    """Let a stopped route label again; `stop` takes that back."""
+    """Reset a route's circuit breaker so that it labels again; `stop` trips it again."""
     row = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
     route, on = _parse_route(request), "stop" not in request.POST
     with transaction.atomic():

@@ -14,7 +14,7 @@ from corpus.models import Assessor, Collection, Item, Judgment, Pair, append_onl
 
 
 class User(AbstractUser):
-    """An account. Owners create and delete collections; everyone else sees what they are a member of."""
+    """A user account. Owners create and delete collections; others see those of which they are members."""
 
     first_name = None  # type: ignore[assignment]  # people are known by their user name
     last_name = None  # type: ignore[assignment]

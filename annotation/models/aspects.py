@@ -45,7 +45,7 @@ class PassageDraft(models.Model):
 
     @property
     def problem(self) -> str:
-        """Why there is no text, in the language of who reads it; "" where nothing went wrong."""
+        """Return why there is no text, in the reader's language; "" where nothing went wrong."""
         return describe_problem(self.error)
 
 

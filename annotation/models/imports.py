@@ -1,4 +1,4 @@
-"""Files on their way into a collection: what was uploaded, and the job that checks and imports it."""
+"""Files for import into a collection: uploads, and the jobs that check and import them."""
 
 from django.db import models
 from django.db.models.functions import Now

@@ -46,7 +46,7 @@ class JudgmentExclusion(models.Model):
 
     @property
     def is_reinstatement(self) -> bool:
-        """Whether this act brought judgments back: those of another act, or those on selected pairs."""
+        """Return whether this exclusion brings back the judgments of another one, or those on selected pairs."""
         return self.reverses_id is not None or self.why == self.Why.PAIRS
 
     @property
@@ -74,7 +74,7 @@ class Batch(models.Model):
 
     @property
     def outcome(self) -> str:
-        """returned | accepted | unchecked: without an answered check nothing vouches for it."""
+        """Return the batch's outcome: returned, accepted, or unchecked (no check was answered)."""
         return "returned" if self.missed else "accepted" if self.checks else "unchecked"
 
 
@@ -100,7 +100,7 @@ class ConsentText(models.Model):
 
 
 class Consent(models.Model):
-    """That somebody agreed to a version of the text. Append-only."""
+    """A member's consent to a version of the consent text. Append-only."""
 
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="consents", db_index=False)
     version = models.PositiveIntegerField()
@@ -171,7 +171,10 @@ class GoldArguments(models.Model):
 
 
 class ArgumentsRequest(models.Model):
-    """That models shall argue about gold pairs. It stands until a worker is done, so no lost message loses it."""
+    """A request for models' arguments about gold pairs.
+
+    The row stays until a worker is done, so a lost message loses nothing.
+    """
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="argument_requests", db_index=False)
     gold_set = models.ForeignKey(

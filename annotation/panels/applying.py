@@ -43,7 +43,7 @@ def newest_file_panel() -> Panel | None:
 
 
 def preview_change(collection: Collection, judges: Sequence[str]) -> dict[str, Any]:
-    """What making these the panel would do, for its page. Raises BadInput where they cannot be one."""
+    """Return what a change of the panel to these judges would do. Raises BadInput where they cannot form a panel."""
     _check_judges(judges)
     base = base_panel(collection)
     return {
@@ -65,7 +65,9 @@ def _panel_majority(base: Panel, judges: Sequence[str]) -> int:
 def make_panel(
     *, collection: Collection, judges: Sequence[str], debate: Sequence[str] | None = None, default: bool = False
 ) -> Panel:
-    """Make them the collection's chosen panel; `default`: also that of every new campaign of the site.
+    """Make these judges the collection's panel and, with `default`, the panel of all new campaigns of the site.
+
+    `debate`: the two who debate, or nobody; None: those of the panel it replaces.
 
     `debate`: the two who debate, or nobody; None: those of the panel it replaces, at first of the default. Adjudicator
     and early stop are taken over from there, and its majority where the number of voters stays.

@@ -1,4 +1,4 @@
-"""From votes to a proposal: floor, copies, all sets of a size, and what each proposed one is worth (SPEC S4). Pure."""
+"""Choice of a panel from votes: floor, copies, all sets of a size, and the quality of each proposal (SPEC S4). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class PanelChoice:
-    """Everything that is known of the candidates, in the order in which they were given."""
+    """Result of choosing a panel: all figures of the candidates, in the order in which they were given."""
 
     pairs: int
     gold: tuple[int, int]  # Pairs with a reference grade: not relevant, relevant.
@@ -73,7 +73,9 @@ def choose_judges(
     size: int = SIZE,
     alike: Groups = (),
 ) -> PanelChoice:
-    """Judge the candidates. Of copies the one that is given first may be proposed: give the preferred ones first.
+    """Measure the candidates and propose panels from them.
+
+    Of copies the one that is given first may be proposed: give the preferred ones first.
 
     `votes`: candidates x pairs of 0 and 1; `truth`: the reference, MISSING where there is none. At least two candidates
     and one pair. `alike`: candidates that are known to be one model. Raises ValueError for more candidates above the

@@ -1,4 +1,4 @@
-"""Whose votes say the same twice: copies, correlated errors, and how many independent votes a panel is worth. Pure."""
+"""Independence of votes: copies, correlated errors, and the effective number of votes of a panel. Pure."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -18,7 +18,7 @@ Kappas = NDArray[np.float64]  # Candidates x candidates; NaN where undefined.
 
 
 def group_copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ()) -> list[tuple[int, ...]]:
-    """Every candidate in exactly one group; a group of two and more are copies of each other.
+    """Group candidates whose votes are copies of each other; each candidate is in exactly one group.
 
     `alike`: candidates that are known to be one model with the same parameters: they are, whatever they answered.
 

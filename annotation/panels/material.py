@@ -43,7 +43,10 @@ FROM judges_attempt WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role 
 
 @dataclass(frozen=True, slots=True)
 class PanelCandidate:
-    """Somebody who may sit on the panel. `pairs`, `relevant`: of its own, also such that others did not judge."""
+    """A candidate for the panel.
+
+    `pairs` and `relevant` count all its own votes, also on pairs that others did not judge.
+    """
 
     known: KnownAssessors
     judge: str  # The name that a panel would give it.

@@ -39,7 +39,7 @@ CHANCE = 0.01  # Probability that any judge which answers at random passes, over
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One candidate. `balanced`: (recall of relevant + recall of not relevant) / 2 on gold, 95% interval."""
+    """Quality of one candidate. `balanced`: (recall of relevant + recall of not relevant) / 2 on gold, 95% interval."""
 
     balanced: Statistic
     kappa: Statistic  # With the majority of the others; copies count once there, and own copies not at all.

@@ -29,7 +29,7 @@ WORTH_SAYING = 0.01  # A difference of balanced accuracy that is worth a sentenc
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Who the candidates are, and what came of them."""
+    """The candidates for a panel and the choice that was made among them."""
 
     collection: str
     found: Material
@@ -39,7 +39,7 @@ class Chosen:
 
     @property
     def majority(self) -> int:
-        """Votes of such a panel that decide."""
+        """Return the number of votes that decides on a panel of this size."""
         return usual_majority(self.size)
 
     def name(self, place: int) -> str:
@@ -56,7 +56,7 @@ class Chosen:
         return ", ".join(names) + " and " + last
 
     def usable(self, proposal: Proposal) -> bool:
-        """Whether all of them are configured judges, each another one."""
+        """Return whether all members are configured judges, each a different one."""
         members = [self.found.candidates[place] for place in proposal.members]
         return all(one.usable for one in members) and len({one.judge for one in members}) == len(members)
 
@@ -93,7 +93,7 @@ def choose_panel(
 
 
 def build_json_document(chosen: Chosen) -> dict[str, Any]:
-    """The JSON document. Undefined values are null; statistics carry the reason."""
+    """Return the report as a JSON document; undefined values are null, and statistics carry the reason."""
     choice = chosen.choice
     return {
         "collection": chosen.collection,

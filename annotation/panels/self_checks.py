@@ -144,7 +144,7 @@ def self_check(
 
 
 def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
-    """Let a worker ask the judges. Raises BadInput where none is there, and while one asks for the collection."""
+    """Let a worker run the self-check of these judges. Raises BadInput without a worker, and while one runs already."""
     if notifications.is_away():
         raise BadInput(_("Redis is not responding, so no worker can run this: try again when it is back"))
     if not workers.live_workers():

@@ -26,7 +26,10 @@ class Subset:
 
 
 def most_candidates(size: int) -> int:
-    """Of whom all sets of this size are looked at: 40 by three and by five, 26 by seven, 22 by nine."""
+    """Return how many candidates there may be for all sets of this size to be tried.
+
+    40 for 3 and 5, 26 for 7, 22 for 9.
+    """
     return max(count for count in range(size, MOST + 1) if comb(count, size) <= MOST_SETS)
 
 

@@ -29,7 +29,7 @@ def role_field() -> forms.TypedChoiceField:
 
 
 class InvitationForm(forms.Form):
-    """Whom to invite, one name or address a line, and with which role they join."""
+    """The form that invites people: one name or address a line, and the role that they get."""
 
     people = forms.CharField(
         label=gettext_lazy("Names or email addresses"),
@@ -101,6 +101,6 @@ class ReusableLinkForm(forms.Form):
 
 
 class RoleForm(forms.Form):
-    """Another role for a member."""
+    """The form that changes a member's role."""
 
     role = role_field()

@@ -27,12 +27,12 @@ class MemberRow:
 
     @property
     def alerts(self) -> tuple[str, ...]:
-        """Why an admin should look at this person's work; nobody needs to look at who left."""
+        """Return why an admin should look at this person's work; empty for those who left."""
         return self.quality.alarms if self.quality and self.member.is_active else ()
 
     @property
     def status(self) -> int:
-        """0: judges, 1: paused, 2: not active."""
+        """Return the sort key of the status: 0 active, 1 paused, 2 left."""
         return 2 if not self.member.is_active else 1 if self.member.paused_at else 0
 
 

@@ -38,7 +38,7 @@ def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool 
 
 
 def refresh_comparison(collection: Collection, campaign: Campaign) -> bool:
-    """Compare and store: by a worker where one lives (False), else now (True)."""
+    """Compare policies and store the result: return False where a worker does it, True where it is done already."""
     if workers.has_workers():
         background.enqueue(COMPUTE, campaign.pk)
         return False

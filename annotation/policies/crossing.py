@@ -123,7 +123,7 @@ class SimulatedPeople:
 def simulate_escalation(
     cells: Sequence[CrossingCell], handed: Container[str], people: SimulatedPeople
 ) -> dict[str, Any]:
-    """What it comes to if people get these cells, and those that have no label to keep; the others keep theirs."""
+    """Return the cost and error if people get the cells in `handed` and those without a label."""
     pairs = sum(cell.pairs for cell in cells)
     kept = [cell for cell in cells if cell.label is not None and cell.key not in handed]
     escalated = pairs - sum(cell.pairs for cell in kept)

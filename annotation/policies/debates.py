@@ -27,7 +27,7 @@ from judges.records import DebateAgent, Turn
 
 @dataclass(frozen=True, slots=True)
 class StudiedDebate:
-    """One campaign's debates. `by_round`: as if it had stopped after so many rounds, as far as that was played."""
+    """A campaign's debates for the study. `by_round`: results if debates had ended after that many rounds."""
 
     campaign: Campaign
     name: str

@@ -21,9 +21,10 @@ Ask = Callable[[Places], NDArray[np.int64]]  # People's labels (0 or 1) of the p
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What came of it. `asked`: places in the order in which people got them; `probability`: P(relevant) of each pair.
+    """Result of a calibration.
 
-    `label` is people's where they were asked, else the calibrated one.
+    `asked`: places of pairs in the order in which people got them; `probability`: P(relevant) of each pair; `label`:
+    people's where they were asked, else the calibrated one.
     """
 
     asked: Places

@@ -89,7 +89,7 @@ WHERE c.policy = %(policy)s AND c.state = 'running'
 
 @dataclass(frozen=True, slots=True)
 class LaraStep:
-    """Where the loop stands. `handed` and `labelled`: by this step."""
+    """Progress of a live calibration. `handed` and `labelled` count this step alone."""
 
     asked: int
     waiting: int  # Of the asked, pairs that people have not settled yet.
@@ -171,7 +171,7 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
 
 
 def step(campaign: Campaign) -> LaraStep:
-    """Hand out the next batch, or label the rest, as far as people have come. Safe to run at any time, and twice."""
+    """Take the next step of a calibration: hand out a batch, or label the rest. Safe to run at any time, and twice."""
     # The batch is debated before people get it, and nobody holds a lock meanwhile. A step that comes then debates the
     # same pairs and finds their turns in the cache; who is first hands them out.
     if undebated := _to_debate(campaign):
@@ -277,10 +277,7 @@ def _write_outcomes(
 
 
 def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
-    """Let the debaters debate the pairs of these rows, from where their debates stand.
-
-    Where the money is spent a pair has no debate, or its first rounds.
-    """
+    """Play the debates of these pairs from where they stand; once the budget is spent, no more is asked."""
     # No worker drains a campaign of LARA: whoever runs the step asks, within the limits and budgets of every campaign.
     plan = load_plan(campaign.pk)
     if plan is None:

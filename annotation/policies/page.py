@@ -205,12 +205,12 @@ def _crossing_grid(
 
 
 def row_label(row: str) -> str:
-    """Name a row: "agreed in round 1: relevant"."""
+    """Return the name of a row, such as "agreed in round 1: relevant"."""
     return _(ROWS[row if row in ROWS else row[-1]]) % {"round": row[:-1]}
 
 
 def column_label(column: str) -> str:
-    """Name a column: "5 votes yes, 0 no"."""
+    """Return the name of a column, such as "5 votes yes, 0 no"."""
     if column == NONE:
         return _("no votes")
     yes, no = column.split("-")

@@ -59,7 +59,9 @@ def evaluate_policies(
     seconds: float | None = None,
     most: int | None = None,
 ) -> PolicyReport:
-    """Replay every policy. `reference`: by default gold where there is any, else people. `seconds`: of a judgment.
+    """Replay every policy on a campaign's stored answers.
+
+    `reference`: by default gold where there is any, else people. `seconds`: of a judgment.
 
     `most`: votes with log-probabilities up to which LARA is replayed too; None: any number.
 

@@ -23,7 +23,7 @@ ROUNDS = (1, 2, 3)  # Debates that are always compared (DREAM table 2).
 
 @dataclass(frozen=True, slots=True)
 class PolicyPanel:
-    """Who answered in a campaign, as a replay needs it. `judges`: names of the voters, in the panel's order."""
+    """The panel of a campaign, as a replay needs it. `judges`: names of the voters, in the panel's order."""
 
     judges: tuple[str, ...] = ()
     majority: int = 3
@@ -47,12 +47,12 @@ class Rule:
 
     @property
     def debates(self) -> bool:
-        """Whether its outcome needs a debate."""
+        """Return whether the policy's outcome needs a debate."""
         return self.policy in (routing.RoutingPolicy.DEBATE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
     @property
     def votes(self) -> bool:
-        """Whether its outcome needs the whole panel's votes."""
+        """Return whether the policy's outcome needs the whole panel's votes."""
         return self.policy in (routing.RoutingPolicy.ENSEMBLE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
 

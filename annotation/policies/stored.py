@@ -22,7 +22,7 @@ LATENCIES = 400  # Pairs from which medians of latency are taken, spread over th
 
 @dataclass(frozen=True, slots=True)
 class CallTotals:
-    """Calls with their failed tries. `usd` of those whose price is known, `unpriced` counts the others."""
+    """Totals of calls, failed tries included. `usd` sums known prices; `unpriced` counts calls without one."""
 
     calls: int = 0
     usd: float = 0.0
@@ -40,7 +40,7 @@ class CallTotals:
 
     @property
     def cost(self) -> float | None:
-        """USD; None where a price is unknown."""
+        """Return the cost in USD; None where a price is unknown."""
         return None if self.unpriced else self.usd
 
 
@@ -59,7 +59,7 @@ class ReferenceLabels:
 
 @dataclass(slots=True)
 class StoredAnswers:
-    """One pair. `adjudged`: an LLM adjudicator's verdict by the round after which it was asked."""
+    """Stored answers about one pair. `adjudged`: an LLM adjudicator's verdict by the round after which it was asked."""
 
     pair: int
     turns: dict[tuple[int, DebateAgent], Turn | NoVerdict] = field(default_factory=dict)

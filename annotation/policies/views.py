@@ -22,7 +22,7 @@ LISTED = 20  # Newest campaigns to choose from; older ones are reached by their 
 @action("admin")
 @require_GET
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Every policy on one campaign's stored answers, and what handing other cells to people would come to."""
+    """Show every policy on one campaign's stored answers, and what escalating other cells would cost."""
     campaign = _get_campaign(scope, request.GET.get("campaign", ""))
     context: dict[str, object] = {"scope": scope, "campaign": campaign, "page": None}
     context["found"] = None

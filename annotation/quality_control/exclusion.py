@@ -71,7 +71,7 @@ WHERE i.id = new.id"""
 
 
 class JudgmentKeys(NamedTuple):
-    """A judgment by its key, with what it is about: thousands are read and appended at once."""
+    """A judgment's keys, small since thousands are read and appended at once."""
 
     pk: int
     pair_id: int
@@ -81,7 +81,7 @@ class JudgmentKeys(NamedTuple):
 
 
 class LockedItem(NamedTuple):
-    """An item as it was when it was locked."""
+    """An item's columns, read while its row was locked."""
 
     pk: int
     pair_id: int
@@ -95,7 +95,7 @@ class LockedItem(NamedTuple):
 
 @transaction.atomic
 def pause(*, membership: Membership, by: User | None, note: str = "") -> None:
-    """Pause a person: what they hold goes back to the queue, what they judged stays."""
+    """Pause a member: tasks they hold go back to the queue, their judgments stay."""
     end_lease(membership)
     record(by, "member.paused", membership.collection, concerns=membership.user, note=note)
     Membership.objects.filter(pk=membership.pk).update(paused_at=timezone.now(), pause_note=note)
@@ -103,13 +103,13 @@ def pause(*, membership: Membership, by: User | None, note: str = "") -> None:
 
 @transaction.atomic
 def go_on(*, membership: Membership, by: User | None) -> None:
-    """Let a paused person get items again."""
+    """Let a paused member get tasks again."""
     record(by, "member.resumed", membership.collection, concerns=membership.user)
     Membership.objects.filter(pk=membership.pk).update(paused_at=None, pause_note="")
 
 
 def current_judgments(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
-    """Return what of this person would be set aside: judgments that stand, on items and under aspects."""
+    """Return the member's active judgments that an exclusion would withdraw, on items and under aspects."""
     kept = CurrentJudgment.objects.filter(
         Q(item__isnull=False) | Q(aspect__isnull=False), assessor=membership.assessor_id
     )
@@ -126,7 +126,7 @@ def exclude_judgments(
     batch: int | None = None,
     items: Sequence[int] | None = None,
 ) -> JudgmentExclusion:
-    """Take a person's judgments and texts out of everything; their items go back to the queue, to other people.
+    """Exclude a member's judgments and texts from everything; their items go back to the queue, to other people.
 
     `since`: only those given from then on. `items`: only those on these items (`batch` says which batch they are).
     Raises BadInput where nothing stands that could be set aside.
@@ -329,7 +329,7 @@ def _item_state(now: LockedItem, grades: list[int], flagged: bool, decided: bool
 def current_texts(
     membership: Membership, *, since: datetime | None = None, items: Sequence[int] | None = None
 ) -> QuerySet[Target]:
-    """Return this person's texts that are not withdrawn. `items`: only those written on these items."""
+    """Return the member's texts that are not withdrawn; with `items`, only those written on these items."""
     found = Target.objects.filter(
         pair__collection=membership.collection_id,
         kind=Target.Kind.PERSON,

@@ -69,7 +69,7 @@ def match_checks(
     write: Writer = lambda pair, twin: None,
     length: Callable[[list[Turn]], int] = lambda turns: 0,
 ) -> list[Dressed]:
-    """Up to `count` checks: each is the twin of an ordinary item that was drawn at random.
+    """Match up to `count` checks, each the twin of an ordinary item drawn at random.
 
     Which label it has is drawn too, so that both come as often while there are both. A twin has a debate of the same
     shape, its own or a written one, if possible by writers of its kind (models, or the offline pair), and among some

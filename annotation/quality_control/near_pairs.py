@@ -64,7 +64,10 @@ def store_groups(collection: Collection) -> None:
 
 
 def find_groups(collection: Collection) -> dict[str, Any]:
-    """What is kept: {"groups": [[pair, ...], ...], "sizes": [n, ...], "compared", "all"}; the largest groups first."""
+    """Return groups of near-duplicate pairs.
+
+    {"groups": [[pair, ...], ...], "sizes": [n, ...], "compared", "all"}; the largest groups first.
+    """
     labels = Label.objects.filter(pair__collection=collection, aspect=None).order_by("-pk")
     rows = list(labels.values_list("pair", "pair__query", "pair__document", "grade")[: MOST + 1])
     complete, rows = len(rows) <= MOST, rows[:MOST]

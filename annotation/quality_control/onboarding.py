@@ -32,7 +32,10 @@ class QualificationResult:
 
 @dataclass(frozen=True, slots=True)
 class OnboardingStop:
-    """Why there is no pair on the desk; `kind`: paused, consent, failed, untested, practice, trial, passed."""
+    """What stands between a member and their next task.
+
+    `kind`: paused, consent, failed, untested, practice, trial, passed.
+    """
 
     kind: str
     note: str = ""
@@ -69,7 +72,7 @@ def has_new_guidelines(membership: Membership) -> bool:
 
 
 def returned_batches(membership: Membership) -> list[JudgmentExclusion]:
-    """Batches of this member that went back, newest first; of those accepted after all `reversed_by` tells."""
+    """Return the member's returned batches, newest first; `reversed_by` is set on those accepted after all."""
     found = JudgmentExclusion.objects.filter(membership=membership, why=JudgmentExclusion.Why.BATCH, reverses=None)
     return list(found.select_related("reversed_by").order_by("-pk")[:SHOWN])
 
@@ -111,7 +114,7 @@ WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq 
 
 
 def read_result(membership: Membership) -> QualificationResult:
-    """Read how far this member is in the qualification test that they take, or took last."""
+    """Return the member's result in the qualification test that they take, or took last."""
     values = {"membership": membership.pk, "collection": membership.collection_id, "trial": membership.trial}
     with connection.cursor() as cursor:
         cursor.execute(RESULT, values)

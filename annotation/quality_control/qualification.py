@@ -103,7 +103,7 @@ def _gold_turns(pair: int) -> list[dict[str, object]] | None:
 
 @transaction.atomic
 def allow_retake(*, membership: Membership, by: User | None) -> None:
-    """Let somebody who failed take the next test. Raises BadInput when there is none that they have not taken."""
+    """Let a member who failed take the next test. Raises BadInput when they have taken all tests."""
     later = [number for number in list_tests(membership.collection) if number > membership.trial]
     if not later:
         raise BadInput(_("there is no other test. Create one, so that the same pairs are not used again"))
@@ -113,7 +113,7 @@ def allow_retake(*, membership: Membership, by: User | None) -> None:
 
 @transaction.atomic
 def let_pass(*, membership: Membership, by: User | None) -> None:
-    """Let somebody work without the test."""
+    """Let a member work without passing the test."""
     Membership.objects.filter(pk=membership.pk).update(qualified_at=timezone.now(), failed_at=None)
     record(by, "qualification.passed", membership.collection, concerns=membership.user)
 

@@ -1,4 +1,4 @@
-"""When people's judgments settle an item, and what may still be taken back (MECHANICS M5). Pure."""
+"""Aggregation: when people's judgments resolve an item, and until when one can be undone (MECHANICS M5). Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def why_not_undo(
     adjudicated: bool = False,
     exported: bool = False,
 ) -> str | None:
-    """Why a decision can no longer be taken back by its author; None when it can."""
+    """Explain why an author can no longer undo a decision; None when they can."""
     if adjudicated:
         return _("An adjudicator has resolved this pair.")
     if settled_by_another:

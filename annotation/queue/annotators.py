@@ -14,7 +14,7 @@ Closed = Literal["", "paused", "consent", "failed"]
 
 
 def closed(membership: Membership) -> Closed:
-    """Why nothing is lent to this member; "" where the queue is open, or the qualification test is."""
+    """Return why a member gets no task; "" where the queue, or the qualification test, is open to them."""
     if membership.paused_at is not None:
         return "paused"
     if membership.consent < membership.collection.consent_version:
@@ -31,7 +31,7 @@ def needs_qualification(membership: Membership) -> bool:
 
 
 def explain_refusal(membership: Membership) -> str:
-    """Why a decision of this member is not counted, in a sentence; "" where it is."""
+    """Explain why a member's decision is refused; "" where it is accepted."""
     return why_closed(closed(membership))
 
 
@@ -125,7 +125,7 @@ class AnnotatorContext:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswer:
-    """One submitted judgment. `token` came with the lease; `milliseconds` is the time on the page, where known."""
+    """One submitted judgment. `token` is the lease's; `milliseconds` is the time on the page, where known."""
 
     item: int  # Its id, or its public id.
     token: str

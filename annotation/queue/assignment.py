@@ -222,7 +222,7 @@ def submit_texts(
 def skip(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str
 ) -> OwnAssignment | None:
-    """Give an item back with a reason: the same member never gets it again. None where that was done already."""
+    """Skip an item with a reason: its member never gets it again. Returns None where they skipped it already."""
     own = _read_assignment(db, desk, item)
     if own.state == "skipped" and own.token == token:
         return None
@@ -233,7 +233,7 @@ def skip(
 
 
 def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> OwnAssignment | None:
-    """Hand an item to the adjudicators with a note; None where that was done already."""
+    """Flag an item for the adjudicators with a note. Returns None where the member flagged it already."""
     own = _read_assignment(db, desk, item)
     if own.state == "done" and own.token == token:
         return None
@@ -265,7 +265,7 @@ def claim_next_task(
     *,
     catches_up: bool = False,
 ) -> int | None:
-    """A new lease: its id; None when nothing is left for the member.
+    """Claim a new lease and return its id; None when nothing is left for the member.
 
     Items up to the watermark are not new to them. `catches_up`: a check whose place was passed over comes now.
     """

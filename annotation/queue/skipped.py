@@ -24,7 +24,7 @@ def skipped_by_all(collection: Collection) -> QuerySet[Item]:
 
 @transaction.atomic
 def hand_over(collection: Collection) -> int:
-    """Make conflicts of them, so that adjudicators get them; how many. An adjudicator may decide what they skipped."""
+    """Turn items that everybody skipped into conflicts, which adjudicators decide; return their number."""
     rows = skipped_by_all(collection).select_for_update(of=("self",), skip_locked=True)
     found = list(rows.values_list("pk", flat=True))
     return Item.objects.filter(pk__in=found).update(state=Item.State.CONFLICT)

@@ -20,7 +20,7 @@ from judges.campaigns import counters
 
 
 def undo_decision(membership: Membership, item: int) -> None:
-    """Take back the member's judgment, flag or skip of an item; in the reveal arm the final vote before the first.
+    """Undo the member's judgment, flag or skip of an item; in the reveal arm, the final vote before the first.
 
     Raises Unknown, and DecisionRefused when it is too late.
     """
@@ -66,7 +66,7 @@ def _withdraw_first_judgment(own: Assignment, first: Judgment, membership: Membe
 
 
 def refuse_undo(own: Assignment, item: Item) -> str | None:
-    """Why this decision can no longer be taken back; None when it can."""
+    """Explain why a decision can no longer be undone; None when it can."""
     if own.state == Assignment.State.SKIPPED:
         if item.state not in (Item.State.OPEN, Item.State.STANDING) or item.taken >= item.overlap:
             return _("Other people are judging this pair now.")
@@ -94,7 +94,7 @@ UPDATE corpus_item SET reserved = false WHERE id IN (SELECT id FROM kept)"""
 
 
 def end_lease(membership: Membership) -> None:
-    """Give whatever the member holds back to the queue, and what is reserved for them; call it in a transaction."""
+    """Release all that a member holds or has reserved. Call it in a transaction."""
     for lease in Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN):
         give_back(lease, Item.objects.select_for_update().get(pk=lease.item_id))
     with connection.cursor() as cursor:
@@ -150,7 +150,7 @@ def withdraw_judgment(given: Judgment) -> int:
 
 
 def revert_resolution(item: Item, *, shard: int) -> None:
-    """Let the label and the campaign's counter follow an item that is no longer settled."""
+    """Withdraw the label, and the campaign's count, of an item that is no longer resolved."""
     resolve_pairs([item.pair_id])
     if item.campaign is not None:
         counters.add(item.campaign, resolved_counter(item.reason), -1, on=shard)

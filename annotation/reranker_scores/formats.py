@@ -1,4 +1,4 @@
-"""Three wire formats of rerank APIs: Cohere's, Jina's and Voyage's. Pure."""
+"""Wire formats of three rerank APIs: Cohere's, Jina's and Voyage's. Pure."""
 
 import json
 import math

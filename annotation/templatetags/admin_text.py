@@ -45,13 +45,13 @@ def describe_grade(value: int, collection: Collection) -> str:
 
 @register.filter
 def marked_evidence(judgment: Judgment, document: str) -> list[str]:
-    """What its author marked as evidence in the document's text, in order."""
+    """Return the document's passages that the judgment's author marked as evidence, in order."""
     return [document[start:end] for start, end in judgment.spans or []]
 
 
 @register.filter
 def usd(value: float | None) -> str:
-    """Money in USD: cents from a dollar up, four decimals below, "unknown" where there is no price."""
+    """Return an amount as USD: cents from a dollar up, four decimals below; "unknown" for None."""
     if value is None:
         return _("unknown")
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:,.4f}"
@@ -92,7 +92,7 @@ def paid(value: Paid | None) -> SafeString:
 
 @register.filter
 def queue_place(priority: float) -> str:
-    """A task's priority: moved to the front or the back by an admin, or its number (smaller is assigned first)."""
+    """Return a task's priority for display: front, back, or its number (smaller is assigned first)."""
     if priority < FRONT / 2:
         return _("front")
     return _("back") if priority > BACK / 2 else f"{priority + 0:g}"  # -0.0 is 0

@@ -44,7 +44,7 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A page as it came: `body` without transport encoding, `charset` as declared or ""."""
+    """A fetched page: `body` without transport encoding, `charset` as declared or ""."""
 
     url: str
     media: str

@@ -1,4 +1,4 @@
-"""Why there is no page: a code with its values, which is stored, and its words in the language of who reads them."""
+"""Reasons why a fetch failed: a code with its values, which is stored, and its words in the reader's language."""
 
 import json
 

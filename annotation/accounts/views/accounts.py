@@ -28,7 +28,7 @@ from corpus.errors import BadInput
 @action("site")
 @require_GET
 def account(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Who one is here, how one gets in, where one is signed in, and one's collections."""
+    """Show the signed-in person's account: name and roles, ways to sign in, signed-in devices, and collections."""
     return _render_account(request, scope)
 
 
@@ -52,7 +52,7 @@ def _render_account(
 @action("site")
 @require_POST
 def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
-    """Sign out elsewhere; this browser signs out by the button for that."""
+    """Sign out another device; this browser signs out by its own button."""
     with transaction.atomic():
         if not sessions.end_session(scope.user, session):
             raise Http404("No such session.")
@@ -104,7 +104,7 @@ def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @action("public")
 @require_http_methods(["GET", "POST"])
 def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
-    """Accept an invitation: with a new account, or with the one that is signed in."""
+    """Accept an invitation, with a new account or with the one that is signed in."""
     invited = get_object_or_404(Invitation.objects.select_related("collection", "invited_by"), token=token)
     context = {"scope": scope, "invitation": invited, "provider": single_sign_on.name_of_provider()}
     if closed := members.why_closed(invited):

@@ -23,7 +23,7 @@ def login(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpRes
 @action("public")
 @require_GET
 def callback(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
-    """Take the visitor back from the provider, with a code that is worth an id_token."""
+    """Complete a sign-in when the provider sends the visitor back with a code, which is exchanged for an id_token."""
     return _of_provider(request, scope, OAuth2CallbackView, provider_id)
 
 

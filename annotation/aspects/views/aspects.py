@@ -24,7 +24,7 @@ from corpus.models import Document, Query
 @action("adjudicate")
 @require_GET
 def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Every query, how far it is, and the ways to it."""
+    """List the queries of a collection with the state of their aspects and passages."""
     asked = request.GET
     words = asked.get("q", "").strip()[:200]
     state = asked.get("state", "") if asked.get("state") in listing.STATES else ""
@@ -84,7 +84,7 @@ def query_of(scope: Scope, query: int) -> Query:
 def render_workspace(
     request: HttpRequest, scope: Scope, query: Query, *, focus: str = "", problem: str = "", failed: str = ""
 ) -> HttpResponse:
-    """The page, or its body for HTMX. With a problem: 422, and what was typed into the form of `failed` is kept."""
+    """Render a query's workspace, whole or as its body for HTMX; a problem answers 422 and keeps what was typed."""
     part = bool(request.headers.get("HX-Request"))
     if problem and part:
         answer = render(request, "aspects/_problem.html", {"problem": problem}, status=422)
@@ -107,7 +107,7 @@ def render_workspace(
 
 
 def discard_reasons() -> list[str]:
-    """Why a document is discarded, as suggestions; any other words will do."""
+    """Return suggested reasons for discarding a document; any other words may be given."""
     return [
         _("On topic, but states nothing that an aspect needs"),
         _("Off topic"),

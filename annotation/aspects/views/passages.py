@@ -1,4 +1,4 @@
-"""Passages on their way in: refining what was fetched or uploaded, and putting a text under aspects piece by piece."""
+"""Pages for passage drafts: refining a fetched or uploaded text, and assigning parts of a document to aspects."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDr
 @action("adjudicate")
 @require_http_methods(["GET", "POST"])
 def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpResponse:
-    """Put a document under aspects piece by piece."""
+    """Assign parts of a document to aspects."""
     found = query_of(scope, query)
     row = get_object_or_404(Document, pk=document, collection=scope.collection, is_current=True)
     problem = ""
@@ -119,7 +119,7 @@ def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Documen
 @action("adjudicate")
 @require_POST
 def again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
-    """Fetch once more."""
+    """Fetch a page again whose fetch failed."""
     found = query_of(scope, query)
     row = get_object_or_404(PassageDraft, pk=draft, query=found)
     try:
@@ -132,7 +132,7 @@ def again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
 @action("adjudicate")
 @require_POST
 def dismiss(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
-    """Put a text away that is not wanted."""
+    """Dismiss a passage draft."""
     found = query_of(scope, query)
     drafts.dismiss(get_object_or_404(PassageDraft, pk=draft, query=found))
     return _show_incoming(request, scope, found)

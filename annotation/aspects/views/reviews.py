@@ -100,7 +100,7 @@ def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool
 @action("adjudicate")
 @require_POST
 def undo(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
-    """Take back the newest step of one's own review."""
+    """Undo the newest step of one's own review."""
     row = _find_own(scope, review)
     try:
         may_work(scope)
@@ -113,7 +113,7 @@ def undo(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
 @action("adjudicate")
 @require_POST
 def release(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
-    """Give the query back."""
+    """Release one's own review."""
     with transaction.atomic():
         reviews.release_review(scope.member, _find_own(scope, review))
     messages.success(request, _("The query can now be reviewed by another person."))

@@ -64,7 +64,7 @@ def render_pairs(request: HttpRequest, scope: Scope, asked: QueryDict, *, proble
 @action("admin")
 @require_GET
 def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
-    """One pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
+    """Show one pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
     found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
     context = {"scope": scope, "pair": found, "evidence": pair_detail.load_pair_detail(found)}
     return render(request, "data/pair.html", context)

@@ -1,4 +1,4 @@
-"""My judgments: what the member decided, newest first, and each pair as they saw it."""
+""" "My judgments": a member's decisions, newest first, and each pair as they saw it."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render

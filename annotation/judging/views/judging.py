@@ -1,4 +1,4 @@
-"""Where annotators spend their days: the open pair, the decision on it, and the next one in the same answer."""
+"""The judging page: the open pair, the decision on it, and the next pair in the same answer."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 @pad_response_time
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Claim: the open lease renewed, or a new one."""
+    """Claim a task: renew the open lease, or take a new one."""
     desk = AnnotatorContext.of(scope.member)
     assignment.in_transaction(lambda db: submitting.claim(db, desk))
     return respond_with_next(request, scope)
@@ -70,7 +70,7 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 @pad_response_time
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Give the pair back with a reason, and claim the next."""
+    """Skip the pair with a reason, and claim the next."""
     return decide(request, scope, lambda db, desk: submitting.skip(db, desk, *parse_skip(request.POST)))
 
 
@@ -78,7 +78,7 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 @pad_response_time
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Hand the pair to the adjudicators with a note, and claim the next."""
+    """Flag the pair for the adjudicators with a note, and claim the next."""
     return decide(request, scope, lambda db, desk: submitting.flag(db, desk, *parse_flag(request.POST)))
 
 
@@ -100,7 +100,7 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("judge")
 @require_POST
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Take the decision on an item back: its lease is open again."""
+    """Undo the decision on an item: its lease is open again."""
     try:
         undo.undo_decision(scope.member, parse_item(request.POST, scope.member))
     except assignment.Unknown:

@@ -48,7 +48,7 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("judge")
 @require_POST
 def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Settle one pair: its card again, judged, or in the reveal arm with its debate."""
+    """Submit the judgment of one pair; the answer is its card: judged, or in the reveal arm with its debate."""
     return _decide(
         request, scope, lambda db, desk: assignment.submit_judgment(db, desk, parse_answer(request.POST, scope.member))
     )
@@ -57,14 +57,14 @@ def judge_query_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("judge")
 @require_POST
 def judge_query_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Give one pair back with a reason."""
+    """Skip one pair with a reason."""
     return _decide(request, scope, lambda db, desk: assignment.skip(db, desk, *parse_skip(request.POST)))
 
 
 @action("judge")
 @require_POST
 def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Hand one pair to the adjudicators with a note."""
+    """Flag one pair for the adjudicators with a note."""
     return _decide(request, scope, lambda db, desk: assignment.flag(db, desk, *parse_flag(request.POST)))
 
 
@@ -78,7 +78,7 @@ def _decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
 @action("judge")
 @require_POST
 def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Take the decision on a pair back: its card is open again."""
+    """Undo the decision on a pair: its card is open again."""
     item = _parse_item(request, scope)
     try:
         undo.undo_decision(scope.member, item)

@@ -1,4 +1,4 @@
-"""agreement NAME: how far the assessors of a collection agree."""
+"""`agreement NAME`: agreement of a collection's assessors."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ class Command(QuorumCommand):
         return build_json_document(report, aggregates.dawid_skene_document(found))
 
     def show(self, report: AgreementReport) -> None:
-        """For people: one line an assessor, one a pair of assessors, one a measure over all."""
+        """Print the report: a line for each assessor, each pair of assessors, and each overall measure."""
         measures = report.measures
         self.say(f"{len(report.assessors)} assessors, {measures.items} pairs (population: all)")
         for one in report.assessors:

@@ -20,7 +20,7 @@ class Command(QuorumCommand):
     help = "Show, create or withdraw attention checks, and have models write the arguments for gold pairs."
 
     def arguments(self, parser: CommandParser) -> None:
-        """What to do; without any of it the command only counts."""
+        """Add the options; without any that acts, the command only counts."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--count", type=int, metavar="N", help="create N attention checks")
         parser.add_argument("--seed", type=int, help="random seed of the draw (default: the collection's own)")
@@ -32,7 +32,7 @@ class Command(QuorumCommand):
         parser.add_argument("--estimate", action="store_true", help="print the expected cost and make no calls")
 
     def run(self, **options: Any) -> object:
-        """In this order, so that one call can make all anew."""
+        """Write arguments, withdraw and create checks, in this order, so that one call can replace all checks."""
         collection = collection_named(options["name"])
         document: dict[str, Any] = {"collection": collection.name, "form": options["form"]}
         if options["write_arguments"] or options["estimate"]:

@@ -1,4 +1,4 @@
-"""canaries [--panel P]: show judges hostile texts, and count who follows them (docs/canaries.md)."""
+"""`canaries [--panel P]`: send judges hostile texts, and count who follows them (docs/canaries.md)."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class Command(QuorumCommand):
     help = "Send canaries (a clean text, and the same with a prompt injection) to a panel's judges; print flip rates."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Whom to ask, and when by itself."""
+        """Add the options: which judges are asked, and how often workers repeat it."""
         parser.add_argument("--panel", default="", help="name of the panel (default: the default panel)")
         parser.add_argument("--paid", action="store_true", help="include judges that cost money or have no known price")
         parser.add_argument("--estimate", action="store_true", help="print the expected cost and make no calls")
@@ -28,7 +28,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Estimate, ask, count; with --every only the schedule is set."""
+        """Ask the judges and count flips, or estimate the cost; with --every, only set the schedule."""
         panel = find_panel(options["panel"])
         judges = canaries.panel_judges(panel)
         # Without --paid only judges of known price 0: an unknown price may be a high one.
@@ -53,7 +53,7 @@ class Command(QuorumCommand):
         return document | {"judges": list(map(flips_row, found)), "alarms": [one.name for one in found if one.alarm]}
 
     def schedule(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Set it, and say what it means."""
+        """Set the schedule and print what it means."""
         if not 0 <= options["every"] <= MOST_HOURS:
             raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MOST_HOURS}")
         made = canaries.set_schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
@@ -85,7 +85,7 @@ def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:
 
 
 def flips_row(one: CanaryFlips) -> dict[str, Any]:
-    """For programs."""
+    """Return a judge's flips as the JSON document has them."""
     low, high = one.bounds
     counts = {"pairs": one.pairs, "flips": one.flips, "lost": one.lost, "asked": one.asked}
     interval = {"rate": one.rate, "low": low, "high": high, "limit": LIMIT, "alarm": one.alarm}

@@ -22,7 +22,7 @@ class Command(QuorumCommand):
         parser.add_argument("--count", type=int, default=1, metavar="N", help="number of accounts (default: 1)")
 
     def run(self, **options: Any) -> object:
-        """The accounts, once."""
+        """Create the accounts that do not exist yet."""
         name, role, count = options["name"], options["role"], options["count"]
         if role not in ROLES:
             raise BadInput(f"--role {role or 'is missing'}: choose one of {', '.join(ROLES)}")

@@ -77,7 +77,7 @@ class Command(QuorumCommand):
         return int(json.loads(out.getvalue())["campaign"])
 
     def show(self, one: StudiedDebate) -> None:
-        """For people: a line for each number of rounds, then what became of the agreements of round 1."""
+        """Print a line for each number of rounds, then how agreements of round 1 ended."""
         self.say(f"campaign {one.campaign.pk}: {one.name}")
         for row in one.by_round:
             measured = row.measured
@@ -94,7 +94,7 @@ class Command(QuorumCommand):
             )
 
     def show_orders(self, two: Orders) -> None:
-        """For people: the table of labels, relevant first against not relevant first."""
+        """Print the table of labels by order of the stances."""
         first, second, table = two
         (no_no, no_yes), (yes_no, yes_yes) = (row.values() for row in table["counts"].values())
         self.say(

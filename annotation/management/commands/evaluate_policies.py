@@ -49,7 +49,7 @@ class Command(QuorumCommand):
         return build_json_document(report)
 
     def show(self, report: PolicyReport) -> None:
-        """For people: one line a policy."""
+        """Print a line for each policy."""
         self.say(report.population)
         for one in report.policies:
             self.say(f"  {one.rule.name}: {one.reason or _format_policy(one, report)}")

@@ -1,4 +1,4 @@
-"""export NAME --format F --out DIR: labels, judgments, debates or a training set as files with a manifest."""
+"""`export NAME --format F --out DIR`: labels, judgments, debates or a training set as files with a manifest."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""lara NAME --judge J --share S: calibrate a judge's votes on people's labels; the same command goes on."""
+"""`lara NAME --judge J --share S`: calibrate a judge's votes on people's labels; the same command goes on."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ class Command(QuorumCommand):
         return selectors.campaign_status(collection, campaign)
 
     def describe_step(self, campaign: Campaign, step: lara_live.LaraStep) -> str:
-        """For people: where the loop stands."""
+        """Return a line that says how far the calibration is."""
         if step.labelled:
             return f"campaign {campaign.pk}: people settled {step.asked:,} pairs, {step.labelled:,} are labelled by it"
         if step.waiting:

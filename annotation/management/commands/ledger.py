@@ -1,4 +1,4 @@
-"""ledger NAME: what a campaign cost, by judge, round and outcome, and for each correct label."""
+"""`ledger NAME`: what a campaign cost, by judge, round and outcome, and for each correct label."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ class Command(QuorumCommand):
         return build_json_document(found)
 
     def tell(self, found: CostReport) -> None:
-        """For people."""
+        """Print the costs of a campaign."""
         campaign, wasted = found.campaign, found.wasted
         self.say(f"campaign {campaign.pk} ({campaign.policy}) on {found.collection.name}: {found.status['state']}")
         self.say(f"  judges   {found.machine}; {found.status['calls']:,} calls, {wasted.calls:,} without a verdict")
@@ -66,7 +66,7 @@ class Command(QuorumCommand):
 
 
 def describe_label_cost(label: PerLabel) -> str:
-    """A figure with its interval and its population, or why there is none."""
+    """Return the cost of a label with its interval and population, or why there is none."""
     head = f"{label.who}, by {label.truth}: "
     cost, share = label.cost, label.accuracy
     if cost.value is None:

@@ -1,4 +1,4 @@
-"""panel NAME [--candidates a,b,...] [--size 5]: which judges shall vote, from votes and labels that are there.
+"""`panel NAME [--candidates a,b,...] [--size 5]`: propose judges for a panel, from stored votes and labels.
 
 panel NAME --self-check [--panel P | --candidates a,b,...]: can these judges be trusted with a large campaign?
 """
@@ -23,7 +23,7 @@ class Command(QuorumCommand):
     help = "Recommend a panel: candidates above a quality floor, in the combination with the most independent errors."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Who is looked at, and the floor."""
+        """Add the options: candidates, size and floor."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--candidates",
@@ -55,7 +55,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Choose, then say it; or check the judges themselves."""
+        """Propose a panel and print it, or with --self-check test the judges themselves."""
         names = [name.strip() for name in options["candidates"].split(",") if name.strip()]
         if len(set(names)) != len(names):
             raise BadInput("--candidates names a judge twice")
@@ -100,7 +100,7 @@ class Command(QuorumCommand):
         return document
 
     def show(self, chosen: Chosen) -> None:
-        """For people: the summary, a line a candidate, the matrix, the sets."""
+        """Print the summary, a line for each candidate, the matrix, and the best sets."""
         choice = chosen.choice
         for line in summarise_choice(chosen):
             self.say(line)

@@ -60,7 +60,7 @@ class Command(Judge):
         return self.tell(searching.search_web(collection, judge, queries, tell=self.stderr.write, **limits))
 
     def tell(self, made: dict[str, Any]) -> object:
-        """Say what came of it; raise Incomplete (exit 3) where some queries are still to be searched for."""
+        """Print the outcome; raise Incomplete (exit 3) where some queries are still to be searched for."""
         left_out = sum(made["left_out"].values())
         line = (
             f"{made['answered']:,} of {made['queries']:,} queries searched, {made['without_results']:,} without a "

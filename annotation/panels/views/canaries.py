@@ -29,7 +29,7 @@ class AskForm(forms.Form):
 
 
 class ScheduleForm(forms.Form):
-    """The schedule: how often workers ask, and whom. The panel is the default one of that time."""
+    """The form of the canary schedule: interval and judges. The panel is the default one at the time of asking."""
 
     hours = forms.IntegerField(
         min_value=0,
@@ -56,7 +56,7 @@ def page(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Let a worker ask the default panel now."""
+    """Let a worker send canaries to the default panel now."""
     form = AskForm(request.POST)
     if not form.is_valid():
         return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)

@@ -88,7 +88,7 @@ def _apply_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """First what it costs; a worker asks the judges when that was confirmed."""
+    """Run the self-check: GET shows its cost, POST lets a worker ask the judges."""
     given = request.POST if request.method == "POST" else request.GET
     try:
         judges = _find_judges(scope, given)

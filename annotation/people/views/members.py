@@ -25,7 +25,7 @@ from corpus.errors import BadInput
 @action("admin")
 @require_GET
 def people(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Who works here and how well, and which invitations are open."""
+    """Show a collection's members with their quality, and the open invitations."""
     return _render_members(request, scope)
 
 

@@ -30,7 +30,7 @@ def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 @action("admin")
 @require_POST
 def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Give a member another role; a smaller one takes `confirm`."""
+    """Change a member's role; a lower one needs `confirm`."""
     row, form = scope.find_member(member), RoleForm(request.POST)
     if not form.is_valid():
         return _render_person(request, scope, row, problem=_("Choose one of the three roles."))

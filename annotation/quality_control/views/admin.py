@@ -65,7 +65,7 @@ def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Withdraw all checks."""
+    """Withdraw all attention checks."""
     n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
     text = ngettext("%(n)s check withdrawn.", "%(n)s checks withdrawn.", n)
     return _confirm(request, scope, text % {"n": n})
@@ -75,7 +75,7 @@ def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 @_explain_refusal
 def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Let the configured models argue about gold that has only the offline pair's words."""
+    """Let the configured models write debates about gold pairs that have only the offline judges' words."""
     with transaction.atomic():
         asked = gold_reasons.write_later(scope.collection, by=scope.user)
     if not asked:
@@ -152,7 +152,7 @@ def _render_quality_settings(
 @require_POST
 @_explain_refusal
 def person_qualification(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Let somebody who failed take another test; with `pass`, none."""
+    """Let a member who failed take another test or, with `pass`, work without one."""
     row = scope.find_member(member)
     admit = qualification.let_pass if "pass" in request.POST else qualification.allow_retake
     admit(membership=row, by=scope.user)

@@ -50,7 +50,7 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
-    """End a sample: no more of its pairs are handed out."""
+    """End a gold sample: its remaining pairs are not assigned any more."""
     row = get_object_or_404(GoldSet.objects.select_related("collection"), pk=gold_set, collection=scope.collection)
     gold.end(gold_set=row, by=scope.user)
     messages.success(request, _("The sample has ended. Expert grades are kept."))
