@@ -257,7 +257,7 @@ class MakeForm(LimitsForm):
 
 
 class FollowingForm(forms.Form):
-    """Two runs of one system: under the original instructions, and under changed ones."""
+    """The form that compares two runs of one system: under original and under changed instructions."""
 
     original = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Original instructions"))
     changed = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Changed instructions"))
@@ -274,7 +274,7 @@ class FollowingForm(forms.Form):
 
 
 class ChoiceOfRuns(forms.Form):
-    """Which runs, at which depth, by which versions of the qrels."""
+    """The base form for comparisons: runs, depth and versions of the qrels."""
 
     runs = forms.MultipleChoiceField(label=gettext_lazy("Runs"), widget=forms.CheckboxSelectMultiple)
     k = forms.IntegerField(min_value=1, max_value=1000, initial=K, label=gettext_lazy("Depth k"))
@@ -293,7 +293,7 @@ class ChoiceOfRuns(forms.Form):
 
 
 class ReportForm(ChoiceOfRuns):
-    """Which versions of the qrels are compared."""
+    """The form that starts a report on two versions of the qrels."""
 
     before = forms.ChoiceField(label=pgettext_lazy("value", "Before"))
     after = forms.ChoiceField(label=pgettext_lazy("value", "After"))
@@ -317,7 +317,7 @@ class ReportForm(ChoiceOfRuns):
 
 
 class JudgingForm(LimitsForm):
-    """Who judges pairs that nobody judged."""
+    """The base form for judging holes: who judges, by which policy and filter."""
 
     policy = forms.ChoiceField(label=gettext_lazy("Judging"), choices=POLICIES)
     panel = forms.ChoiceField(required=False, label=gettext_lazy("Panel"))
@@ -372,7 +372,7 @@ class JudgingForm(LimitsForm):
 
 
 class HoleFillingForm(ChoiceOfRuns, JudgingForm):
-    """A filling: which runs, how deep, judged by whom."""
+    """The form that starts a hole filling: runs, depth and who judges."""
 
     before = forms.ChoiceField(required=False, label=gettext_lazy("Qrels to complete"))
 
@@ -405,7 +405,7 @@ class QrelsForm(forms.Form):
 
 
 class SuiteForm(forms.Form):
-    """A new suite."""
+    """The form that creates a suite."""
 
     name = forms.CharField(max_length=63, validators=[RUN_NAME], label=gettext_lazy("Name"))
     title = forms.CharField(required=False, max_length=200, label=gettext_lazy("Title"))

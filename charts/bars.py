@@ -12,9 +12,10 @@ from charts.sentences import say
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A value with its interval. `words`: what stands instead of a value that there is not; `detail`: a second line.
+    """A bar: a value with its interval.
 
-    `address`: where what is behind it stands, here and in the other charts.
+    `words`: shown instead of a missing value; `detail`: a second line. `address`: the page behind the bar, as in all
+    charts.
     """
 
     label: str

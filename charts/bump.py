@@ -15,7 +15,7 @@ BOLD = 1.2  # Bold letters are wider than the mean that `wide` counts with.
 
 @dataclass(frozen=True, slots=True)
 class BumpPlace:
-    """A name with its rank and value in either list; rank 1 is the best, and equal values share a rank."""
+    """A name with its rank and value in two lists; rank 1 is the best, and equal values share a rank."""
 
     name: str
     before: int

@@ -1,4 +1,4 @@
-"""Where things go: bars in columns, and ribbons between them. Pure."""
+"""Flow charts: bars in columns, and ribbons between them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """So many went from one node to another."""
+    """A ribbon: `count` things went from one node to another."""
 
     source: str
     target: str

@@ -6,7 +6,7 @@ Cell = str | float | int | None
 
 
 class Raw(str):
-    """LaTeX already: a cell that is printed as it is."""
+    """A string that is LaTeX already: it is printed unescaped."""
 
     __slots__ = ()
 

@@ -37,7 +37,7 @@ class Chart:
 
     @property
     def shown(self) -> list[list[tuple[str, str]]]:
-        """The page's rows: the text of each cell, and where it leads."""
+        """Return the page's rows: each cell's text, and its address or ""."""
         return [
             [(_format_cell(value), self.links.get((at, column), "")) for column, value in enumerate(self.rows[at])]
             for at in range(0, len(self.rows), _row_step(len(self.rows)))

@@ -52,7 +52,7 @@ def is_away(error: BaseException) -> bool:
 
 
 class InOneLine(logging.Filter):
-    """Keeps every record, and shortens those that say that a service is away to one line without traceback."""
+    """Log filter that keeps all records, and shortens those about a service that is away to one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None

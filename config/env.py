@@ -29,7 +29,7 @@ def flag(name: str, default: bool = False) -> bool:
 
 
 def number(name: str, default: float) -> float:
-    """Return a number; anything else stops the program with one line."""
+    """Return a variable as a number; anything else stops the program with one line."""
     value = text(name)
     try:
         return float(value) if value else default

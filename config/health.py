@@ -30,7 +30,7 @@ class HealthMiddleware(MiddlewareMixin):
 
 
 def healthz() -> JsonResponse:
-    """Answer that this process lives; a restart of it would mend neither PostgreSQL nor Redis."""
+    """Answer that this process lives; restarting it would mend neither PostgreSQL nor Redis."""
     return JsonResponse({"alive": True})
 
 

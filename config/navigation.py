@@ -131,7 +131,7 @@ def navigation_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def build_navigation(request: HttpRequest) -> dict[str, Any]:
-    """The entries for this person, the tabs of the current one, what stands behind the gear; {} outside collections."""
+    """Return the navigation: this person's entries, current tabs and the gear's entries; {} outside collections."""
     scope = getattr(request, "scope", None)
     if not isinstance(scope, Scope):
         return {}

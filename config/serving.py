@@ -44,7 +44,7 @@ _asked: int | None = None
 
 
 class ServingInterrupted(BaseException):
-    """A request to end this command with the exit code `code`, which nothing in between may catch."""
+    """Request to end this command with the exit code `code`; nothing in between may catch it."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -52,7 +52,7 @@ class ServingInterrupted(BaseException):
 
 
 def stop_on_signals() -> None:
-    """Let SIGINT and SIGTERM, and with QUORUM_WITH_PARENT our parent's end, raise `ServingInterrupted`."""
+    """Let SIGINT and SIGTERM, and with QUORUM_WITH_PARENT the parent's end, raise `ServingInterrupted`."""
 
     def raise_interrupted(number: int, frame: FrameType | None) -> None:
         global _asked
@@ -68,7 +68,7 @@ def stop_on_signals() -> None:
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """Take the web server's address for this command alone; 0 takes a free port. Raises BadInput."""
+    """Bind the web server's address for this command alone; port 0 takes a free one. Raises BadInput."""
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     try:
         return socket.create_server((bind, port), family=family, backlog=512)

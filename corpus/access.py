@@ -45,7 +45,7 @@ class AccessScope(AccessSiteScope, Protocol):
 
 
 class AccessMember(Protocol):
-    """A membership: the assessor under whose name it judges."""
+    """Protocol of a membership: the assessor under whose name the member judges."""
 
     @property
     def assessor(self) -> Assessor: ...

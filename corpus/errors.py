@@ -14,7 +14,7 @@ class BadInput(QuorumError):
 
 
 class Incomplete(QuorumError):
-    """Work that ended early (failed pairs, or the budget): exit 3. `document` is printed with --json."""
+    """Work that ended early (failed pairs, or the budget): exit code 3. `document` is printed with --json."""
 
     exit_code = 3
 

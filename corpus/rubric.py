@@ -127,7 +127,7 @@ class RelevanceQuestion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A collection's choice: a rubric by name, or an instruction that stands in its place."""
+    """A collection's relevance definition: a rubric by name, or an instruction that stands in its place."""
 
     name: str = AUTO
     instruction: str = ""

@@ -17,13 +17,13 @@ class ProviderError(Exception):
 
 
 class RateLimited(ProviderError):
-    """429: too many requests or tokens."""
+    """Status 429: too many requests or tokens."""
 
     retry = True
 
 
 class Overloaded(ProviderError):
-    """5xx: the provider's fault, worth another try."""
+    """Status 5xx: the provider's fault, worth another try."""
 
     retry = True
 
@@ -42,11 +42,11 @@ class BadAnswer(ProviderError):
 
 
 class Rejected(ProviderError):
-    """4xx: a wrong schema or request. Another try would fail alike."""
+    """Another 4xx: a wrong schema or request. Another try would fail alike."""
 
 
 class Refused(Rejected):
-    """The account itself: a key that is missing or not accepted, an unknown model, no rights, no quota."""
+    """Refusal of the account itself: a missing or wrong key, an unknown model, no rights, no quota."""
 
     # Every further call of the judge would fail alike, whatever it asks.
 

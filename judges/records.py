@@ -45,7 +45,7 @@ def slot_columns(slot: Slot) -> dict[str, str | int]:
 
 
 class Side(StrEnum):
-    """Whose turn it is in a debate: who began with "relevant", who with "not relevant"."""
+    """Side of a debater: who began with "relevant", who with "not relevant"."""
 
     FOR = "for"
     AGAINST = "against"
@@ -79,7 +79,7 @@ class Inputs:
 
     @property
     def titled_document(self) -> str:
-        """Title and text: what a reader, a reranker and a training set take for the document."""
+        """Return title and text, as a reader, a reranker and a training set see the document."""
         return f"{self.title}\n{self.document}" if self.title else self.document
 
 
@@ -133,12 +133,12 @@ class JudgeSettings:
 
     @property
     def preset(self) -> Preset:
-        """The preset of its provider."""
+        """Return the preset of the judge's provider."""
         return PRESETS[self.provider]
 
     @property
     def schema_mode(self) -> str:
-        """How its answers are bound to a form: json_schema, json_object, tool or text."""
+        """Return how answers are bound to a schema: json_schema, json_object, tool or text."""
         return str(self.parameters.get("schema_mode", "json_schema"))
 
     @property
@@ -206,7 +206,7 @@ class Judge(JudgeSettings):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages as they are sent, and which version of which prompt made them."""
+    """A prompt: its messages as they are sent, and the version that made them."""
 
     name: str  # Of the prompt version: debate-answers, debate-plain, vote-answers, vote-plain, ...
     sha256: str  # Of the version's text: templates and definition of relevance, without anything of the pair.
@@ -222,7 +222,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A response as it came, before anything is made of it; the key is taken out should the server repeat it."""
+    """A response's raw body, before it is parsed; a key that the server repeats is taken out."""
 
     status: int
     text: str
@@ -312,10 +312,10 @@ class Provider(Protocol):
     """A client of one account. `complete` sends exactly one request: the engine owns retries."""
 
     async def complete(self, request: ModelRequest) -> Reply:
-        """The answer as it came. Raises ProviderError when there is none."""
+        """Return the raw answer to a request. Raises ProviderError when there is none."""
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
         """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
 
     async def close(self) -> None:
-        """Release the connections."""
+        """Close the connections."""

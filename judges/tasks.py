@@ -67,7 +67,7 @@ ask_canaries = shared_task(_ask_canaries, name=canaries.TASK, ignore_result=True
 
 
 def worker_engine() -> Any:
-    """The engine of this worker process, started on first use."""
+    """Return the engine of this worker process, started on first use."""
     global _child
     if _child is None:
         from judges.engine.child import Child

@@ -136,7 +136,7 @@ class CurvePoint(models.Model):
 
     @property
     def size(self) -> int:
-        """The labels that it trains on, as far as is known."""
+        """Return the number of labels that it trains on, as far as is known."""
         return self.asked if self.labels is None else self.labels
 
 

@@ -14,7 +14,7 @@ from judges.prompts.agents import aspect_fields
 
 @dataclass(frozen=True, slots=True)
 class SoughtAspect:
-    """An aspect: its id, text and importance, and the ids of the documents that support it."""
+    """An aspect that agents should find: id, text, importance, and the ids of the documents that support it."""
 
     id: str
     text: str
@@ -49,7 +49,7 @@ def sought_by(aspects: Sequence[SoughtAspect]) -> Sought:
 
 
 def load_passages(collection: Collection, aspects: Sequence[SoughtAspect]) -> Mapping[str, tuple[str, tuple[str, ...]]]:
-    """By document id: its text, cut as agents see it, and the ids of the aspects that it supports."""
+    """Return by document id: the text, cut as agents see it, and the ids of the aspects that it supports."""
     wanted = {document for one in aspects for document in one.documents}
     rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=wanted)
     texts = {one.external_id: f"{one.title}\n{one.text}" if one.title else one.text for one in rows}

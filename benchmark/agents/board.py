@@ -50,7 +50,7 @@ class AgentCell:
 
 @dataclass(frozen=True)
 class AgentBoard:
-    """A job's table. `columns`: (key, label); `lines`: of each retriever its cells by agent, and the mean over them."""
+    """The table of an agents job. `columns`: (key, label); `lines`: each retriever's cells and mean."""
 
     job: AgentJob
     grading: AgentJob | None
@@ -59,7 +59,7 @@ class AgentBoard:
 
     @property
     def table(self) -> DownloadTable:
-        """The table as it is taken away: the mean of each retriever above its agents."""
+        """Return the table for download: the mean of each retriever above its agents."""
         header = (_("retriever"), _("agent"), *(label for _key, label in self.columns), _("queries"), _("not graded"))
         header += (_("USD per query"), _("tokens per query"))
         rows: list[tuple[Cell, ...]] = []

@@ -34,7 +34,7 @@ def start_searches(collection: Collection, aspects: Path) -> list[AgentJob]:
 
 
 def are_over(started: list[AgentJob]) -> bool:
-    """Whether all of them have come to an end, good or bad."""
+    """Return whether all jobs have ended, well or badly."""
     rows = AgentJob.objects.filter(pk__in=[one.pk for one in started])
     return not rows.filter(state__in=[AgentJob.WAITING, AgentJob.RUNNING]).exists()
 

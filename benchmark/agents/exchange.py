@@ -76,7 +76,7 @@ def write_files(job: AgentJob, folder: Path) -> list[Path]:
 
 
 def as_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """JSON Lines."""
+    """Yield the rows as JSON Lines."""
     return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

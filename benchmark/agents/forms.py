@@ -35,16 +35,16 @@ class AgentJobForm(LimitsForm):
         return {name: self.cleaned_data[name] for name in jobs.LIMITS}
 
     def estimate(self) -> Estimate:
-        """What it would cost. Raises BadInput."""
+        """Estimate the cost of the job. Raises BadInput."""
         raise NotImplementedError
 
     def start(self, by: str) -> AgentJob:
-        """Begin it, or go on with the same. Raises BadInput."""
+        """Start the job, or resume the equal one. Raises BadInput."""
         raise NotImplementedError
 
 
 class AgentsForm(AgentJobForm):
-    """Who searches with what."""
+    """The form that starts a search by agents: retrievers, agents and limits."""
 
     retrievers = forms.MultipleChoiceField(
         label=gettext_lazy("Retrievers"),
@@ -84,7 +84,7 @@ class AgentsForm(AgentJobForm):
 
 
 class GradeForm(AgentJobForm):
-    """Who grades the newest answers by a protocol."""
+    """The form that starts grading: whose newest answers, and the judge."""
 
     protocol = forms.ChoiceField(choices=PROTOCOLS, label=gettext_lazy("Answers of"))
     judge = forms.ChoiceField(
@@ -106,12 +106,12 @@ class GradeForm(AgentJobForm):
         return grading.estimate_grading(self._search, self.cleaned_data["judge"])
 
     def start(self, by: str) -> AgentJob:
-        """Begin to grade. Raises BadInput."""
+        """Start grading. Raises BadInput."""
         return grading.start_grading(self._search, self.cleaned_data["judge"], limits=self.limits, by=by)
 
 
 class ReferencesForm(AgentJobForm):
-    """Who writes reference answers."""
+    """The form that starts writing reference answers: the writer and limits."""
 
     judge = forms.ChoiceField(
         label=gettext_lazy("Writer"),
@@ -128,7 +128,7 @@ class ReferencesForm(AgentJobForm):
         return references.estimate_references(self.collection, self.cleaned_data["judge"])
 
     def start(self, by: str) -> AgentJob:
-        """Begin to write. Raises BadInput."""
+        """Start writing reference answers. Raises BadInput."""
         return references.start_references(self.collection, self.cleaned_data["judge"], limits=self.limits, by=by)
 
 

@@ -20,7 +20,7 @@ def weigh_coverage(importances: Mapping[str, int], scores: Mapping[str, float]) 
 
 
 def rate_completeness(coverage: Fraction | float) -> int:
-    """From 1 to 5: round(4 w + 1), halves up."""
+    """Return completeness from 1 to 5: round(4 w + 1) of the covered weight w in 0..1, halves up."""
     return floor(4 * Fraction(coverage) + 1 + Fraction(1, 2))
 
 
@@ -41,5 +41,5 @@ def mean_over_agents(values: Sequence[float | None]) -> float | None:
 
 
 def order_by_mean(means: Mapping[str, float | None]) -> list[str]:
-    """Names by their mean, the best first; those without one behind, by name."""
+    """Return the names by their mean, the best first; those without a mean last, by name."""
     return sorted(means, key=lambda name: ((value := means[name]) is None, -(value or 0.0), name))

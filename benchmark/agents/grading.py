@@ -50,7 +50,7 @@ class GradedAnswer:
 
     @property
     def problem(self) -> str:
-        """Why it cannot be graded; "" where it can."""
+        """Return why the answer cannot be graded; "" where it can."""
         return NO_ANSWER if not self.answer else NO_REFERENCE if not self.reference else ""
 
     def step(self, judge: Judge) -> Step[AnswerGrade]:

@@ -48,7 +48,7 @@ class AgentWork(Protocol):
         """Do what is missing of a claimed job; return soon after `lease.should_stop()`. Raises Incomplete."""
 
     def count_done(self, job: AgentJob) -> tuple[int, int]:
-        """How many of its results are there, of how many."""
+        """Return (done, total) of the job's results."""
 
 
 def work_module(kind: str) -> AgentWork:
@@ -115,7 +115,7 @@ def go_on(job: AgentJob) -> bool:
 
 
 def cancel_job(job: AgentJob) -> bool:
-    """Stop a job; what it has stays. False when it is over already."""
+    """Cancel a job; its results stay. Returns False when it is over already."""
     return leases.cancel(job, **job_progress(job))
 
 

@@ -83,7 +83,7 @@ class SearchingAgent:
         return self.trace
 
     async def run_adaptive(self, rounds: int) -> AgentTrace:
-        """Search until it answers by itself; at the limit, and where it brings nothing usable, it has to."""
+        """Run the adaptive protocol: search until the agent answers, or must at the limit."""
         while len(self.trace.rounds) < rounds:
             turn = await self._next_turn()
             if turn is not None and turn.answer is not None:

@@ -46,7 +46,7 @@ def start_references(collection: Collection, judge: str, *, limits: Mapping[str,
 
 
 def queries_with_passages(collection: Collection) -> dict[int, list[SoughtAspect]]:
-    """By current query, its aspects that have a passage; others cannot be written about."""
+    """Return, by current query, the aspects that have a passage; other queries are left out."""
     keys = Query.objects.filter(collection=collection, is_current=True).values_list("pk", flat=True)
     found = load_query_aspects(collection, keys)
     kept = {query: [one for one in aspects if one.documents] for query, aspects in found.items()}

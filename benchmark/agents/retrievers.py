@@ -48,7 +48,7 @@ class LexicalRetriever:
         self.index = index
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
-        """Ask nobody."""
+        """Prepare nothing: a known embedder answers locally."""
 
     def search(self, text: str, depth: int) -> Sequence[int]:
         """Search for the words of a text."""
@@ -75,7 +75,7 @@ class DenseRetriever:
                 raise Unreachable(f"{self.searcher.judge.name}: {found.outcome}")
 
     def search(self, text: str, depth: int) -> Sequence[int]:
-        """Search by cosine."""
+        """Return the ids of the `depth` documents with the largest cosine to the text."""
         with self.lock:
             ((documents, _scores),) = self.searcher.rank_known([self.searcher.prefix + text], [depth])
         return [int(key) for key in documents]
@@ -88,10 +88,10 @@ class FolderRetriever:
         self.searcher, self.lock = searcher, threading.Lock()
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
-        """Ask nobody."""
+        """Prepare nothing: a local model answers."""
 
     def search(self, text: str, depth: int) -> Sequence[int]:
-        """Search. The model takes one text at a time."""
+        """Return the ids of the `depth` best documents. The lock holds since the model takes one text at a time."""
         with self.lock:
             ((documents, _scores),) = self.searcher.rank_texts([text], [depth])
         return [int(key) for key in documents]

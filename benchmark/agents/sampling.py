@@ -28,7 +28,7 @@ def find_sample(target: Suite | Collection) -> AgentSample | None:
 
 @transaction.atomic
 def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, seed: int | None = None) -> AgentSample:
-    """The stored sample; drawn now where there is none. Raises BadInput for another size or seed than it has."""
+    """Return the stored sample, drawn now where there is none. Raises BadInput for another size or seed."""
     found = find_sample(target)
     if found is None:
         return _draw_sample(target, PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed)
@@ -86,7 +86,7 @@ def sampled_queries(sample: AgentSample, collection: Collection) -> Sequence[Que
 
 
 def describe_sample(sample: AgentSample) -> dict[str, Any]:
-    """The document `sample.json`: by collection, the ids of the queries."""
+    """Return the document `sample.json`: the ids of the sampled queries, by collection."""
     names = dict(Collection.objects.filter(pk__in=sample.queries).values_list("pk", "name"))
     rows = Query.objects.in_bulk([key for keys in sample.queries.values() for key in keys])
     queries = [

@@ -56,7 +56,7 @@ def find_candidates(collection: Collection) -> tuple[AgentJob | None, list[int]]
 
 @transaction.atomic
 def start_study(collection: Collection, *, queries: int, seed: int, by: str) -> ReferenceStudy:
-    """Draw the queries. Raises BadInput where a study is open, or too few reference answers are there."""
+    """Start a study: draw its queries. Raises BadInput while a study is open, and with too few reference answers."""
     Collection.objects.select_for_update().get(pk=collection.pk)
     if open_study(collection) is not None:
         raise BadInput(_("A study is open. Close it before you start another one."))
@@ -96,7 +96,7 @@ def _rated_by(study: ReferenceStudy, people: int) -> list[int]:
 
 
 def reserved_for(study: ReferenceStudy, writer: Assessor) -> StudyAnswer | None:
-    """The query that this person is writing about."""
+    """Return the answer row of the query that this person is writing about, if any."""
     rows = StudyAnswer.objects.select_related("reference__query", "study")
     return rows.filter(study=study, writer=writer, written_at=None).first()
 
@@ -130,7 +130,7 @@ def reserve_query(study: ReferenceStudy, writer: Assessor) -> StudyAnswer | None
 
 @transaction.atomic
 def release_query(study: ReferenceStudy, writer: Assessor) -> None:
-    """Let another person write about the reserved query."""
+    """Release the query reserved by a writer, so that another person can write about it."""
     _lock_open(study)
     StudyAnswer.objects.filter(study=study, writer=writer, written_at=None).delete()
 
@@ -173,13 +173,13 @@ def is_model_first(study: ReferenceStudy, answer: StudyAnswer, rater: Assessor) 
 
 
 def shown_answers(study: ReferenceStudy, answer: StudyAnswer, rater: Assessor) -> list[str]:
-    """Both texts in the order in which this rater sees them."""
+    """Return the model's and the person's text, in the order in which this rater sees them."""
     texts = [_normalize_text(answer.reference.answer), _normalize_text(answer.answer)]
     return texts if is_model_first(study, answer, rater) else texts[::-1]
 
 
 def answers_to_rate(study: ReferenceStudy, rater: Assessor) -> QuerySet[StudyAnswer]:
-    """What this person may still rate: not their own, not rated by them, fewer than two ratings; begun ones first."""
+    """Return the answers that a person may rate: others' answers, with fewer than two ratings, begun ones first."""
     mine = StudyRating.objects.filter(answer__study=study, rater=rater, withdrawal=None)
     rows = _completed_answers(study).exclude(writer=rater).exclude(pk__in=mine.values("answer"))
     begun_first = Case(When(pk__in=_rated_by(study, 1), then=0), default=1)

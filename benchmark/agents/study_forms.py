@@ -24,7 +24,7 @@ class StudyForm(forms.Form):
 
 
 class WritingForm(forms.Form):
-    """A person's answer."""
+    """The form for a person's own reference answer."""
 
     answer = forms.CharField(
         label=gettext_lazy("Your answer"),

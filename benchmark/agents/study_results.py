@@ -81,7 +81,7 @@ def criterion_names() -> dict[str, str]:
 
 
 def study_table(study: ReferenceStudy, lines: Sequence[Mapping[str, Any]]) -> DownloadTable:
-    """The table as it is taken away."""
+    """Return the table of the study's results for download."""
     values = (_("model"), _("people"), _("difference"), _("interval from"), _("interval to"), _("p"))
     agreement = (_("Krippendorff's alpha"), _("same rating"), _("at most 1 apart"))
     header = (pgettext("column", "criterion"), *values, *agreement, pgettext("column", "queries"))

@@ -52,7 +52,7 @@ def _show_study(request: HttpRequest, scope: AccessScope, form: StudyForm | None
 @action("admin")
 @require_POST
 def control_study(request: HttpRequest, scope: AccessScope, act: str) -> HttpResponse:
-    """start, or close."""
+    """Start or close the study."""
     if act == "start":
         return _start_study(request, scope)
     if act != "close":
@@ -127,7 +127,7 @@ def _show_writing(request: HttpRequest, scope: AccessJudgeScope, form: WritingFo
 @action("judge")
 @require_http_methods(["GET", "POST"])
 def rate_study_answers(request: HttpRequest, scope: AccessJudgeScope) -> HttpResponse:
-    """Both answers to a query in the order of a coin, without names; store their ratings, or undo the last ones."""
+    """Show both answers to a query unnamed, in random order; store the ratings, or undo the last ones."""
     found, rater = _find_open(request, scope), scope.member.assessor
     if found is None:
         return redirect(HOME, scope.collection.name)

@@ -15,7 +15,7 @@ from corpus.models import Collection
 
 
 def find_target(name: str) -> Suite | Collection:
-    """The suite of this name, else the collection. Raises BadInput where there is neither."""
+    """Return the suite of this name, else the collection. Raises BadInput where there is neither."""
     found: Suite | Collection | None = Suite.objects.filter(name=name).first()
     found = found or Collection.objects.filter(name=name).first()
     if found is None:
@@ -35,7 +35,7 @@ class SuiteAgentBoard:
 
     @property
     def table(self) -> DownloadTable:
-        """The table as it is taken away."""
+        """Return the table for download: the means of each retriever above its agents."""
         header = (_("retriever"), _("agent"), *(label for _key, label in self.columns))
         rows: list[tuple[Cell, ...]] = []
         for retriever, agents in self.lines.items():

@@ -51,7 +51,7 @@ class TraceSummary:
 
     @property
     def tables(self) -> list[DownloadTable]:
-        """Both tables as they are taken away."""
+        """Return both tables of trace figures for download."""
         rounds = max((len(line["gold_by_round"]) for line in self.lines), default=0)
         header = (
             *(_("retriever"), _("agent"), _("traces"), _("rounds without gold"), _("repeated documents")),
@@ -165,7 +165,7 @@ def _count_missed(
 
 
 def show_trace(trace: Trace) -> dict[str, Any]:
-    """One trace as its page shows it: rounds with their documents, answers with their grades, what it cost."""
+    """Return the context of one trace's page: rounds with documents, answers with grades, and the cost."""
     aspects = load_query_aspects(trace.job.collection, [trace.query_id]).get(trace.query_id, [])
     graded = grading.newest_grading(trace.job)
     grades = {row.round: row for row in AnswerAssessment.objects.filter(job=graded, trace=trace) if graded is not None}

@@ -46,7 +46,7 @@ def unreached_aspects(rounds: Sequence[Sequence[str]], aspects: Mapping[str, Abs
 
 
 def agent_ndcg(rounds: Sequence[Sequence[str]], sought: Sought) -> tuple[float, float]:
-    """alpha-nDCG@5R over the rounds' lists behind each other: with repeats in their places, and without them."""
+    """Return alpha-nDCG@5R of the rounds' joined lists: with repeated documents in their places, and without."""
     listed = [one for returned in rounds for one in returned]
     cut = TOP * max(1, len(rounds))
     return alpha_ndcg(listed, sought, cut), alpha_ndcg(list(dict.fromkeys(listed)), sought, cut)

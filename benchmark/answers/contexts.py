@@ -46,7 +46,7 @@ class ShownContexts:
 def load_contexts(
     runs: Sequence[Run], queries: Sequence[Query], k: int, kind: str
 ) -> dict[tuple[int, int], ShownContexts]:
-    """By run and query: the first k documents of the run, in its order; nothing stands in for those that lack."""
+    """Return by run and query the first `k` documents (or evidence) of the run, in its order."""
     places = _first_documents(runs, queries, k)
     texts = _cut_texts({key for documents in places.values() for key in documents})
     if kind == DOCUMENT:

@@ -22,7 +22,7 @@ TOGETHER = 256  # Conversations between two stores of rows, at least one query's
 
 
 def work_on_evaluation(evaluation: AnswerEvaluation, shutting_down: Callable[[], bool]) -> None:
-    """Work on a claimed evaluation, until it is over or somebody else's, or waits again because this worker ends."""
+    """Work on a claimed evaluation until it ends, its lease is lost, or this worker shuts down."""
     leases.perform(
         evaluation,
         lambda lease: answer_queries(evaluation, lease),

@@ -102,7 +102,7 @@ def split_queries(collection: Collection) -> tuple[list[Query], int]:
 
 
 def runs_in(evaluation: AnswerEvaluation) -> list[Run]:
-    """Its runs by name, those that were deleted since among them."""
+    """Return the evaluation's runs by name, deleted ones too."""
     return list(Run.objects.filter(pk__in=evaluation.options["runs"]).order_by("name", "pk"))
 
 
@@ -129,7 +129,7 @@ def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimat
 
 
 def key_of(options: Mapping[str, Any]) -> str:
-    """sha256 of all that the answers depend on: runs, versions of the models, k, and what is shown."""
+    """Return the sha256 of all options that the answers depend on: runs, model versions, k, and what is shown."""
     known = {one.name: one.id for one in judges_of(options)}
     parts = {
         "runs": options["runs"],
@@ -168,7 +168,7 @@ def is_answered(collection: Collection, options: Mapping[str, Any]) -> bool:
 
 
 def set_limits(evaluation: AnswerEvaluation, *, budget: float | None, max_calls: int | None) -> None:
-    """Set what it may spend in all; None: no limit. Raises BadInput."""
+    """Set the evaluation's limits in all; None: no limit. Raises BadInput."""
     campaign = None if evaluation.campaign is None else Campaign.objects.get(pk=evaluation.campaign)
     judges = model_requests.judges_in(campaign) if campaign else judges_of(evaluation.options)
     model_requests.check_limits(evaluation.collection, judges, budget, max_calls)
@@ -190,7 +190,7 @@ def go_on(evaluation: AnswerEvaluation) -> bool:
 
 
 def cancel(evaluation: AnswerEvaluation) -> bool:
-    """Stop it; what was answered stays, and `go_on` asks for the rest. False when it is over already."""
+    """Cancel an evaluation; answers stay, and `go_on` asks for the rest. Returns False when it is over already."""
     return leases.cancel(evaluation, **progress_of(evaluation))
 
 

@@ -18,7 +18,7 @@ CONTEXTS = [
 
 
 class AnswersForm(LimitsForm):
-    """Which runs, who answers, and who judges."""
+    """The form that starts an evaluation of answers: runs, generators, judge and limits."""
 
     systems = forms.MultipleChoiceField(label=gettext_lazy("Runs"), widget=forms.CheckboxSelectMultiple)
     generators = forms.MultipleChoiceField(label=gettext_lazy("Generators"), widget=forms.CheckboxSelectMultiple)

@@ -29,7 +29,7 @@ class AnswerTask:
 
     @property
     def subject(self) -> Subject:
-        """What tells its conversation from all others of the evaluation."""
+        """Return the subject that tells this conversation from all others of the evaluation."""
         return Subject(self.query.pk, self.query.text, f"{self.run} {self.generator.name}")
 
 
@@ -50,7 +50,7 @@ def ask_answers(
     stopped: Callable[[], bool],
     done: Callable[[int], None],
 ) -> ConversationResults[JudgedAnswer | None]:
-    """Hold all conversations; None where nobody could be reached, or the limits or the worker ended first."""
+    """Hold all conversations; None where no model could be reached, or the limits or the worker ended first."""
     by_subject = {(one.query.pk, one.subject.topic): one for one in tasks}
 
     # Several systems return the same documents, and several answers are the same: whoever asks what another is asking

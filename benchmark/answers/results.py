@@ -31,14 +31,14 @@ KEPT_S = 90 * 86_400
 
 @dataclass(frozen=True)
 class VersionPair:
-    """Two versions of the qrels; `after` None: nothing is filled yet."""
+    """Two versions of the qrels to compare; `after` is None while nothing is filled."""
 
     before: Qrels
     after: Qrels | None
 
 
 def choose_versions(collection: Collection, before: int | None = None, after: int | None = None) -> VersionPair:
-    """The versions of these numbers; else the original, and the newest filled one, or that of all labels.
+    """Return the versions of these numbers; by default the original, and the newest filled one or that of all labels.
 
     Raises BadInput for a number that is none, and where there is no version yet.
     """

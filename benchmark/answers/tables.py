@@ -12,7 +12,7 @@ MEAN = ""  # The system of a row that is the mean over all systems.
 
 
 def test_names(k: int) -> tuple[str, ...]:
-    """Headers of alignment.TESTED."""
+    """Return the headers of alignment.TESTED."""
     label = f"RAGAlign@{k}"
     versions = _("%(measure)s, original"), _("%(measure)s, filled")
     return (
@@ -26,7 +26,7 @@ def test_names(k: int) -> tuple[str, ...]:
 
 
 def result_tables(result: Mapping[str, Any]) -> list[DownloadTable]:
-    """Every table of an evaluation."""
+    """Return all tables of an evaluation."""
     return [alignment_table(result), retrieval_table(result)]
 
 

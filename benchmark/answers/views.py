@@ -43,7 +43,7 @@ def answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def answer_evaluation(request: HttpRequest, scope: AccessScope, evaluation: int) -> HttpResponse:
-    """One evaluation; HTMX asks for news while it is worked on."""
+    """Show one evaluation; HTMX polls it while it is worked on."""
     return _render_evaluation(request, scope, _get_evaluation(scope, evaluation))
 
 
@@ -129,7 +129,7 @@ def _versions_or_404(request: HttpRequest, scope: AccessScope) -> VersionPair:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The form; what it will ask of models and cost; then an evaluation that waits for a worker."""
+    """Start an evaluation: show the form, then its calls and cost, then store it for a worker."""
     form = AnswersForm(request.POST if request.method == "POST" else None, collection=scope.collection)
     if form.is_bound and form.is_valid():
         try:

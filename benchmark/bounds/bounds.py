@@ -113,7 +113,7 @@ def _trace_grades(ends: Integers, steps: list[Integers], grades: int, most: int)
 
 
 def smallest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extremes:
-    """The smallest ratio; arguments and result are those of `largest_ndcg`."""
+    """Return the smallest ratio with the grades that give it; arguments as for `largest_ndcg`."""
     # The smallest of x is the largest of -x: negated, the weights descend when each row is read backwards.
     ratio, grades = largest_ndcg(-const, _reverse_rows(-weights, sizes), sizes, counts, gains, k)
     return -ratio, _reverse_rows(grades, sizes)

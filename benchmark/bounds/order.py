@@ -1,4 +1,4 @@
-"""Which order of two systems the unjudged pairs can still turn, and which of these pairs could settle most. Pure.
+"""Stability of an order of systems: which pairs of systems unjudged documents can still turn. Pure. Pure.
 
 All is over nDCG@k with linear gain, averaged over queries; queries are judged independently of each other, so the
 extreme of a mean is the mean of the extremes.
@@ -27,7 +27,7 @@ Told = Callable[[int, int], None]  # How many steps of how many are done.
 
 @dataclass(frozen=True, slots=True)
 class BoundsPool:
-    """One query: what its unjudged documents count in each ranking."""
+    """The pool of one query: what its unjudged documents count in each ranking."""
 
     query: int
     documents: Integers  # (unjudged,) of the pool.

@@ -73,7 +73,7 @@ class Funnel:
 
     @property
     def is_done(self) -> bool:
-        """Every candidate is settled."""
+        """Return whether every candidate is resolved."""
         return self.settled == self.candidates
 
     @property

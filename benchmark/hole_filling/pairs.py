@@ -1,4 +1,4 @@
-"""From a pool to pairs of the collection, and to items with the reason `hole`: pairs that people are asked about."""
+"""Pairs of a pool: made where they are missing, and queued for people with the reason `hole`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -46,7 +46,7 @@ WHERE pair_id = ANY(%(pairs)s) AND reason = 'hole' AND state = 'open' AND taken 
 
 
 def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> list[int]:
-    """Ids of these pairs in their order, made where they are missing; all become candidates (ADR 0008).
+    """Return the ids of these pairs in their order; missing pairs are made, and all become candidates (ADR 0008).
 
     Pairs of texts that are not current any more are left out. Call it inside a transaction.
     """
@@ -77,7 +77,7 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
 
 
 def known_to_people(collection: Collection, queries: Integers, documents: Integers) -> int:
-    """How many of these pairs people or an adjudicator labelled already."""
+    """Return how many of these pairs people or an adjudicator had labelled already."""
     labels = Label.objects.filter(pair__collection=collection, aspect=None, origin__in=FINAL)
     return count_among(labels.values_list("pair__query_id", "pair__document_id"), queries, documents)
 
@@ -120,7 +120,7 @@ def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool =
 
 
 def withdraw_tasks(pairs: Sequence[int]) -> int:
-    """Take back the holes among these that nobody has taken up; how many."""
+    """Withdraw the `hole` tasks among these pairs that nobody has begun; return their number."""
     with connection.cursor() as cursor:
         cursor.execute(WITHDRAW, {"pairs": list(pairs)})
         return int(cursor.rowcount)

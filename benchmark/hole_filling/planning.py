@@ -1,4 +1,4 @@
-"""Before a filling begins: what its pool holds, and what judging it would cost."""
+"""Planning of a hole filling: what its pool holds, and what judging would cost."""
 
 from collections.abc import Sequence
 

@@ -106,7 +106,7 @@ def _start_filling(scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
 @action("admin")
 @require_GET
 def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpResponse:
-    """One filling: its funnel, who is waited for, and what came of it. HTMX asks for news."""
+    """Show one filling: its funnel, who is waited for, and the outcome. HTMX polls it."""
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
     found = get_object_or_404(rows, pk=filling, collection=scope.collection)
     funnel = stages.current_funnel(found).document

@@ -58,7 +58,7 @@ def is_aspect_measure(name: str) -> bool:
 
 
 def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) -> MeasureResult:
-    """Every named measure and its `-one` form on every query of the file."""
+    """Evaluate every named measure and its `-one` form on each query of the file."""
     wanted = list(dict.fromkeys(form for name in names for form in (name, _as_one(name))))
     queries = {
         query: Sought.of([(row.importance, row.documents) for row in aspects])
@@ -90,7 +90,7 @@ def ideal_alpha_dcg(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
 
 
 def a_recall(ranking: Sequence[str], aspects: Sought, cut: int) -> float:
-    """Equation 6: the weight of the aspects that the first `cut` documents cover."""
+    """Return A-Recall (equation 6): the weight of the aspects that the first `cut` documents cover."""
     covered = {place for document in ranking[:cut] for place in aspects.supports.get(document, ())}
     return sum(aspects.weights[place] for place in covered)
 

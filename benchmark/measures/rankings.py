@@ -107,7 +107,7 @@ def _check_parameters(measure: Any) -> Any:
 
 
 def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> MeasureResult:
-    """Every measure on every query of the qrels. Raises BadInput for measures that these qrels do not allow."""
+    """Evaluate every measure on each query of the qrels. Raises BadInput for measures that these qrels do not allow."""
     wanted = parse_measures(measures)
     if not qrels:
         raise BadInput("the qrels hold no query: there is nothing to measure")
@@ -207,7 +207,7 @@ def _of_nothing(measure: Any, grades: Mapping[str, int]) -> float:
 
 
 def is_count(measure: Any) -> bool:
-    """Whether it is added up over the queries, such as trec_eval's num_ret, num_rel and num_rel_ret."""
+    """Return whether a measure is summed over queries, as trec_eval's num_ret, num_rel and num_rel_ret are."""
     return bool(measure.NAME.startswith("Num"))
 
 

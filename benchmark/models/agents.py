@@ -34,7 +34,7 @@ class AgentSample(models.Model):
 
 
 class AgentJob(LeasedJob):
-    """Work with agents on one collection: they search and answer, a judge grades them, or references are written."""
+    """A job with agents on one collection: search and answer, grade answers, or write references."""
 
     class Kind(models.TextChoices):
         SEARCH = "search", gettext_lazy("agents search")

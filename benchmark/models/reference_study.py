@@ -86,7 +86,7 @@ class StudyRating(models.Model):
 
 
 class StudyWithdrawal(models.Model):
-    """A rating that its rater undid: it is in no figure any more."""
+    """The withdrawal of a rating by its rater: withdrawn ratings count nowhere."""
 
     rating = models.OneToOneField(StudyRating, models.CASCADE, related_name="withdrawal")
     created_at = models.DateTimeField(db_default=Now())

@@ -27,7 +27,7 @@ class Report(LeasedJob):
 
 
 class ReportValues(models.Model):
-    """Each query's values of one run and measure, in the order of the report's queries."""
+    """Values of one run and measure by query, in the order of the report's queries."""
 
     report = models.ForeignKey(Report, models.CASCADE, related_name="values", db_index=False)
     run = models.ForeignKey(Run, models.CASCADE, related_name="+")

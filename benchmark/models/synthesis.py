@@ -36,7 +36,7 @@ class Synthesis(LeasedJob):
 
     @property
     def folder(self) -> Path:
-        """Where a worker writes the training set, beside the exports that trainings choose from."""
+        """Return the folder of the training set, where trainings look for exports."""
         return Path(settings.VAR) / "exports" / self.collection.name / f"synthetic-{self.pk}"
 
 

@@ -33,7 +33,7 @@ class Flat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """From one version to another: places of what was added (in `after`), removed (in `before`), changed (in both)."""
+    """Difference of two versions: rows added (places in `after`), removed (in `before`), changed (both)."""
 
     one: int
     other: int
@@ -55,7 +55,7 @@ class Diff:
         }
 
     def rows(self, what: What, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Some differences of a kind, by query and document, with the ids of files. Three statements.
+        """Return some differences of a kind, by query and document, with the ids of files. Three statements.
 
         A grade is None where the pair is not judged; `origin` is where the newer one comes from.
         """

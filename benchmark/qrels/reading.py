@@ -30,7 +30,7 @@ class ReadQrel(NamedTuple):
 
 
 def load(qrels: Qrels) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int16]]]:
-    """Query -> its judged documents, ascending, and their grades. A query that the version names may have none."""
+    """Return by query its judged documents, ascending, and their grades; both are empty where the version has none."""
     rows = QrelsRow.objects.filter(qrels=qrels).order_by("query_id").values_list("query_id", "documents", "grades")
     return {
         query: (np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16))

@@ -51,7 +51,7 @@ def latest_version(collection: Collection, *kinds: str) -> Qrels | None:
 
 
 def version_numbered(collection: Collection, number: int) -> Qrels:
-    """A version by its number. Raises BadInput that names those that exist."""
+    """Return the version of this number. Raises BadInput that names those that exist."""
     found = Qrels.objects.filter(collection=collection, number=number).first()
     if found is None:
         known = ", ".join(map(str, Qrels.objects.filter(collection=collection).values_list("number", flat=True)[:20]))
@@ -71,7 +71,7 @@ def original_version(collection: Collection, by: str = "") -> Qrels:
 
 
 def first_version(collection: Collection, by: str = "") -> Qrels:
-    """A first version: of the reference grades, or of all labels where there are no such grades."""
+    """Return the first version of a collection: of the reference grades, or of all labels where there are none."""
     if Label.objects.filter(pair__collection=collection).exists() and not fetch_rows(
         REFERENCE, {"collection": collection.pk}
     ):
@@ -102,7 +102,7 @@ def store_version(
     once: bool = True,
     unjudged: int = 0,
 ) -> Qrels:
-    """A new version of these rows; with `once` the newest one of the kind where it holds exactly the same.
+    """Store a new version of these rows; with `once`, return the newest of the kind where its content is the same.
 
     `unjudged`: rows of its file that were left out, because they had no grade.
     """
@@ -153,7 +153,7 @@ def counts_of(rows: Mapping[int, ReadQrel], relevant_from: int) -> dict[str, Any
 
 
 def content_hash(rows: Mapping[int, ReadQrel]) -> str:
-    """sha256 of all rows, in hex."""
+    """Return the sha256 of all rows, in hex."""
     digest = sha256()
     for query, row in sorted(rows.items()):
         digest.update(f"{query}:{len(row.documents)}:".encode())

@@ -29,7 +29,7 @@ SHOWN = 100  # Lines of a kind on the page; the table to save has all.
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The list. POST: a file as a new version (`what` is import), the reference grades, or all labels of today."""
+    """List the versions. POST makes one: of a file (`what` is import), the reference grades, or today's labels."""
     form = QrelsForm()
     if request.method == "POST":
         what = request.POST.get("what", "import")

@@ -18,7 +18,7 @@ MARGINAL = ("hit", "ndcg", "recall")
 
 
 def random_orders(systems: int, seed: int, wanted: int = ORDERS) -> Ints:
-    """(wanted, systems): seeded random orders."""
+    """Return seeded random orders of the systems, (wanted, systems)."""
     random = np.random.default_rng(seed)
     return np.array([random.permutation(systems) for _ in range(wanted)], dtype=np.int64).reshape(wanted, systems)
 
@@ -67,7 +67,7 @@ def holes_in_unjudged_queries(found: Changed, before: Version) -> int:
 
 
 def pool_sizes(found: Changed, given: Ints) -> Ints:
-    """(orders, systems): |H(C_m)| for m = 1, 2, ... in each order."""
+    """Return |H(C_m)|, the distinct holes of the first m = 1, 2, ... systems of each order, (orders, systems)."""
     returned = found.returned[:, found.is_hole]
     systems = len(returned)
     sizes = np.zeros(given.shape, dtype=np.int64)
@@ -86,7 +86,7 @@ def growth_rates(sizes: Ints) -> Floats:
 
 
 def last_growth_rates(found: Changed) -> Floats:
-    """(systems,): GR of the step to all systems, with each of them as the last to join: exact, and of no order.
+    """Return each system's growth rate as the last to join, (systems,): exact, since no order matters.
 
     nan where the others find nothing: what the last one adds is no share of it.
     """

@@ -11,7 +11,7 @@ PLACES = 3  # Decimals of a Figure in LaTeX; CSV has all.
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured value; in LaTeX what changed against before stands as a subscript, the letters above."""
+    """A measured value; LaTeX shows the change against before as a subscript, and the letters above."""
 
     value: float | None
     change: float | None = None

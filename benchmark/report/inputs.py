@@ -60,7 +60,7 @@ def load_judgments(version: Qrels) -> Judgments:
 
 
 def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:
-    """alpha-nDCG@k and A-Recall@k of every run and query with aspects, both forms; None without aspects."""
+    """Return alpha-nDCG@k and A-Recall@k of every run on queries with aspects, both forms; None without aspects."""
     found, names = sought_aspects(collection)
     if not any(one.supports for one in found.values()):
         return None

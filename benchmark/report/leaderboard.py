@@ -95,7 +95,7 @@ def make_small(report: Report) -> None:
 
 
 def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str, Any]:
-    """Every system with the interval of its mean and how it compares with the best by the measure.
+    """Return the leaderboard: systems with the interval of their mean and the comparison with the best.
 
     `sort`: a column; with a - in front the other way round.
     """

@@ -64,7 +64,7 @@ class Graded:
 
     @property
     def relevant(self) -> NDArray[np.bool_]:
-        """Which of the returned documents are relevant."""
+        """Return which of the returned documents are relevant, as booleans."""
         return np.asarray(self.grades >= self.relevant_from, dtype=np.bool_)
 
     @property
@@ -96,7 +96,7 @@ def unjudged_share(found: Graded) -> Floats:
 
 
 def ndcg(found: Graded, gain: Gain = linear_gain) -> Floats:
-    """nDCG@k; the ideal is cut at k. With linear gain trec_eval's ndcg_cut."""
+    """Return nDCG@k with the ideal cut at k. With linear gain it is trec_eval's ndcg_cut."""
     got = gain(np.maximum(found.grades, 0).astype(np.float64)) @ dcg_discounts(found.k)
     version = found.version
     counts = [version.at_least(grade) for grade in version.levels]
@@ -106,19 +106,19 @@ def ndcg(found: Graded, gain: Gain = linear_gain) -> Floats:
 
 
 def ndcg_exp(found: Graded) -> Floats:
-    """nDCG@k with exponential gain (DREAM J.1)."""
+    """Return nDCG@k with exponential gain (DREAM J.1)."""
     return ndcg(found, exponential_gain)
 
 
 def ndcg_bridge(found: Graded) -> Floats:
-    """nDCG@k as in the public BRIDGE code: relevant or not, and an ideal over all relevant documents, beyond k."""
+    """Return nDCG@k as in the public BRIDGE code: binary, its ideal over all relevant documents, also beyond k."""
     return divide_or_zero(
         found.relevant.astype(np.float64) @ dcg_discounts(found.k), largest_discounted_sum(found.relevant_known, None)
     )
 
 
 def hole_at_k(before: Graded, after: Graded) -> Floats:
-    """Hole@k: newly found relevant documents within the first k, over k (DREAM 4.2)."""
+    """Return Hole@k: the share of the first k that are newly found relevant documents (DREAM 4.2)."""
     is_hole = (before.grades == NONE) & after.relevant
     return np.asarray(is_hole.sum(axis=2) / before.k, dtype=np.float64)
 
@@ -138,7 +138,7 @@ RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
 
 
 def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
-    """part / whole, and 0 where the whole is 0."""
+    """Return part / whole, and 0 where the whole is 0."""
     # `where` leaves what it skips as `out` has it: 0, and no warning of a division by zero.
     wide = np.broadcast_to(whole, part.shape)
     found: Floats = np.divide(part, wide, out=np.zeros(part.shape), where=wide != 0)

@@ -26,7 +26,7 @@ ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
 
 
 def measure_label(key: str, k: int) -> str:
-    """Name a measure, such as nDCG@10 (exponential gain)."""
+    """Return the name of a measure, such as "nDCG@10 (exponential gain)"."""
     form = next((ending for ending in FORMS if key.endswith(ending)), "")
     name = PLAIN[key.removesuffix(form)].format(k=k)
     return FORMS[form] % {"measure": name} if form else name

@@ -15,7 +15,7 @@ NAMED = 10  # Queries that are named; the others are counted.
 
 
 def report_rows(stored: StoredReport, measure: str, result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Systems with their values, the best after filling first. `result`: the stored one, or its headline."""
+    """Return the systems with their values, the best after filling first. `result`: the stored one, or its headline."""
     found = []
     for one in result["systems"]:
         values = {key: complete_figures(value) for key, value in one["values"].items()}

@@ -38,7 +38,7 @@ POLL_S = 0.2
 def key_of(
     collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int, aspects_k: int | None = None
 ) -> str:
-    """sha256 of all that the report depends on. Runs and versions never change once they are ready."""
+    """Return the sha256 of all that the report depends on. Runs and versions never change once they are ready."""
     parts = {
         "version": VERSION,
         "before": before.pk,
@@ -182,12 +182,18 @@ def _store_report(report: Report, asked: ReportQuestion, result: dict[str, Any],
 
 
 def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, Floats]:
-    """Each query's values before and after, in the order of the measure's queries; `before` is empty for one value."""
+    """Return the values by query before and after, in the order of the measure's queries.
+
+    `before` is empty where the measure needs one version only.
+    """
     row = ReportValues.objects.get(report=report, run=run, measure=measure)
     return np.array(row.before), np.array(row.after)
 
 
 def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> dict[str, Any]:
-    """p-MRR of a system's two runs; `after` judges by the changed instructions. Raises BadInput without a change."""
+    """Return p-MRR of a system's two runs; `after` judges by the changed instructions.
+
+    Raises BadInput without a change.
+    """
     gone = became_irrelevant(reading.load_named(before), reading.load_named(after), original.collection.relevant_from)
     return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)

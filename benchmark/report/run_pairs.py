@@ -1,4 +1,4 @@
-"""Two runs of the leaderboard compared query by query."""
+"""Comparison of two runs of the leaderboard, query by query."""
 
 from collections.abc import Sequence
 from typing import Any

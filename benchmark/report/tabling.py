@@ -53,13 +53,13 @@ def measures_table(result: Result) -> DownloadTable:
 
 
 def change_names() -> tuple[str, ...]:
-    """Headers of CHANGE_FIELDS."""
+    """Return the headers of CHANGE_FIELDS."""
     when = (_("before"), _("after"), _("change"), _("95% from"), _("95% to"))
     return (*when, "p", _("p (Holm)"), _("rank before"), _("rank after"))
 
 
 def report_tables(result: Result, key: str) -> list[DownloadTable]:
-    """Every table of a report but the leaderboard, which has a page of its own."""
+    """Return all tables of a report but the leaderboard, which has a page of its own."""
     found = [*changes_tables(result, key), measures_table(result), growth_table(result), marginal_table(result)]
     aspects = aspects_table(result)
     return [*found, aspects] if aspects else found

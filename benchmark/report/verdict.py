@@ -71,7 +71,7 @@ def explain_verdict(found: Mapping[str, Any]) -> list[str]:
 
 
 def recall_shift(result: Mapping[str, Any]) -> str:
-    """Why Recall falls when holes are filled; empty where no relevant pair came to be known."""
+    """Explain why Recall falls when holes are filled; "" where no relevant pair was found."""
     before, after = (int(result["relevant"][name]) for name in ("before", "after"))
     if after <= before:
         return ""

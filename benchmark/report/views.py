@@ -66,7 +66,7 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
 @action("admin")
 @require_GET
 def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Two runs query by query: `a` and `b`, or the two that are ticked on the leaderboard (`run`)."""
+    """Compare two runs by query: `a` and `b`, or the two ticked on the leaderboard (`run`)."""
     state = boards.load_leaderboard(scope.collection)
     if state.stored is None:
         return redirect("benchmark", scope.collection.name)
@@ -96,7 +96,7 @@ def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
-    """Show one report; HTMX asks for it while it is worked out."""
+    """Show one report; HTMX polls it while it is computed."""
     rows = Report.objects.select_related("before", "after", "collection")
     return _render_page(request, scope, get_object_or_404(rows, pk=report, collection=scope.collection))
 

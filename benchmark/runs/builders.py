@@ -46,7 +46,7 @@ class Maker(Protocol):
     """What a maker's module holds; besides, perhaps, `estimate(collection, recipe) -> Estimate | None`."""
 
     def check(self, collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-        """The recipe, completed. Raises BadInput for what is known to be wrong before anybody works on it."""
+        """Return the completed recipe. Raises BadInput for what is wrong before any work begins."""
 
     def make(self, run: Run, progress: Tell, stopped: Stopped) -> None:
         """Store a ranking for every query that has none yet, batch by batch; return soon after `stopped()` is true."""
@@ -88,7 +88,7 @@ def start_run(
 def start_or_join(
     *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
 ) -> Run:
-    """Go on with the run of this name where it is the same, else create it. Raises BadInput.
+    """Resume the run of this name where its recipe is the same, else start it. Raises BadInput. Raises BadInput.
 
     Limits (`budget`, `max_calls`) may be others than before: they replace the old ones.
     """
@@ -127,7 +127,7 @@ def find_run(collection: Collection, name: str) -> Run | None:
 
 
 def estimate_cost(collection: Collection, kind: str, recipe: Mapping[str, Any]) -> Estimate | None:
-    """What it will cost to make such a run; None: it asks nobody. Raises BadInput as `start` does."""
+    """Estimate the cost of a run; None where its system calls no model. Raises BadInput as `start` does."""
     module = maker_module(kind)
     found = getattr(module, "estimate", None)
     if found is None:
@@ -174,7 +174,7 @@ def ranking_progress(run: Run) -> dict[str, int]:
 
 
 def cancel_run(run: Run) -> bool:
-    """Stop a run; the queries that it has stay, and `go_on` makes the rest. False when it is over already."""
+    """Cancel a run; finished queries stay, and `go_on` makes the rest. Returns False when it is over already."""
     return leases.cancel(run, **ranking_progress(run))
 
 
@@ -188,6 +188,9 @@ def go_on(run: Run) -> bool:
 
 @transaction.atomic
 def delete_run(run: Run) -> None:
-    """Take a run out of every table and free its name. Its rankings stay: qrels and reports came of them."""
+    """Delete a run: it leaves every table and frees its name.
+
+    Its rankings stay, since qrels and reports came from them.
+    """
     leases.cancel(run)
     Run.objects.filter(pk=run.pk).update(is_deleted=True)

@@ -125,7 +125,7 @@ class Dense:
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]
     ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
-        """Search by cosine. The seconds of the search are shared by the queries of a batch."""
+        """Search by cosine; the seconds of a batch are shared equally by its queries."""
         sent = {query: self.prefix + text for query, text in texts.items()}
         answered = self.ask([(query, [text]) for query, text in sent.items()])
         order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]

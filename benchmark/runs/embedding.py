@@ -124,7 +124,7 @@ class FolderSearch(VectorSearch[Store]):
         self.model: TextEncoder = embedders.open_embedder(Path(recipe["model"]), recipe["device"])
 
     def add(self, texts: Sequence[str]) -> None:
-        """Embed documents."""
+        """Embed documents and store their vectors."""
         self.store.add([text_digest(text) for text in texts], self.model.encode(texts)[0])
 
     def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
@@ -139,7 +139,7 @@ class FolderSearch(VectorSearch[Store]):
 
 
 def vectors_folder() -> Path:
-    """Where the vectors of all models are kept."""
+    """Return the folder with the vectors of all models."""
     return Path(settings.VAR) / "vectors"
 
 

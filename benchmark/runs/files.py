@@ -18,7 +18,10 @@ SHOWN = 20  # Bad lines that are listed; the rest is counted.
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """query id -> document id -> grade. Raises BadInput for bad rows and for a pair with two grades.
+    """Read qrels: query id -> document id -> grade.
+
+    Raises BadInput for bad rows and for a pair with two grades. Raises BadInput for bad rows and for a pair with two
+    grades.
 
     A grade below 0 stays: the pair is in the pool, and nobody judged it, as trec_eval has it.
     """
@@ -44,14 +47,14 @@ def describe_line(line: int, problem: str) -> str:
 
 
 def list_problems(path: Path, bad: Sequence[str]) -> str:
-    """The file, its first twenty bad lines, and how many more there are."""
+    """Return the file, its first twenty problems, and how many more there are, in words."""
     told: dict[str, object] = {"file": path, "problems": "; ".join(bad[:SHOWN]), "more": f"{len(bad) - SHOWN:,}"}
     words = _("%(file)s: %(problems)s and %(more)s more") if len(bad) > SHOWN else _("%(file)s: %(problems)s")
     return words % told
 
 
 def read_run(path: Path) -> dict[str, dict[str, float]]:
-    """query id -> document id -> score, best first. Raises BadInput for bad lines, and duplicates."""
+    """Read a run: query id -> document id -> score, best first. Raises BadInput for bad lines, and duplicates."""
     found = RunFile(path)
     found.problems.refuse(path)
     return {query: dict(one.best_first(found.documents)) for query, one in found.queries.items()}
@@ -101,7 +104,7 @@ class RunLines:
 
 
 class RunFile:
-    """A TREC run as it stands in a file, about 16 bytes a line, and what is wrong with it by line.
+    """A TREC run read from a file, about 16 bytes a line, with its problems by line.
 
     The rank's column is not read, as trec_eval does not: the scores decide. Raises BadInput for a file without lines.
     """

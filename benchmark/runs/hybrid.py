@@ -111,7 +111,7 @@ def scores_told(run: Run) -> str:
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Each query by itself; seconds are those of BM25 and of combining, not of the run that it starts from."""
+    """Make the run query by query; its seconds are those of BM25 and combining, without the first run's."""
     recipe = run.recipe
     if "run_id" not in recipe:
         told = _("run %(name)s uses an outdated form: delete it, and create it again from a reranked run")

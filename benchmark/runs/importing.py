@@ -44,7 +44,10 @@ def import_runs(
     skip_unknown: bool = False,
     progress: staging.ImportProgress = staging.ignore_progress,
 ) -> list[tuple[Run, dict[str, Any]]]:
-    """Read runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
+    """Import runs by their names.
+
+    Raises BadInput with what is wrong in each file: its first 20 lines, and the total. Raises BadInput with what is
+    wrong in each file: its first 20 lines, and the total.
 
     Each run comes with what --json says of it: lines stored and left out (`excluded`: their query excludes the
     document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.

@@ -77,7 +77,7 @@ def array_literal(numbers: Iterable[float]) -> str:
 
 
 def in_order(documents: Keys, scores: npt.NDArray[np.float64], ids: Mapping[int, str]) -> tuple[Keys, Scores]:
-    """By score as float32 descending, then by external id descending: as trec_eval ranks. Raises BadInput."""
+    """Sort by score as float32, then by external id, both descending, as trec_eval ranks. Raises BadInput."""
     if len(documents) != len(scores) or len(np.unique(documents)) != len(documents):
         raise BadInput("a ranking names a document twice, or has not one score for each document")
     with np.errstate(over="ignore"):
@@ -102,7 +102,7 @@ def names_of(keys: Iterable[int]) -> dict[int, str]:
 
 
 def excluded_documents(collection: Collection, wanted: Iterable[int] | None = None) -> dict[int, frozenset[str]]:
-    """By query, the external ids that it excludes; queries that exclude nothing are left out."""
+    """Return by query the external ids of documents that it excludes; queries without any are left out."""
     rows = Query.objects.filter(collection=collection, metadata__has_key=EXCLUDED)
     if wanted is not None:
         rows = rows.filter(pk__in=list(wanted))
@@ -144,7 +144,7 @@ def load(runs: Sequence[int], depth: int | None = None) -> dict[int, dict[int, K
 
 
 def scores_of(run: Run | int) -> dict[int, tuple[Keys, npt.NDArray[np.float64]]]:
-    """By query: documents (primary keys) best first, and their scores."""
+    """Return by query its documents (primary keys), best first, and their scores."""
     key = run if isinstance(run, int) else run.pk
     rows = Ranking.objects.filter(run=key).values_list("query_id", "documents", "scores")
     return {
@@ -154,7 +154,7 @@ def scores_of(run: Run | int) -> dict[int, tuple[Keys, npt.NDArray[np.float64]]]
 
 
 def as_run(run: Run) -> dict[str, dict[str, float]]:
-    """External ids: query -> document -> score, as benchmark.measures.rankings takes it."""
+    """Return the run by external ids, query -> document -> score, as benchmark.measures.rankings takes it."""
     return {query: dict(pairs) for query, pairs in _named_rankings(run)}
 
 

@@ -1,4 +1,6 @@
-"""Any reranker over any run, at a rerank endpoint in Cohere's and Jina's shape. It sees the query as it stands, always.
+"""Reranking of any run at an endpoint in Cohere's and Jina's shape.
+
+The model always sees the query as it is. It sees the query as it stands, always.
 
 What the first run searched for (a rewriting, a reasoning) is not shown to it (SPEC S10).
 """
@@ -118,7 +120,7 @@ def _rerank_requests(run: Run, judge: Judge, query: Query, documents: Sequence[s
 
 
 def instruction_for(recipe: dict[str, Any], query: Query) -> str:
-    """The instruction: the recipe's, or what relevant means for the query."""
+    """Return the instruction: the recipe's, or the relevance definition of the query."""
     own = str(recipe["instruction"])
     return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
 

@@ -74,7 +74,7 @@ class SparseStore(TextStore):
         return self.folder / "weights"
 
     def rows(self, places: Places) -> csr_array:
-        """The weights at these places, (n, vocabulary)."""
+        """Return the weights at these places, (n, vocabulary)."""
         if not len(places):
             return csr_array((0, self.size), dtype=np.float32)
         ends = np.memmap(self.ends, dtype="<i8", mode="r")
@@ -89,7 +89,7 @@ class SparseStore(TextStore):
         return csr_array((weights, terms, bounds), shape=(len(places), self.size))
 
     def add(self, digests: Sequence[bytes], rows: csr_array) -> None:
-        """Append those that are not there yet. BadInput where the model had another vocabulary before."""
+        """Append the vectors that are not stored yet. Raises BadInput where the model had another vocabulary before."""
         with self.adding(digests, int(rows.shape[1])) as fresh:
             added = rows[list(fresh.values())]
             begin = int(np.memmap(self.ends, dtype="<i8", mode="r")[len(self.places) - 1]) if self.places else 0
@@ -107,7 +107,7 @@ class SparseSearch(VectorSearch[SparseStore]):
         self.model: SparseEncoder = opened(Path(recipe["model"]), recipe["device"], recipe["batch_size"])
 
     def add(self, texts: Sequence[str]) -> None:
-        """Encode documents."""
+        """Encode documents and store their weights."""
         self.store.add([text_digest(text) for text in texts], self.model.encode_documents(texts))
 
     def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:

@@ -49,7 +49,7 @@ class TextStore:
         return len(self.places)
 
     def look(self) -> None:
-        """Take in what other processes have appended."""
+        """Read what other processes have appended."""
         if not self.hashes.exists():
             return
         with self.hashes.open("rb") as file:
@@ -66,7 +66,7 @@ class TextStore:
 
     @contextmanager
     def adding(self, digests: Sequence[bytes], size: int) -> Iterator[dict[bytes, int]]:
-        """Yield those that are not there yet, with their places in `digests`, under the lock.
+        """Yield the digests that are not stored yet, with their positions in `digests`, under the file's lock.
 
         The block appends what belongs to them, in that order: a kill in between leaves some without a hash, which the
         next writer cuts away. Raises BadInput where the model gave another `size` before.
@@ -93,7 +93,7 @@ class Store(TextStore):
     """All vectors of one model."""
 
     def rows(self, places: Places) -> Vectors:
-        """The vectors at these places, (n, size)."""
+        """Return the vectors at these places, (n, size)."""
         if not len(places):
             return np.zeros((0, self.size), dtype=np.float32)
         everything = np.memmap(self.vectors, dtype="<f4", mode="r", shape=(len(self.places), self.size))
@@ -102,7 +102,10 @@ class Store(TextStore):
         return np.asarray(everything[places])
 
     def add(self, digests: Sequence[bytes], rows: Vectors) -> None:
-        """Append those that are not there yet, at length 1. BadInput where the model gave other sizes before."""
+        """Append the vectors that are not stored yet, scaled to length 1.
+
+        Raises BadInput where the model had another size.
+        """
         rows = unit_vectors(rows)
         with self.adding(digests, int(rows.shape[1])) as fresh:
             added = rows[list(fresh.values())].astype("<f4").tobytes()
@@ -127,7 +130,7 @@ def unit_vectors(rows: Vectors) -> Vectors:
 def nearest_vectors(
     queries: Vectors, documents: int, rows: Callable[[int, int], Any], depths: Sequence[int], block: int = BLOCK
 ) -> list[Found]:
-    """For each query (q, size) the places and scores of the documents with the largest products, best first.
+    """Return for each query (q, size) the positions and scores of the documents with the largest products, best first.
 
     `rows(begin, end)` gives documents' vectors, dense or as a sparse array of scipy. Of equal scores the earlier place
     goes first, at the cut too.

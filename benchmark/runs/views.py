@@ -53,7 +53,7 @@ def _render_page(
 @action("admin")
 @require_POST
 def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Every file becomes a run, or nothing changes and every problem is told with its line."""
+    """Import uploaded files as runs, all or none; every problem is listed with its line."""
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
         return _render_page(request, scope, form)
@@ -167,7 +167,7 @@ def control_run(request: HttpRequest, scope: AccessScope, run: int, act: str) ->
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
-    """Asks first; a deleted run stands in no table, and its name is free again."""
+    """Delete a run: GET asks for confirmation, POST removes it from every table and frees its name."""
     found = _get_run(scope, run)
     if request.method == "GET":
         context = {"scope": scope, "run": found}

@@ -17,7 +17,7 @@ Group = frozenset[int]
 
 
 def compact_letter_display(different: NDArray[np.bool_], order: Sequence[int]) -> list[str]:
-    """Each system's letters. `different` is symmetric; `order`: systems best first, who get the first letters."""
+    """Return each system's letters. `different` is symmetric; `order`: best first, who get the first letters."""
     places = {system: place for place, system in enumerate(order)}
     groups = sorted(groups_of(different, order), key=lambda group: sorted(places[one] for one in group))
     names = _letter_names(len(groups))

@@ -39,7 +39,7 @@ class Tests:
         self.sums, self.weights = found[:, :-1], found[:, -1]
 
     def p(self, one: int, other: int) -> float:
-        """Two-sided: how often random signs give a difference at least as far from 0."""
+        """Return the two-sided p: how often random signs give a difference at least as far from 0."""
         seen, turned = self._difference(one, other)
         far = int((np.abs(turned) >= abs(seen) - NEAR).sum())
         return far / len(turned) if self.is_exact else (1 + far) / (len(turned) + 1)

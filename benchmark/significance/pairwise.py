@@ -1,4 +1,4 @@
-"""Every two systems of a leaderboard compared, and the interval of each mean. Pure."""
+"""Pairwise comparisons of a leaderboard's systems, and the interval of each mean. Pure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -13,7 +13,7 @@ CHUNK = 250  # Resamples that are held at once.
 
 
 def compare_pairs(values: Mapping[str, Floats], seed: int) -> dict[str, list[list[float]]]:
-    """By measure: p, p corrected by Holm, and the interval at Holm's level, for each of `pair_places`.
+    """Return by measure for each pair: p, p corrected by Holm, and the interval at Holm's level.
 
     `values`: (systems, queries) by measure. The interval is of the first system's mean less the second's.
     """
@@ -35,7 +35,7 @@ def pair_places(systems: int) -> list[tuple[int, int]]:
 
 
 def mean_intervals(values: Mapping[str, Floats], seed: int) -> dict[str, list[tuple[float, float]]]:
-    """By measure, each system's 95% interval of its mean: percentiles over bootstrap samples of the queries."""
+    """Return by measure each system's 95% interval of its mean: percentiles over bootstrap samples of the queries."""
     flat = np.concatenate(list(values.values()))
     queries, random = flat.shape[1], np.random.default_rng(seed)
     shares = np.full(queries, 1 / queries)

@@ -17,7 +17,7 @@ SAME = 1e-12  # Means nearer than this are one place.
 
 @dataclass(frozen=True)
 class Values:
-    """Each query's values of one measure, (systems, queries); `before` None where no version is needed."""
+    """Values of one measure by query, (systems, queries). `before` is None where the measure needs one version only."""
 
     before: Floats | None
     after: Floats
@@ -50,7 +50,7 @@ def weights_of(sizes: Sequence[int]) -> list[float]:
 
 
 def mean_changes(values: Values) -> list[dict[str, Any]]:
-    """Each system's means before and after, and their change."""
+    """Return each system's means before and after, and their change."""
     after = values.after.mean(axis=1)
     if values.before is None:
         return [{"before": None, "after": float(now), "change": None} for now in after]

@@ -118,7 +118,9 @@ def _systems_by_member(found: Sequence[SuiteColumn]) -> list[dict[str, Mapping[s
 
 
 def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[dict[str, Any]]:
-    """Systems by their mean, the best first; those with a blank mean behind, by name. `work`: as `suite_tests` has it.
+    """Return the systems by their mean, the best first, those without one last.
+
+    `work`: as `suite_tests` has it. `work`: as `suite_tests` has it.
 
     `mean`: before, after and change, unweighted; None where a member is missing. `tests`: of the mean, its change's
     low, high, p and p_holm, letters_before and letters_after; empty where it is blank, and for measures that order no
@@ -141,7 +143,7 @@ def _line_order(line: Mapping[str, Any]) -> tuple[bool, float, str]:
 
 
 def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
-    """By system that every member has: paired tests over all members' queries, each member counting alike.
+    """Return, for systems that every member has, paired tests over all members' queries; members count alike.
 
     They are kept once worked out, since a report that is ready never changes. Without `work` many that are not kept
     yet are left out: a page cannot wait for them.
@@ -192,7 +194,7 @@ def member_mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float |
 def suite_table(
     suite: Suite, found: Sequence[SuiteColumn], shown: Sequence[Mapping[str, Any]], key: str, k: int = reports.K
 ) -> DownloadTable:
-    """Systems by members: the value after filling with its change, and the mean with its tests."""
+    """Return the table of systems by members: values after filling with their change, and the mean with its tests."""
     header = (_("system"), *(collection.name for collection, _report in found), _("mean"))
     rows = [
         (row["system"], *map(_cell_figure, row["values"]), _cell_figure(row["mean"], row["tests"])) for row in shown

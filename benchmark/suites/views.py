@@ -94,7 +94,7 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
 @action("site")
 @require_POST
 def control_suite(request: HttpRequest, scope: AccessSiteScope, suite: int, act: str) -> HttpResponse:
-    """delete: its collections and their reports stay."""
+    """Delete the suite; its collections and their reports stay."""
     found = get_suite(scope, suite)
     if act != "delete":
         raise Http404(_("Unknown action."))

@@ -19,7 +19,7 @@ def draw_personas(personas: Sequence[str], seed: int, seed_id: str) -> list[str]
 
 
 def draw_seeds(ids: Iterable[str], seed: int, limit: int | None) -> list[str]:
-    """So many ids, in the order in which they came; all of them without a limit."""
+    """Draw `limit` ids at random and return them in their first order; all of them without a limit."""
     known = list(ids)
     first = sorted(known, key=lambda one: sha256(f"{seed}\0{one}".encode()).digest())[:limit]
     chosen = set(first)

@@ -22,7 +22,7 @@ F = TypeVar("F", bound=AnswerFormat)
 
 @dataclass(frozen=True, slots=True)
 class SeedTask:
-    """A seed with what its bundle is made with: the personas that are shown, who answers and who writes passages."""
+    """A seed with its options: the personas shown, the judge that answers, and the writer of passages."""
 
     seed_id: str
     seed: str

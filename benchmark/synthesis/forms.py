@@ -16,7 +16,7 @@ from judges.retrieval.model_requests import judges_for
 
 
 class SeedsForm(LimitsForm):
-    """Who writes, and how the seeds are drawn."""
+    """The base form of syntheses: the model, and how seeds are drawn."""
 
     kind = Synthesis.Product.BUNDLES
     first: tuple[str, ...] = ()  # The fields in their order; the limits follow.
@@ -56,7 +56,7 @@ class PairsForm(SeedsForm):
 
 
 class BundlesForm(SeedsForm):
-    """Who writes, from how many of the collection's queries, and how much is kept apart to measure."""
+    """The form for bundles: models, the number of queries, and the share that is held out as dev split."""
 
     first = ("judge", "writer", "limit", "dev", "seed")
 
@@ -86,7 +86,7 @@ class BundlesForm(SeedsForm):
 
 
 class KeywordsForm(PairsForm):
-    """Which training set's queries are rewritten, and how many of them."""
+    """The form for keyword queries: the training set, and how many of its queries are rewritten."""
 
     kind = Synthesis.Product.KEYWORDS
     first = ("judge", "source", "share", "pairs", "seed")
@@ -120,7 +120,7 @@ class KeywordsForm(PairsForm):
 
 
 class DocumentsForm(PairsForm):
-    """From how many of the collection's documents queries are written."""
+    """The form for queries written from documents: how many documents."""
 
     kind = Synthesis.Product.ASK
     first = ("judge", "limit", "pairs", "seed")

@@ -1,4 +1,4 @@
-"""A synthesis from its start to its end: begin or join, work under a lease, cancel, go on.
+"""Life cycle of a synthesis: start or join, work under a lease, cancel, go on.
 
 Bundles come into a folder to train on; queries without passages, into the collection as soon as they are written.
 """
@@ -51,7 +51,7 @@ PROMPTS = {
 
 
 def kind_of(options: Mapping[str, Any]) -> str:
-    """What is written: bundles, where the options do not say."""
+    """Return the kind of synthesis; bundles, where the options do not say."""
     return Synthesis.Product(options.get("kind") or Synthesis.Product.BUNDLES).value
 
 
@@ -83,7 +83,10 @@ def prompts_digest(kind: str) -> str:
 
 
 def judges_of(options: Mapping[str, Any]) -> tuple[Judge, Judge]:
-    """Who answers the steps, and who writes the passages: the same one unless another is named. Raises BadInput."""
+    """Return who answers the steps, and who writes the passages: the same judge unless a writer is named.
+
+    Raises BadInput.
+    """
     judge = model_requests.judge_for("persona", str(options.get("judge") or ""))
     name = str(options.get("writer") or "")
     return judge, model_requests.judge_for("compose", name) if name else judge
@@ -94,7 +97,7 @@ def _distinct(judge: Judge, writer: Judge) -> list[Judge]:
 
 
 def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimate:
-    """What such a synthesis asks and costs. Raises BadInput as `start_or_join` does."""
+    """Estimate the calls and cost of a synthesis. Raises BadInput as `start_or_join` does."""
     kind = kind_of(options)
     known, seeds = check_options(collection, options)
     judge, writer = judges_of(known)
@@ -104,7 +107,9 @@ def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimat
 
 
 def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str = "") -> Synthesis:
-    """Go on with the synthesis of these seeds and options where there is one, else create it. Raises BadInput.
+    """Resume the synthesis of these seeds and options where there is one, else start it.
+
+    Raises BadInput. Raises BadInput.
 
     What it may spend is no part of what it is: other limits replace the old ones.
     """
@@ -146,7 +151,7 @@ def _key_of(options: Mapping[str, Any], seeds: Sequence[Seed]) -> str:
 
 
 def set_limits(synthesis: Synthesis, *, budget: float | None, max_calls: int | None) -> None:
-    """Set what it may spend in all; None: no limit. `go_on` then goes on. Raises BadInput."""
+    """Set the synthesis's limits in all; None: no limit. `go_on` then resumes it. Raises BadInput."""
     model_requests.check_limits(synthesis.collection, _distinct(*judges_of(synthesis.options)), budget, max_calls)
     options = {name: value for name, value in synthesis.options.items() if name not in LIMITS}
     options |= {name: value for name, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
@@ -157,7 +162,7 @@ def set_limits(synthesis: Synthesis, *, budget: float | None, max_calls: int | N
 
 
 def cancel_synthesis(synthesis: Synthesis) -> bool:
-    """Stop it; the bundles that it has stay. False when it is over already."""
+    """Cancel a synthesis; finished bundles stay. Returns False when it is over already."""
     return leases.cancel(synthesis, **count_progress(synthesis))
 
 
@@ -325,7 +330,7 @@ def _store_outcomes(
 
 
 def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
-    """What came of it so far and what it cost, for a page or a program."""
+    """Return the outcome so far and the cost, for a page or a program."""
     spent = sum_rows("", ledger_rows(Campaign(pk=synthesis.campaign))) if synthesis.campaign else None
     of_bundles = synthesis.kind == Synthesis.Product.BUNDLES
     return {

@@ -32,7 +32,7 @@ class DroppedCount:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisPage:
-    """One synthesis: what came of it, a page of its bundles, and what was dropped."""
+    """Data of a synthesis's page: the outcome, a page of its bundles, and what was dropped."""
 
     synthesis: Synthesis
     told: dict[str, Any]
@@ -68,7 +68,7 @@ def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
 
 
 def made_rows(synthesis: Synthesis) -> QuerySet[SyntheticBundle]:
-    """Seeds that have their bundle, in order."""
+    """Return the seeds that have their bundle, in order."""
     return SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False).order_by("place")
 
 
@@ -78,7 +78,7 @@ def name_step(step: str) -> str:
 
 
 def name_reason(reason: str) -> str:
-    """Why a bundle was dropped, in words."""
+    """Return why a bundle was dropped, in words."""
     if reason == NEAR_DUPLICATE:
         return _("every negative nearly equals a positive")
     if reason == PRESENT:

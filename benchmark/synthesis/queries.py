@@ -127,7 +127,7 @@ def _query_ids(path: Path) -> set[str]:
 
 
 def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[Seed]:
-    """So many documents of the collection, drawn by `seed`; none that a model wrote. Raises BadInput."""
+    """Draw `limit` documents of the collection, none that a model wrote. Raises BadInput."""
     if limit < 1:
         raise BadInput(_("limit %(limit)s: give a number from 1") % {"limit": limit})
     current = Document.objects.filter(collection=collection, is_current=True).exclude(text="")

@@ -74,7 +74,7 @@ def _get_synthesis(scope: AccessScope, synthesis: int) -> Synthesis:
 @action("admin")
 @require_GET
 def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpResponse:
-    """How far it is, its bundles, what was dropped and why, what it cost."""
+    """Show a synthesis: progress, bundles, what was dropped and why, and the cost."""
     one = _get_synthesis(scope, synthesis)
     found = page.show_synthesis(one, request.GET.get("page"))
     wanted = page.synthesis_tables(found) if "table" in request.GET else []
@@ -99,7 +99,7 @@ def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpR
 @action("admin")
 @require_GET
 def synthetic_bundle(request: HttpRequest, scope: AccessScope, synthesis: int, place: int) -> HttpResponse:
-    """One bundle: persona, query, answer, aspects, and every passage with its plan."""
+    """Show one bundle: persona, query, answer, aspects, and every passage with its plan."""
     one = _get_synthesis(scope, synthesis)
     row = get_object_or_404(page.made_rows(one), place=place, synthesis__kind=Synthesis.Product.BUNDLES)
     context = {"scope": scope, "synthesis": one, "row": row, "bundle": row.bundle}

@@ -67,7 +67,7 @@ class StoredReport:
 
     @property
     def result(self) -> dict[str, Any]:
-        """The report's result; empty until it is ready."""
+        """Return the report's result; {} until it is ready."""
         return self.report.result or {}
 
     @property
@@ -103,7 +103,7 @@ def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | 
 
 
 def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
-    """Whether one of these has needed a worker for some seconds, and none serves this instance."""
+    """Return whether a job has waited for some seconds while no worker serves this instance."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
     waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)
     return waiting and not notifications.is_away() and not workers.has_workers()

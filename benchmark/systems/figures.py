@@ -28,7 +28,7 @@ def source_line(stored: StoredReport, queries: int | None = None) -> str:
 
 
 def bounds_chart(stored: StoredReport) -> Chart:
-    """Within which bounds each system's nDCG@k can move: the best first."""
+    """Draw within which bounds each system's nDCG@k can move, the best system first."""
     found = stored.result["safety"]
     loose = {run for pair in found["unsettled"] for run in pair[:2]}
     systems = sorted(found["systems"], key=lambda one: (-one["value"], stored.name(one["run"])))

@@ -21,7 +21,7 @@ DEEPEST = 100
 @action("admin")
 @require_GET
 def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
-    """A run: how far it is while it is made, then its values, changes, holes and cost."""
+    """Show a run: its progress while it is made, then values, changes, holes and cost."""
     found = get_object_or_404(Run, pk=run, collection=scope.collection)
     shown = system_page(scope.collection, found, whole=request.GET.get("table", ""))
     limits, unattended = LimitsForm(initial=found.recipe), chosen.is_unattended(found)

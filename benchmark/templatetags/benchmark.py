@@ -8,7 +8,7 @@ register = template.Library()
 
 @register.filter
 def figure(value: float | None) -> str:
-    """Print four decimals; a dash where there is no value."""
+    """Return a value with four decimals, or a dash where there is none."""
     return "–" if value is None else f"{value:.4f}".replace("-", "−")
 
 

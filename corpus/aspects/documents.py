@@ -57,7 +57,7 @@ def discard(query: Query, author: Assessor, document: Document, reason: str) -> 
 
 @transaction.atomic
 def reopen(query: Query, author: Assessor, document: Document, aspect: str = "") -> AspectRevision:
-    """Put the document back to review: nobody says any more whether it supports the aspect (any aspect: "")."""
+    """Reopen a document for an aspect (""; for all): it counts neither as support nor as discarded."""
     held = lock_aspects(query)
     standing = held.current_judgments([aspect] if aspect else [entry.id for entry in held.entries])
     said = [name for (pk, name), judgment in standing.items() if pk == document.pk and judgment.grade is not None]

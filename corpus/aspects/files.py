@@ -22,7 +22,7 @@ SHOWN = 20  # Bad lines that the error names.
 
 @dataclass(frozen=True, slots=True)
 class AspectRow:
-    """A line: an aspect of a query and the documents that support it."""
+    """A line of an aspects file: an aspect of a query and the documents that support it."""
 
     line: int
     query: str

@@ -56,7 +56,7 @@ class Held:
         return {(one.pair.document_id, one.aspect.external_id): one for one in found if one.aspect}
 
     def revise(self, author: Assessor, act: Act, change: AspectChange) -> AspectRevision:
-        """Append a revision. Raises BadInput when nothing changes."""
+        """Append a revision of the query's aspects. Raises BadInput when nothing changes."""
         if self.newest is None and self.entries:
             # What was there before revisions becomes the first of them, so that undo has something to go back to.
             self.newest = _append_revision(self, author, Act.IMPORT, AspectChange(self.entries))
@@ -184,7 +184,7 @@ def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
 
 @transaction.atomic
 def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
-    """Add an aspect."""
+    """Add an aspect to a query."""
     held = lock_aspects(query, base)
     (name,) = sets.next_ids(held.rows, 1)
     return held.revise(author, Act.ADD, AspectChange(sets.add(held.entries, name, wording), note=name))
@@ -194,7 +194,7 @@ def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | 
 def clarify_aspect(
     query: Query, author: Assessor, aspect: str, wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
-    """Reword an aspect; what is under it stays."""
+    """Reword an aspect; its documents stay."""
     held = lock_aspects(query, base)
     return held.revise(author, Act.CLARIFY, AspectChange(sets.clarify(held.entries, aspect, wording), note=aspect))
 
@@ -210,7 +210,7 @@ def weigh_aspects(
 
 @transaction.atomic
 def remove_aspect(query: Query, author: Assessor, aspect: str, *, base: int | None = None) -> AspectRevision:
-    """Take an aspect out of the set. Documents that stood under it alone are to be reviewed again."""
+    """Remove an aspect; documents that supported it alone are to be reviewed again."""
     held = lock_aspects(query, base)
     return held.revise(author, Act.REMOVE, AspectChange(sets.remove(held.entries, aspect), note=aspect))
 
@@ -219,7 +219,7 @@ def remove_aspect(query: Query, author: Assessor, aspect: str, *, base: int | No
 def merge_aspects(
     query: Query, author: Assessor, aspects: Sequence[str], wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
-    """Put one aspect in the place of several. A document kept under any of them is kept under the new one."""
+    """Merge several aspects into one, under which every document stays that was kept under any of them."""
     held = lock_aspects(query, base)
     (name,) = sets.next_ids(held.rows, 1)
     entries = sets.merge(held.entries, aspects, name, wording)
@@ -236,7 +236,7 @@ def merge_aspects(
 def split_aspect(
     query: Query, author: Assessor, aspect: str, parts: Sequence[Wording], *, base: int | None = None
 ) -> AspectRevision:
-    """Put several aspects in the place of one. What was discarded stays so; what was kept is to be reviewed again."""
+    """Split an aspect into several. Discarded documents stay discarded; kept ones are to be reviewed again."""
     held = lock_aspects(query, base)
     names = sets.next_ids(held.rows, len(parts))
     entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
@@ -278,7 +278,7 @@ def earlier_revision(query: Query) -> AspectRevision | None:
 
 @transaction.atomic
 def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
-    """Take over the set of the earlier text, and what was said of documents that are still there."""
+    """Copy the aspects of the query's earlier text, with the decisions on documents that still exist."""
     held = lock_aspects(query, base)
     old = earlier_revision(held.query)
     if old is None or held.entries:
@@ -302,7 +302,7 @@ def undoable_revision(query: Query) -> AspectRevision | None:
 
 @transaction.atomic
 def undo_revision(query: Query, author: Assessor, number: int) -> AspectRevision:
-    """Take back the newest act that stands; `number` says which one the author saw there."""
+    """Undo the newest revision; `number` is the one that the author saw, and any other is refused."""
     held = lock_aspects(query)
     last = undoable_revision(held.query)
     if last is None or last.number != number:

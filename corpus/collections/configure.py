@@ -53,7 +53,7 @@ Budget = Annotated[
 
 
 class Settings(Table):
-    """The file; what it does not name stays as it is."""
+    """A collection's settings file; settings that it does not name stay as they are."""
 
     preset: Annotated[Line, one_of(*PRESETS)] | None = None
     rubric: Annotated[Line, one_of(*Collection.Rubrics.values)] | None = None

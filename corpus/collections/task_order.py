@@ -66,7 +66,7 @@ def next_place() -> int:
 
 @transaction.atomic
 def reprioritise_tasks(collection: Collection) -> int:
-    """Give every unsettled item the priority of the collection's present order; return the number changed."""
+    """Give all unresolved items the priority of the collection's present order; return the number changed."""
     # Items of a study come first to those who take part, whatever the order; and holes that were sent in the order of
     # what they could settle (below -1) keep that order.
     new = PRIORITY_SQL.format(order="%(order)s", seed="%(seed)s")

@@ -80,7 +80,7 @@ class EvidenceOutput:
 
     @property
     def target(self) -> EvidenceTarget | None:
-        """Both fields, where both are there and say something."""
+        """Return contribution and evidence together; None where one of them is empty."""
         return EvidenceTarget(self.contribution, self.evidence) if self.contribution and self.evidence else None
 
 

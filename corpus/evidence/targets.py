@@ -1,4 +1,4 @@
-"""Which contribution and evidence of a pair holds: a person's before a judge's, the newest of each (SPEC S6)."""
+"""Contribution and evidence of pairs: a person's text goes before a judge's, the newest of each (SPEC S6)."""
 
 from collections.abc import Iterable
 
@@ -50,7 +50,7 @@ def last_of_judge(pair: Pair | int) -> Target | None:
 
 
 def withdraw(item: Item, writer: str) -> None:
-    """Take back what was saved on this item: a row that withdraws it; the texts stay for who goes on."""
+    """Withdraw the text saved on this item by a further row; earlier texts stay for whoever resumes them."""
     pair = locked_pair(item.pair_id)
     last = Target.objects.filter(item=item, withdraws=None, withdrawn_by=None).order_by("-version").first()
     if last is not None:

@@ -18,7 +18,7 @@ _COLUMNS = ("query_id", "doc_id", "grade")
 
 
 class GradeRow(NamedTuple):
-    """A grade as it stands in the file, or what could be read of it and the `problem` that makes it none."""
+    """A grade of a file, or as much as could be read of it with the `problem` that makes it none."""
 
     line: int
     query: str

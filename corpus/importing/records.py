@@ -35,7 +35,7 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
 
 
 def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
-    """Yield the queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
+    """Yield the file's queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
     if table := tables.read_table(source):
         rows = table_records.read_queries(source, table)
     else:

@@ -1,4 +1,4 @@
-"""Rows on their way in: COPY into temporary tables, then checks and moves by set-based SQL."""
+"""Staging of imported rows: COPY into temporary tables, then checks and moves by set-based SQL."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Who judges, what waits for people, and what came of it: judgments, labels and texts of pairs."""
+"""Assessors, tasks, judgments, labels and texts of pairs."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from corpus.models.texts import Collection, Pair, Query
 
 
 class Assessor(models.Model):
-    """Whoever gives grades: a person, a judge's version, a policy, an import, or the reference."""
+    """An assessor, who gives grades: a person, a judge's version, a policy, an import, or the reference."""
 
     class Kind(models.TextChoices):
         PERSON = "person", _("person")

@@ -37,14 +37,14 @@ _recent: dict[tuple[int, float, float], tuple[float, str, "Index"]] = {}
 
 
 class TokenLists(Sequence["array[int]"]):
-    """Each document's words as numbers, in one array: as lists of integers they would not fit into memory."""
+    """Documents as word numbers in one array; lists of integers would not fit into memory."""
 
     def __init__(self) -> None:
         self.vocabulary: dict[str, int] = {}
         self._tokens, self._starts = array("i"), array("q", [0])
 
     def add(self, text: str) -> None:
-        """The next document; words are numbered as they come."""
+        """Add the next document; words are numbered in the order of their first use."""
         known = self.vocabulary
         self._tokens.extend(known.setdefault(word, len(known)) for word in tokenize_text(text))
         self._starts.append(len(self._tokens))
@@ -65,7 +65,7 @@ def _create_scorer(k1: float, b: float) -> bm25s.BM25:
 
 
 class Index:
-    """Documents by their primary keys. Equal scores are ordered by document id, descending, as trec_eval does."""
+    """BM25 index by primary keys. Equal scores are ordered by document id, descending, as in trec_eval."""
 
     def __init__(self, scorer: bm25s.BM25, keys: Keys) -> None:
         self._scorer = scorer

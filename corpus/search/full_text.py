@@ -30,7 +30,7 @@ ON CONFLICT DO NOTHING"""
 
 
 def request_index(collection: int) -> None:
-    """Let a worker index the documents of a collection that have no terms yet. Call it in their transaction."""
+    """Let a worker index a collection's documents without terms. Call it in the transaction that adds them."""
     background.enqueue(INDEX, collection)
     # Once more when they are in sight: a job that was joined may have ended without seeing them.
     transaction.on_commit(partial(background.enqueue, INDEX, collection))

@@ -38,7 +38,7 @@ class Shingles:
         self._sets: list[Hashes] = []
 
     def add(self, texts: Iterable[tuple[int, str]]) -> None:
-        """Add texts by their keys, each key once."""
+        """Add texts by their keys; a key may be added once only."""
         keys, runs, known = [], [], self._words
         for key, text in texts:
             keys.append(key)

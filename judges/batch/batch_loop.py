@@ -121,7 +121,7 @@ class BatchWorkerLoop:
         self.refusal = self.refusal or why
 
     async def run_time_slice(self) -> bool:
-        """Work until there is nothing to do (False) or the time is over (True: call again)."""
+        """Work until nothing is left (return False) or the time slice is over (True: call again)."""
         taken = await self._ask(lambda connection: connection.execute(store.TAKE, [self.plan.campaign]).fetchone())
         if not (taken and taken[0]):
             return False  # another process is at it

@@ -73,7 +73,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def create(self, name: str, prepared: Any) -> str:
-        """Have the provider begin; its id of the batch. Send exactly one request: from here on it is paid for."""
+        """Create the batch at the provider with exactly one request, and return its id: from here on it is paid for."""
 
     @abstractmethod
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
@@ -97,7 +97,7 @@ class Endpoint(ABC):
         """Ask the provider to end it early; answers that are there stay."""
 
     async def close(self) -> None:
-        """Release the connections."""
+        """Close the connections."""
         await self.client.close()
 
 
@@ -165,7 +165,10 @@ class OpenAIBatches(Endpoint):
 
 
 class AnthropicBatches(Endpoint):
-    """Message batches. They carry no name: one whose id was lost is known by its calls' ids, once it has answers."""
+    """Anthropic's message batches.
+
+    They carry no name: a batch whose id was lost is found by its calls' ids in its results.
+    """
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
@@ -320,7 +323,7 @@ def status_of(error: Exception) -> int | None:
 
 
 def was_not_created(error: Exception) -> bool:
-    """Whether it is sure that the provider has not begun the batch: it refused it, or was never reached."""
+    """Return whether the provider surely has not begun the batch: it refused it, or was never reached."""
     status = status_of(error)
     if status is not None:
         return 400 <= status < 500 and status not in UNCLEAR

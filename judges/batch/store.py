@@ -115,7 +115,7 @@ def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Co
 
 
 def form_batches(connection: Connection[Any], campaign: int) -> int:
-    """Put the calls that wait into new batches, one group each, within what a batch holds; how many batches."""
+    """Form new batches of the waiting calls, one group each and within the provider's limits; return their number."""
     formed = 0
     waiting = connection.execute(WAITING, [campaign]).fetchall()
     for _, rows in groupby(waiting, key=itemgetter(0)):
@@ -143,7 +143,7 @@ def chunk_calls(calls: Sequence[tuple[int, int]], most_calls: int, most_bytes: i
 
 
 def split_batch(connection: Connection[Any], batch: Out, campaign: int, problem: str) -> int:
-    """Two new batches with half of its calls each, in place of one that was refused; how many, 0: it has one call."""
+    """Replace a refused batch by two halves; return their number, 0 where it has one call only."""
     ids = pending_call_ids(connection, batch.id, batch.calls)
     if len(ids) < 2:
         return 0
@@ -210,7 +210,7 @@ def renew_leases(connection: Connection[Any], campaign: int, holder: str) -> Non
 
 
 def put_back(connection: Connection[Any], campaign: int, holder: str) -> None:
-    """Put a campaign's pairs back, and drop the calls that were not sent with the money that they held."""
+    """Release a campaign's pairs, and drop the calls that were not sent with their reserved money."""
     connection.execute(RELEASE, [campaign])
     connection.execute("DELETE FROM judges_batchcall WHERE campaign_id = %s", [campaign])
     connection.execute(FREE, {"campaign": campaign, "holder": holder})

@@ -128,7 +128,10 @@ def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int
 
 @transaction.atomic
 def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
-    """Let the sample grow to `up_to` pairs or all, of one route where it is named; how many came. Raises BadInput."""
+    """Draw more audits, up to `up_to` pairs or all, of one route where it is named; return the number drawn.
+
+    Raises BadInput.
+    """
     connection.ensure_connection()
     db: Connection[Any] = connection.connection
     db.execute(LOCK, {"campaign": campaign.pk})

@@ -1,4 +1,4 @@
-"""Who judges a campaign, by which policy and with which of the papers' options: names become judges' versions."""
+"""Configuration of a campaign: names become judges' versions, a policy and the papers' options."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -24,7 +24,7 @@ VOTED = (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE)  # Policies under which a pane
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Who judges and by which policy: what makes two starts the same campaign."""
+    """Judges, policy and options of a campaign; two starts with an equal configuration are the same campaign."""
 
     panel: str
     policy: str
@@ -52,7 +52,7 @@ class Configuration:
 
     @property
     def seats(self) -> list[tuple[str, Judge]]:
-        """Who votes, with the name of each vote: `judge #2` is the second sample of one judge."""
+        """Return the voters with the name of each vote; `judge #2` is the second sample of one judge."""
         return list(zip(copies.number_names([judge.name for judge in self.voters]), self.voters, strict=True))
 
     @property
@@ -171,7 +171,7 @@ def check_temperature(agents: Sequence[Judge], temperature: float | None) -> Non
 
 
 def takes_temperature(judge: Judge) -> bool:
-    """Whether its endpoint lets a temperature be chosen: while a model thinks only where its own entry sets one."""
+    """Return whether a temperature can be chosen: for a thinking model only where its own entry sets one."""
     own = judge.parameters.get("temperature", "default")
     return "temperature" in judge.preset.names and (own != "default" or not requests_reasoning(judge))
 
@@ -273,7 +273,7 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
 
 
 def filter_judges(names: Sequence[str]) -> list[Judge]:
-    """Three judges of different families, or none (SPEC S3). Raises BadInput."""
+    """Return the filter: three judges of different families, or none (SPEC S3). Raises BadInput."""
     if names and len(names) != FILTERS:
         raise BadInput(
             _("--filter: name %(filters)s judges of different families, not %(names)s")

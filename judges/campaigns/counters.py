@@ -36,7 +36,7 @@ def add(campaign: int, key: str, value: float, *, on: int | None = None) -> None
 
 
 def read(campaign: int) -> dict[str, float]:
-    """Every counter of the campaign; a key that was never added to counts 0."""
+    """Return every counter of the campaign; a key that was never added to counts 0."""
     found: dict[str, float] = defaultdict(float)
     with connection.cursor() as cursor:
         cursor.execute("SELECT key, sum(value) FROM judges_tally WHERE campaign_id = %s GROUP BY key", [campaign])

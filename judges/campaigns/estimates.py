@@ -58,7 +58,7 @@ def way_of(judge: Judge) -> Way:
 
 
 def ballots_of(judges: Sequence[Judge], inputs: Sequence[Inputs]) -> Ballots:
-    """What these judges are asked for their votes, rendered once for all who are asked alike."""
+    """Render these judges' votes, once for all judges that are asked in the same way."""
     asked = {
         way_of(judge): [render_ballot(one, judge) for one in inputs]
         for judge in {way_of(j): j for j in judges}.values()
@@ -186,7 +186,7 @@ def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[P
 def of_calls(
     judge: Judge, calls: int | Range, sample: Sequence[Prompt], schema: dict[str, Any], likely: int, mix: Mix = NO_MIX
 ) -> Estimate:
-    """So many calls of one judge that all look like `sample`; an answer has `likely` tokens, 0: it writes none."""
+    """Estimate calls of one judge that all look like `sample`; `likely`: an answer's tokens; 0: none."""
     calls = calls if isinstance(calls, Range) else exactly(calls)
     taken = _input_tokens(sample, "", schema) + _answer_form_tokens(judge, schema)
     return _estimate_calls(judge, calls, taken, likely, mix, batch=False)

@@ -118,7 +118,7 @@ def _relevance_fields(collection: Collection) -> dict[str, Any]:
 
 
 def matching_campaigns(campaign: Campaign) -> list[Campaign]:
-    """The campaign and those of its collection with the same configuration, newest first."""
+    """Return the campaigns of the collection with the same configuration, itself included, newest first."""
     fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol", *DEFINED)
     values = {name: getattr(campaign, name) for name in fields}
     return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
@@ -290,7 +290,7 @@ def pause(*, campaign: Campaign) -> Campaign:
 
 
 def resume(*, campaign: Campaign) -> Campaign:
-    """Go on with a paused campaign, or one that the budget stopped (its limits hold still)."""
+    """Resume a campaign that is paused or that a limit stopped; its limits still hold."""
     return _change_state(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
 
 

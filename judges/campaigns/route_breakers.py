@@ -49,7 +49,7 @@ class AnsweredAudits:
 
     @classmethod
     def together(cls, parts: Mapping[int, "AnsweredAudits"]) -> "AnsweredAudits":
-        """A route of these parts."""
+        """Return the route that sums these parts."""
         counts = ("drawn", "settled", "right", "conflicts", "size")
         return cls(**{name: sum(getattr(one, name) for one in parts.values()) for name in counts}, parts=parts)
 
@@ -93,7 +93,7 @@ def trip_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> fr
 
 
 def reset_route(campaign: int, route: str, *, on: bool = True) -> None:
-    """Let a stopped route label again, or take that back."""
+    """Reset a route's breaker so that it labels again, or with `on` False trip it."""
     going = counters.read(campaign).get(f"{RESUMED}{route}", 0) > 0
     if going is not on:
         counters.add(campaign, f"{RESUMED}{route}", 1 if on else -1)

@@ -57,7 +57,7 @@ class AttemptView:
 
     @property
     def voter(self) -> str:
-        """The judge; with a number where it gave several samples."""
+        """Return the judge's name, with a number where it gave several samples."""
         return voter_name(self.attempt)
 
     @property
@@ -196,7 +196,7 @@ def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Attempt]:
 
 
 def voter_name(attempt: Attempt) -> str:
-    """Who was asked: the judge's name, of one that stands several times on the panel with the number of the sample."""
+    """Return the judge's name, with the number of the sample where it is on the panel several times."""
     name, voters = attempt.judge.name, attempt.campaign.voters
     if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
         return name
@@ -204,7 +204,7 @@ def voter_name(attempt: Attempt) -> str:
 
 
 def attempts_of(pair: Pair) -> list[AttemptView]:
-    """Every attempt on the pair, oldest first, with its bodies."""
+    """Return all attempts on the pair, oldest first, with their bodies."""
     attempts = list(Attempt.objects.filter(pair=pair).select_related("judge", "prompt", "campaign").order_by("pk"))
     campaigns = {attempt.campaign_id for attempt in attempts}
     wanted = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[one.pk for one in attempts])

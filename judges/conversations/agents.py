@@ -85,7 +85,7 @@ class AnswerGrade(AnswerFormat):
 
 
 class ReferenceDraft(AnswerFormat):
-    """A reference answer. The step's `passages`: by aspect, the ids of its passages."""
+    """A reference answer. `passages` of the step's context: ids of passages by aspect."""
 
     answer: str
 

@@ -46,7 +46,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[F]):
-    """One question. `number`: which of several of this role in its conversation, from 0."""
+    """One question of a conversation. `number`: which of several of this role, from 0."""
 
     role: str
     form: type[F]
@@ -101,7 +101,7 @@ class Conversation:
         return found if isinstance(found, NoVerdict) else None
 
     def problem_with(self, step: Step[F]) -> str:
-        """Why a step has no answer: what was wrong with the last one, or the last error of the provider."""
+        """Return why a step has no answer: the problem of its last answer, or the provider's last error."""
         return self._claimed.problems.get((step.role, 0, step.number), "") or self._claimed.last_error
 
 

@@ -93,7 +93,7 @@ class AnswerAspect(AnswerFormat):
 
 
 class Decomposition(AnswerFormat):
-    """Two or three aspects that do not overlap."""
+    """A decomposition into two or three aspects that do not overlap."""
 
     aspects: list[AnswerAspect] = Field(min_length=LEAST_ASPECTS, max_length=MOST_ASPECTS)
 
@@ -137,7 +137,7 @@ class NegativeBlueprint(Blueprint):
 
 
 class NegativeBlueprints(AnswerFormat):
-    """As many as there are positives. Expected: `count`, and `titles` of the positives."""
+    """As many plans for negatives as there are positives. Expected: `count`, and `titles` of the positives."""
 
     blueprints: list[NegativeBlueprint]
 
@@ -158,7 +158,7 @@ class Passages(AnswerFormat):
     @field_validator("passages")
     @classmethod
     def are_all_there(cls, passages: list[str], info: ValidationInfo) -> list[str]:
-        """Refuse another number."""
+        """Require the expected number of passages."""
         _require_count(len(passages), info)
         return passages
 

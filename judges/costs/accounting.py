@@ -22,7 +22,7 @@ def format_price(price: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """`usd`: the sum of what is known, None where nothing is. `missing`: what is not in it, in words."""
+    """An amount. `usd`: sum of known prices, None where none is known; `missing`: what it lacks, in words."""
 
     usd: float | None
     missing: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Paid:
 
     @property
     def text(self) -> str:
-        """$1.20; at least $1.20 (5 calls without a price); unknown (5 calls without a price)."""
+        """Return the amount in words: $1.20; at least $1.20 (5 calls without a price); unknown (5 calls ...)."""
         return f"{self.short} ({', '.join(self.missing)})" if self.missing else self.short
 
     def __str__(self) -> str:

@@ -127,7 +127,7 @@ class BudgetExhausted(Exception):
 
 
 class Budget:
-    """What this process holds of one campaign's budget. Where nothing bounds the campaign nothing is reserved."""
+    """Money and calls that this process has reserved of a campaign's budget; nothing where no limit is set."""
 
     def __init__(self, writer: ResultWriter, campaign: int, holder: str, lease: float) -> None:
         self.writer = writer
@@ -142,7 +142,7 @@ class Budget:
         self.calls = 0
 
     def apply_plan(self, plan: Plan) -> None:
-        """Take over the campaign's limits as its row has them now."""
+        """Take the limits of the campaign's present row."""
         self.bounded, self.exhausted, self.cap = plan.bounded, False, ""
         self.unpriced = None in plan.prices.values()
 
@@ -192,7 +192,7 @@ class Budget:
         self.calls += 1
 
     async def close(self) -> None:
-        """Hand back what this process holds and no call uses."""
+        """Give back what this process has reserved and no call uses."""
         usd, calls, self.usd, self.calls = self.usd, self.calls, 0.0, 0
         if calls:
             values = self.values | {"usd": usd, "calls": calls}

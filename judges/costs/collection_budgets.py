@@ -46,7 +46,7 @@ OTHER_STOP = (
 
 @dataclass(frozen=True, slots=True)
 class CollectionBudget:
-    """USD. `budget` and `daily_budget` None: no cap. `spent` and `today` are of all campaigns, known prices only."""
+    """A collection's budget, in USD; None: no cap. `spent` and `today` sum known prices of all its campaigns."""
 
     budget: float | None
     daily_budget: float | None
@@ -95,7 +95,7 @@ def collection_budget(collection: Collection) -> CollectionBudget:
 
 
 def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:
-    """Which cap stopped a campaign, and what lets it go on, as the command says it."""
+    """Return which cap stopped a campaign, and what lets it go on, as the command says it."""
     amounts = collection_budget(collection).amounts | {"again": _("then run the same command again")}
     cap_words, remedy = STOPS.get(cap, OTHER_STOP)
     return _(cap_words) % amounts, _(remedy) % amounts

@@ -101,13 +101,13 @@ class LedgerRow(LedgerCounts):
 
     @property
     def step(self) -> str:
-        """What was asked: "debate, round 2", "votes"."""
+        """Return the kind of call in words: "debate, round 2", "votes"."""
         words = STEPS[self._step_key]
         return (_(words) if isinstance(words, str) else words) % {"round": self.round}
 
     @property
     def place(self) -> tuple[int, int, str, str]:
-        """Where the entry stands in the ledger."""
+        """Return the entry's sort key in the ledger."""
         key = self._step_key
         return (list(STEPS).index(key), self.round if key == "debate" else 0, self.judge, self.outcome)
 

@@ -26,7 +26,7 @@ Rates = tuple[float, float, float, float, float]
 
 
 def list_version() -> str:
-    """The list and its version, which says how old its prices are."""
+    """Return the name and version of the price list; the version tells how old its prices are."""
     return f"genai-prices {version('genai-prices')}"
 
 

@@ -69,7 +69,7 @@ def _paid(provider: str) -> str:
 
 
 class ModelPrice(PriceKeys):
-    """One [[price]]. A model that ends with * means every name that begins so."""
+    """A [[price]] table of the file. A model that ends with * means every name that begins so."""
 
     provider: Annotated[Line, AfterValidator(_paid)]
     model: Annotated[

@@ -48,7 +48,7 @@ def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Ju
 
 
 def history_of(judge: Judge) -> list[PriceRow]:
-    """Every row that ever held for the judge's model, newest first."""
+    """Return all price rows of the judge's model, newest first."""
     return [row for row in PriceRow.objects.filter(provider=judge.provider).order_by("-pk") if _row_matches(row, judge)]
 
 
@@ -56,7 +56,9 @@ def history_of(judge: Judge) -> list[PriceRow]:
 def enter_price(
     *, provider: str, model: str, prices: Mapping[str, float], source: str, base_url: str = "", note: str = ""
 ) -> str:
-    """Add a row: new, changed, or unchanged where the newest one of this source says the same. No prices take it away.
+    """Add a price row; return new, changed, or unchanged where the newest of this source says the same.
+
+    No prices: it is withdrawn. No prices take it away.
 
     Where the page takes its own price away, what the judges file said before counts again. Raises BadInput for prices
     that do not hold together.
@@ -90,7 +92,7 @@ def taken_over(*, provider: str, base_url: str, model: str) -> PriceRow | None:
 
 
 def judges_sharing(judge: Judge) -> list[str]:
-    """Other judges in their present version whom a row of this judge's model and address concerns."""
+    """Return the names of other current judges whom a price of this judge's model and address concerns."""
     same = JudgeVersion.objects.filter(is_current=True, provider=judge.provider, model=judge.model)
     same = same.filter(base_url=judge.base_url) if judge.base_url else same
     return list(same.exclude(name=judge.name).order_by("name").values_list("name", flat=True))

@@ -50,7 +50,7 @@ class Price:
         return self.most(upper_bound(request), output_bound(request.judge))
 
     def times(self, share: float) -> "Price":
-        """This price times a share."""
+        """Return this price times a share."""
         written, reasoning = (None if one is None else one * share for one in (self.written, self.reasoning))
         return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
 
@@ -108,7 +108,7 @@ def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
 
 
 def describe_price_source(judge: Judge) -> str:
-    """Where the price that holds is from, for people."""
+    """Return the source of the price that holds, in words."""
     known = price_for_judge(judge)
     if judge.provider == "offline":
         return _("free (offline)")

@@ -44,7 +44,7 @@ def kind_of(judge: AskedModel) -> Kind:
 
 
 def sample_indexes(judges: Sequence[AskedModel]) -> tuple[int, ...]:
-    """For each judge, how many copies of it stand before it."""
+    """Return for each judge the number of equal judges before it."""
     kinds = [kind_of(judge) for judge in judges]
     return tuple(kinds[:place].count(kind) for place, kind in enumerate(kinds))
 
@@ -71,7 +71,7 @@ def sample_name(name: str, sample: int) -> str:
 
 
 def why_alike(judge: AskedModel) -> str:
-    """Why a second answer to the same question would be the first again, with the remedy; "" where it may differ."""
+    """Explain why a judge's second answer would repeat the first, with the remedy; "" where it may differ."""
     # A judge to whom no temperature is sent answers at the provider's own, which is above 0.
     preset, parameters = PRESETS[judge.provider], judge.parameters
     if preset.wire in ONE_ANSWER:

@@ -31,7 +31,7 @@ FOR, AGAINST = PAIR
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """Ask these agents, at the same time. Fewer than all are missing only when a stop came in between."""
+    """A request to ask these agents at once. Fewer than all are missing only after an interruption."""
 
     round: int
     # Turns of the round before; None in round 1, where the stances take their place.
@@ -54,7 +54,7 @@ class Disagreed:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A turn of this round brought no verdict: the debate cannot go on."""
+    """A debate that cannot go on: a turn of this round brought no verdict."""
 
     round: int
 

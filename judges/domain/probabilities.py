@@ -12,7 +12,7 @@ AROUND = ' \t\r\n"{}:,'  # What of the answer's JSON a token may hold beside the
 def of_answer(
     text: str, tokens: Sequence[Token], verdict: int, score: int | None, start: int = 0
 ) -> dict[str, float] | None:
-    """{the score: P(s)} of a graded answer, {"yes": p, "no": p} of a binary one; None where tokens do not tell.
+    """Return {score: P(score)} of a graded answer, {"yes": p, "no": p} of a binary one; None where tokens do not tell.
 
     P(s) is the product over the tokens that hold the score's digits, after everything that was generated before them,
     and it is not renormalised: "10" may be two tokens, and "1" is its beginning (ERank 3.2). Of the binary answer that

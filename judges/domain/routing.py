@@ -1,4 +1,4 @@
-"""From turns and votes to a label, to people, or to failure: the decision table of MECHANICS M3, in its order.
+"""Routing: from turns and votes to a label, to people, or to failure. The decision table of MECHANICS M3, in its order.
 
 0. a filter of three judges says no, all of them   labelled 0, and nothing else is asked
 1. a call that the policy needs fails for good     failed (to people only where asked for, reason `error`)
@@ -45,7 +45,7 @@ class RoutingPolicy(StrEnum):
 
 
 class RoutingState(StrEnum):
-    """Where a pair stands after its decision."""
+    """State of a pair after its decision."""
 
     LABELLED = "labelled"
     ESCALATED = "escalated"
@@ -53,7 +53,7 @@ class RoutingState(StrEnum):
 
 
 class EscalationReason(StrEnum):
-    """Why a pair was not labelled."""
+    """Reason why a pair was escalated."""
 
     NONE = ""
     DISAGREEMENT = "disagreement"

@@ -1,4 +1,4 @@
-"""When an agent changes sides without new evidence. Pure; the judging page marks such turns by it as well."""
+"""Stance flips: an agent that changes sides without new evidence. Pure; the judging page marks such turns too."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,6 @@
-"""From a judge's answer to a verdict, or to the statement that there is none. Never a default label.
+"""Parsing of verdicts: an answer gives a verdict, or the statement that there is none; never a default label.
+
+Never a default label.
 
 The schema is taken to the letter: one JSON object with the keys that were asked for and no others, none twice, strings
 where strings were asked for, nothing around it (no Markdown, no prose). White space that JSON allows is ignored.
@@ -81,7 +83,10 @@ def parse_answer(role: str, text: str, document: str, judge: Judge) -> Turn:
 
 
 def parse_turn(text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
-    """A debate turn: reference, reason, response. Quotes are looked up in `document`. Raises Unparsed, OutOfRange."""
+    """Parse a debate turn: reference, reason, response.
+
+    Quotes are looked up in `document`. Quotes are looked up in `document`. Raises Unparsed, OutOfRange.
+    """
     fields = fields_of(text, rules, required={"reference", "reason", "response"})
     sentences = fields["reference"]
     if not isinstance(sentences, list):
@@ -94,7 +99,7 @@ def parse_turn(text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
 
 
 def parse_vote(text: str, rules: ParsingRules = STRICT) -> Turn:
-    """A vote: response, and a reason if it has one. Raises Unparsed, OutOfRange."""
+    """Parse a vote: response, and a reason if it has one. Raises Unparsed, OutOfRange."""
     fields = fields_of(text, rules, required={"response"}, optional={"reason"})
     reason = check_string(fields.get("reason", ""), "reason")
     return Turn(_read_verdict(fields, rules), reason)

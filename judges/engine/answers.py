@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Ask once more: after `wait` seconds where no answer came, else with the `problem` of one that is no verdict."""
+    """Decision to ask again: after `wait` seconds where no answer came, else with the `problem` of the bad answer."""
 
     wait: float = 0.0
     problem: str = ""
@@ -52,7 +52,7 @@ def _rename_columns(row: Row) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A call as it left: what is needed to make a row and a decision of its answer."""
+    """A call that was sent, with all that is needed to make a row and a decision of its answer."""
 
     row: Annotated[Row, BeforeValidator(_rename_columns)]
     judge: Judge

@@ -46,7 +46,7 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuestion:
-    """What is asked: one slot of a pair, of one judge."""
+    """A question: one slot of a pair, for one judge."""
 
     slot: Slot
     judge: Judge
@@ -286,7 +286,7 @@ class Caller:
 
 
 class Call:
-    """One call on its way: what arrives is in the spool before anybody makes something of it."""
+    """One call: its answer is in the pending-answer log before anything else reads it."""
 
     def __init__(self, spool: PendingAnswerLog, sent: Sent, refused: Callable[[str], None] | None = None) -> None:
         self.spool, self.sent, self.refused = spool, sent, refused
@@ -295,7 +295,7 @@ class Call:
         self.begun = 0.0
 
     async def complete(self, request: ModelRequest) -> Reply | ProviderError:
-        """Send the request; whatever goes wrong is a ProviderError."""
+        """Send the request; every failure is returned as a ProviderError."""
         row = self.sent.row
         row["started"] = datetime.now(UTC).isoformat()
         self.begun = time.monotonic()

@@ -47,11 +47,11 @@ class Child:
         self.started.result(60)
 
     def run_campaign(self, plan: Plan) -> bool:
-        """Work on the campaign; True when there is more to do after the drain's time."""
+        """Work on the campaign for a time slice; return whether there is more to do."""
         return asyncio.run_coroutine_threadsafe(self._run_campaign(plan), self.loop).result()
 
     def close(self) -> None:
-        """Take in the calls that are out, hand the rest back, end the loop."""
+        """Store the answers of open calls, release the other pairs, and end the loop."""
         asyncio.run_coroutine_threadsafe(self._shut_down(), self.loop).result(30)
         self.loop.call_soon_threadsafe(self.end.set)
         self.thread.join(10)

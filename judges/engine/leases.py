@@ -110,7 +110,7 @@ LOCK = "SELECT pg_advisory_xact_lock(7106, %(collection)s)"
 
 @dataclass(slots=True)
 class Claimed:
-    """One pair that this worker holds, and what is known about it already."""
+    """A pair that this worker has claimed, with its inputs and earlier turns."""
 
     work: int
     pair: int
@@ -149,7 +149,7 @@ def claim(
 
 
 def running_pairs(connection: Connection[Any], plan: Plan, *, after: int, n: int = BATCH) -> list[Claimed]:
-    """Up to `n` running pairs, by their work after `after`, of a campaign that only one process works on."""
+    """Return up to `n` running pairs after `after`, of a campaign that only one process works on."""
     rows = connection.execute(HELD, {"campaign": plan.campaign, "after": after, "n": n}).fetchall()
     return _with_material(connection, rows, plan, again=True)
 
@@ -186,18 +186,18 @@ def _restore_answers(connection: Connection[Any], campaign: int, claimed: dict[i
 
 
 def renew(connection: Connection[Any], held: list[Claimed], lease: float) -> set[int]:
-    """Work ids whose lease is ours still, now for another `lease` seconds."""
+    """Renew the leases for `lease` seconds; return the ids of those that are still ours."""
     return {row[0] for row in connection.execute(RENEW, _lease_values(held) | {"lease": lease})}
 
 
 def release(connection: Connection[Any], held: list[Claimed]) -> None:
-    """Hand the pairs back untouched: this claim does not count against them."""
+    """Release the pairs untouched: this claim does not count against them."""
     if held:
         connection.execute(RELEASE, _lease_values(held))
 
 
 def postpone_pairs(connection: Connection[Any], held: list[Claimed]) -> None:
-    """Put the pairs back until an account is well again: neither this claim nor its tries count against them."""
+    """Postpone the pairs until an account works again: neither this claim nor its tries count against them."""
     if held:
         tried = {one.work: max((one.attempt_base, *one.tries.values())) for one in held}
         values = _lease_values(held)

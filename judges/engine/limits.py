@@ -46,7 +46,7 @@ def limit_keys(prefix: str, account: tuple[str, str, str]) -> list[str]:
 
 
 def process_name() -> str:
-    """Who holds permits and reservations: the random end tells a process from an earlier one with its number."""
+    """Return this process's name as a holder of permits; a random end tells it from an earlier process."""
     return f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
 
 
@@ -59,7 +59,7 @@ class Denied(CircuitOpen):
 
 
 class Abandoned(Exception):
-    """Whoever waited for a permit must not send any more."""
+    """Waiting for a permit was given up: the caller must not send any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class AccountLimits:
         self.task: asyncio.Task[None] | None = None
 
     def apply_limit(self, limit: Limit) -> None:
-        """Go on with what the account allows now; a refusal of earlier may be mended."""
+        """Take the account's present limit, and forget earlier refusals, which it may have mended."""
         self.limit, self.denied_until, self.taken = limit, 0.0, time.monotonic()
 
     @property
@@ -187,7 +187,7 @@ class AccountLimits:
         self._wake()
 
     def pause(self, seconds: float) -> None:
-        """Let no worker call this account for so long."""
+        """Pause all calls to this account, of every worker, for some seconds."""
         self.pause_ms = max(self.pause_ms, int(seconds * 1000) + 1)
         self._wake()
 

@@ -1,4 +1,4 @@
-"""One pair from its evidence to its outcome: what is asked, in which order, and what the answers decide."""
+"""Judging of one pair, from its evidence to its outcome: what is asked, in which order, and what answers decide."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Answers between their arrival and their commit: a file in VAR for each worker process (MECHANICS M3).
+"""The pending-answer log: answers between arrival and commit, in a file in VAR for each worker process (MECHANICS M3).
 
 What was written to a file outlives a SIGKILL of the process without an fsync, so an answer is safe microseconds after
 its last byte came; fsync is added while PostgreSQL is away. The file is locked while its process lives. Whoever claims
@@ -20,7 +20,7 @@ ROOM = 32_000_000  # Bytes after which a new file begins; a full one goes as soo
 
 @dataclass(slots=True)
 class Segment:
-    """One file of this process."""
+    """One file of the log. `waiting` counts its answers that are not committed."""
 
     path: Path
     file: int
@@ -29,7 +29,7 @@ class Segment:
 
 
 class PendingAnswerLog:
-    """The files of this process. `keep` and `done` belong to the loop's thread, `sync` to the writer's."""
+    """The log's files of this process. `keep` and `done` belong to the loop's thread, `sync` to the writer's."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,14 +67,14 @@ class PendingAnswerLog:
             self._end(segment)
 
     def sync(self) -> None:
-        """From now on answers outlive the machine too, until `relax`: PostgreSQL is away."""
+        """Write with fsync until `relax`, so that answers outlive the machine too while PostgreSQL is away."""
         self.durable = True
         with self.lock:
             for segment in self.segments:
                 os.fsync(segment.file)
 
     def relax(self) -> None:
-        """Go on without fsync: PostgreSQL is back."""
+        """Write without fsync again: PostgreSQL is back."""
         self.durable = False
 
     def close(self) -> None:

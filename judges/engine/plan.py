@@ -27,7 +27,7 @@ LABEL_NOTHING = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that stays the same while a drain works on the campaign."""
+    """All that stays constant while a worker works on the campaign for a time slice."""
 
     campaign: int
     collection: int
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def start(self) -> str:
-        """The name of this start of the campaign, in Redis too."""
+        """Return the name of this start of the campaign, also used in Redis."""
         return f"{self.campaign}:{self.starts}"
 
     @property

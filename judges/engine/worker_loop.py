@@ -84,7 +84,7 @@ class WorkerLoop:
         return 1 if any(account.opened for account in self.needed) else most
 
     async def run_time_slice(self) -> bool:
-        """Work until there is nothing to do (False) or the time is over (True: call again)."""
+        """Work until nothing is left (return False) or the time slice is over (True: call again)."""
         until, looked = time.monotonic() + settings.DRAIN_SECONDS, 0.0
         while True:
             now = time.monotonic()

@@ -46,7 +46,7 @@ def writer_configuration(writer: str, measure: str = "") -> Configuration:
 
 
 def judge_named(name: str) -> Judge:
-    """A current judge. Raises BadInput."""
+    """Return a current judge by its name. Raises BadInput."""
     ensure_writers()
     version = JudgeVersion.objects.filter(name=name, is_current=True).first()
     if version is None:

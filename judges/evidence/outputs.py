@@ -44,7 +44,10 @@ def measures_table(
     judged: Mapping[int, JudgedOutput] | None = None,
     count: Callable[[str], int] = measures.count_tokens,
 ) -> dict[str, Any]:
-    """The measures; an undefined mean is null, and `reasons` says why. `judged`: by pair; `count`: of lengths."""
+    """Return the table of measures; an undefined mean is null, and `reasons` says why.
+
+    `judged`: by pair; `count`: of lengths.
+    """
     entities = {pair: named for pair, (named, _scores) in (judged or {}).items()}
     found = {
         row.pair: measures.measure_target(

@@ -1,4 +1,4 @@
-"""When contribution and evidence are good enough to learn from (SPEC S6). Pure.
+"""Quality of contribution and evidence: when they are good enough to learn from (SPEC S6). Pure. Pure.
 
 Six dimensions are judged from 1 to 5, beginning at 3 (P 5.3). What rules can see caps a judge's scores: a judge that
 overlooks an altered number does not make it right.
@@ -66,7 +66,7 @@ def _list_entities(entities: tuple[str, ...]) -> str:
 
 
 def judged_as(measurer: Judge, writer: Judge) -> str:
-    """What scores mean: a judge that measures its own model's texts says how like its own they are (P 5.3)."""
+    """Return what scores mean: a judge that measures its own model's texts says how alike they are (P 5.3)."""
     return TEACHER if same_model(measurer, writer) else QUALITY
 
 
@@ -85,6 +85,6 @@ def target_measures(
     meaning: str = "",
     entities_by: str = "patterns",
 ) -> dict[str, Any]:
-    """A target's `measures`: by rule, the judge's scores (capped, and as given), and the problems."""
+    """Return a target's `measures`: by rule, the judge's scores (capped, and as given), and the problems."""
     judged = {"judge": judge, "as": meaning, "scores": dict(scores), "given": dict(given or scores)} if scores else None
     return {"rules": measures, "entities_by": entities_by, "judged": judged, "problems": list(found)}

@@ -1,4 +1,4 @@
-"""Questions that this process asks by itself, without workers, labels or people: every attempt is a row all the same.
+"""The inline runner: calls that a process makes by itself, without workers, labels or people, each stored as a row.
 
 The campaign that keeps the attempts is finished from the start, so no worker takes its work and no start joins it.
 """

@@ -34,7 +34,7 @@ class Priced(models.Model):
 
 
 class JudgeVersion(Priced):
-    """A configured model. A changed judge is a new version; old evidence keeps its own."""
+    """A version of a configured model. A changed judge is a new version; old evidence keeps its own."""
 
     name = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1)
@@ -106,7 +106,7 @@ class Judging(models.Manager["Campaign"]):
     """Campaigns that label pairs, without those that write contribution and evidence, or keep the costs of a run."""
 
     def get_queryset(self) -> models.QuerySet["Campaign"]:
-        """Only campaigns of the kind `judging`."""
+        """Return the campaigns of the kind `judging` alone."""
         return super().get_queryset().filter(kind=Campaign.Kind.JUDGING)
 
 

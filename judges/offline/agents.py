@@ -82,7 +82,7 @@ def grade_answer(told: Told, lexicon: Lexicon) -> dict[str, object]:
 
 
 def write_reference(told: Told, lexicon: Lexicon) -> dict[str, object]:
-    """For each aspect the sentences of its best passage that hold most of its weight, with the passage's id."""
+    """Return an answer: for each aspect, the most telling sentences of its best passage, with the passage's id."""
     said = []
     for one in told["aspects"]:
         (need,) = information_needs(one["text"], (), lexicon)

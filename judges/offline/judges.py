@@ -30,7 +30,7 @@ class Lexicon(Hashable, Protocol):
     """What a collection knows about words."""
 
     def weight(self, word: str) -> float:
-        """Inverse document frequency: how telling the word is, 0 and up."""
+        """Return the word's inverse document frequency, 0 and up."""
 
     def share(self, text: str, inputs: Inputs) -> float:
         """The document's BM25 score for `text` over the best score of any document in the collection, 0 to 1."""

@@ -1,4 +1,4 @@
-"""From a judges file to rows: all of it or nothing. A changed judge is a new version; old evidence keeps its own."""
+"""Loading of a judges file: all of it or nothing. A changed judge is a new version; old evidence keeps its own."""
 
 from dataclasses import asdict
 from typing import Any

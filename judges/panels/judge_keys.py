@@ -173,7 +173,7 @@ class Parameters(Table):
 
 
 class JudgeTable(Parameters, PriceKeys):
-    """One [[judge]] as it is written."""
+    """A [[judge]] table as the file has it."""
 
     name: Name
     provider: Annotated[Line, one_of(*PRESETS)]
@@ -195,7 +195,7 @@ class JudgeTable(Parameters, PriceKeys):
         return self.model_dump(exclude_unset=True)
 
     def entry(self) -> JudgeSettings:
-        """The judge: what the preset says where the table is silent is written into it."""
+        """Return the judge's settings: where the table is silent, the preset's values are filled in."""
         given = self.given
         parameters = {key: given.pop(key) for key in Parameters.model_fields if key in given}
         decisions = decided(self.given, PRESETS[self.provider])

@@ -26,7 +26,7 @@ Names = Annotated[list[str], otherwise(gettext_lazy("must be a list of names of 
 
 
 class PanelSettings(Table):
-    """The [panel]: the fields of a Panel. One of `debate` and `ensemble` may be empty."""
+    """The [panel] table: fields of a Panel. One of `debate` and `ensemble` may be empty."""
 
     debate: Names = Field(default_factory=list)
     ensemble: Names = Field(default_factory=list)

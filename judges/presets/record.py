@@ -26,7 +26,7 @@ class Fact(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Where a server tells how many tokens a request and its answer may have together."""
+    """Where a server tells its context length: the tokens of a request and its answer together."""
 
     # Of a GET request, beside the base URL as a link on a page below it would be: "models", "../props".
     path: str
@@ -103,7 +103,7 @@ class Preset(BaseModel):
 
     @property
     def judges(self) -> bool:
-        """Whether it says something about a pair: makers of vectors and web searches do not."""
+        """Return whether the provider's models judge pairs: embedders and web searches do not."""
         return self.wire not in ("embed", "search")
 
     @property

@@ -16,7 +16,7 @@ LEAST_BUDGET = 1024  # Of Anthropic's extended thinking.
 
 
 def anthropic(thinking: Thinking) -> dict[str, Any]:
-    """Messages: as much as the model finds right, a budget, or none."""
+    """Return the fields of Anthropic's Messages API: adaptive thinking, a budget, or none."""
     # Without `display` models from Claude 4.7 on leave the text of their thoughts out.
     if isinstance(thinking, bool):
         return {"thinking": {"type": "adaptive", "display": "summarized"} if thinking else {"type": "disabled"}}
@@ -33,7 +33,7 @@ def gemini(thinking: Thinking) -> dict[str, Any]:
 
 
 def qwen(thinking: Thinking) -> dict[str, Any]:
-    """DashScope: a switch, and a budget beside it. Thoughts come in a stream, or the request is refused."""
+    """Return DashScope's fields: a switch and a budget. Thoughts need a stream, else the request is refused."""
     if not thinking:
         return {"enable_thinking": False}
     budget = {} if isinstance(thinking, bool) else {"thinking_budget": thinking}
@@ -41,29 +41,29 @@ def qwen(thinking: Thinking) -> dict[str, Any]:
 
 
 def deepseek(thinking: Thinking) -> dict[str, Any]:
-    """DeepSeek: a switch without a budget."""
+    """Return DeepSeek's fields: a switch without a budget."""
     return budget(_switch(thinking))
 
 
 def openrouter(thinking: Thinking) -> dict[str, Any]:
-    """OpenRouter: a switch or a budget."""
+    """Return OpenRouter's fields: a switch or a budget."""
     return {"reasoning": {"enabled": thinking} if isinstance(thinking, bool) else {"max_tokens": thinking}}
 
 
 def switch(thinking: Thinking) -> dict[str, Any]:
-    """Together: a switch without a budget."""
+    """Return Together's fields: a switch without a budget."""
     return {"reasoning": {"enabled": _switch(thinking)}}
 
 
 def budget(thinking: Thinking) -> dict[str, Any]:
-    """Fireworks: a switch, and a budget in it."""
+    """Return Fireworks' fields: a switch with a budget in it."""
     if isinstance(thinking, bool):
         return {"thinking": {"type": "enabled" if thinking else "disabled"}}
     return {"thinking": {"type": "enabled", "budget_tokens": thinking}}
 
 
 def summary(thinking: Thinking) -> dict[str, Any]:
-    """OpenAI's Responses: models that reason do so anyway; asked for, a summary of it comes back."""
+    """Return the fields of OpenAI's Responses API: reasoning models reason anyway; if asked, a summary comes back."""
     return {"reasoning": {"summary": "auto"} if _switch(thinking) else {"effort": "none"}}
 
 

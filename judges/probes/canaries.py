@@ -32,7 +32,7 @@ TASK = "judges.probes.canaries"
 
 
 def panel_judges(panel: Panel) -> list[Judge]:
-    """Every judge of the panel once, in its present version."""
+    """Return each judge of the panel once, in its current version."""
     names = list(dict.fromkeys(filter(None, [*panel.debate, *panel.ensemble, panel.adjudicator])))
     found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
     return [found[name] for name in names if name in found]
@@ -115,7 +115,7 @@ def _build_answer(made: CanaryRound, canary: Canary, judge: Judge, prompt: int, 
 
 
 def set_schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
-    """Let workers send canaries every so many hours; 0: never again. Raises BadInput for an unknown panel."""
+    """Set how often workers send canaries; 0 hours: never. Raises BadInput for an unknown panel."""
     if panel:
         find_panel(panel)
     values = {"hours": hours, "paid": paid, "panel": panel, "due_at": Now() + timedelta(hours=hours)}

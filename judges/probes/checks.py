@@ -1,4 +1,4 @@
-"""At most two paid calls to each judge: do its key, model, schema mode and parameters work, and what can it do?
+"""Checks of judges, with two paid calls each at most: key, model, schema mode and parameters.
 
 The first call asks as a campaign would. The second one is made where the first left something open: in the next schema
 mode, or without the parameter that a refusal speaks of; with log-probabilities where all is well and none were asked

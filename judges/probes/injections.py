@@ -13,7 +13,7 @@ Aim = Literal["yes", "no"]
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """One hostile text. `carrier`: where it stands; "opponent": in what the other side of a debate quotes."""
+    """A hostile text. `carrier`: where it stands; "opponent": in what the other side of a debate quotes."""
 
     name: str
     kind: str

@@ -41,7 +41,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class OrderedCouples:
-    """Two documents of one probe with different levels: graded in the known order, alike, or the other way round."""
+    """Counts of couples of documents of one probe, by order of their grades: right, tied, or reversed."""
 
     right: int = 0
     tied: int = 0
@@ -77,7 +77,7 @@ class Findings:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why the judge does not pass, in words; empty where it does."""
+        """Return why the judge fails the probes, in words; empty where it passes."""
         counts = {
             "answered": {"asked": self.asked - self.answered, "asked2": self.asked},
             "repeated": {"repeated": self.repeated, "repeats": self.repeats},

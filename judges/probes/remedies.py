@@ -139,7 +139,7 @@ class ProbeCall:
 
     @property
     def unusable(self) -> str:
-        """Why the reply is no verdict; "" where it is one, or where its judge makes none."""
+        """Return why the reply is no verdict; "" where it is one, or where the judge gives none by its kind."""
         assert self.reply is not None
         return "" if self.role in ("embed", "web") else _unusable_reason(self, self.judge, self.reply.text)
 
@@ -171,7 +171,7 @@ def change_parameters(judge: Judge, **parameters: Any) -> Judge:
 
 
 def other_modes(judge: Judge) -> list[str]:
-    """Schema modes of its provider that it does not use, the provider's own first."""
+    """Return the provider's schema modes that the judge does not use, the provider's default first."""
     preset = judge.preset
     return [mode for mode in dict.fromkeys((preset.schema_mode, *preset.schema_modes)) if mode != judge.schema_mode]
 
@@ -270,7 +270,7 @@ def _unusable_reason(tried: ProbeCall, judge: Judge, answer: str) -> str:
 
 
 def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[str, ...] = ()) -> str:
-    """Why the judge cannot work and what to do about it; "" where it can. `names`: the provider's models."""
+    """Return why the judge cannot work and the remedy; "" where it can. `names`: the provider's models."""
     if first.works:
         return ""
     if first.error is not None:

@@ -20,7 +20,7 @@ from judges.records import Inputs, Judge, Reply
 
 @dataclass(slots=True)
 class SelfCheckResult:
-    """One judge on its way: its grades, what it cost, and the first thing that went wrong."""
+    """A judge under self-check: its grades, cost, and the first error."""
 
     judge: Judge
     grades: dict[tuple[str, int], list[Grade]] = field(default_factory=dict)

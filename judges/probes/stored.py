@@ -18,7 +18,7 @@ SHOWN = (
 
 @transaction.atomic
 def store_results(results: Sequence[CheckedJudge]) -> None:
-    """Store them; rows are only ever added."""
+    """Store the results of probes; rows are only ever added."""
     JudgeProbe.objects.bulk_create(
         JudgeProbe(
             judge_id=result.judge.id,
@@ -35,7 +35,7 @@ def store_results(results: Sequence[CheckedJudge]) -> None:
 
 
 def judge_abilities() -> list[dict[str, Any]]:
-    """Each configured judge, its newest probe and what that found; None: never checked."""
+    """Return each configured judge, its newest probe and findings; None where it was never checked."""
     # Offline judges need no check and are left out.
     judges = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
     newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")

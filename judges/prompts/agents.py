@@ -49,7 +49,9 @@ def agent_prompt(question: str, rounds: Sequence[str], *, answer: bool) -> Promp
 
 
 def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference: str, answer: str) -> Prompt:
-    """Grade an answer. Which system gave it is not said; what all answers to the question share comes first.
+    """Return the prompt that grades an answer without naming its system; parts shared by all answers come first.
+
+    Which system gave it is not said; what all answers to the question share comes first.
 
     `aspects`: as `aspect_fields` gives them.
     """

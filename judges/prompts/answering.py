@@ -28,7 +28,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def fit_prompt(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
-    """The prompt as this judge gets it: with the form of the answer in words unless its API is given the schema."""
+    """Return the prompt as this judge gets it: the answer's form in words, unless its API takes the schema."""
     form = FORMS.get(judge.schema_mode, "")
     if not (form and schema) or judge.decides or not judge.preset.asks:
         return prompt
@@ -54,7 +54,7 @@ def build_request(
 
 
 def prompt_versions(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[str, tuple[str, str]]:
-    """Every prompt version that these judges may get, by name: (sha256 of the text, the text)."""
+    """Return all prompt versions that these judges may get, by name: (sha256 of the text, the text)."""
     forms = sorted({FORMS[judge.schema_mode] for judge in judges if judge.schema_mode in FORMS})
     return {
         **render.prompt_versions(rubric),

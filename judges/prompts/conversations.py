@@ -11,7 +11,7 @@ CONTEXT_LIMIT = 4_000  # Characters of a document that an answer may be made fro
 
 
 def step_prompt(name: str, data: dict[str, object]) -> Prompt:
-    """A step's messages: the system message of its name, and its material as JSON in a fence."""
+    """Return a step's prompt: the system message of its name, and its data as JSON in a fence."""
     user = templates.render(name, data=delimit_content(dump_json(data)))
     return make_general_prompt(name, templates.text(f"{name}-system"), user)
 
@@ -25,7 +25,7 @@ def answer_prompt(query: str, contexts: Sequence[str]) -> Prompt:
 
 
 def correct_prompt(query: str, answer: str, references: Sequence[str]) -> Prompt:
-    """Does the answer say what one of the reference answers says (DREAM table 25)?"""
+    """Return the prompt that asks whether an answer says what one of the reference answers says (DREAM table 25)."""
     said = truncated_field("answer", answer, TEXT_LIMIT)
     references = [one[:TEXT_LIMIT] for one in references]
     data = {**truncated_field("query", query, TEXT_LIMIT), **said, "reference answers": references}

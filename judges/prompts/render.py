@@ -179,7 +179,7 @@ def relevant_grade(grades: int) -> int:
 
 
 def adjudicate_prompt(inputs: Inputs, last: Mapping[DebateAgent, Turn], agents: Sequence[DebateAgent] = PAIR) -> Prompt:
-    """The adjudicator's question: the same material, and the turns of the last round (DREAM A.3)."""
+    """Return the adjudicator's prompt: the same material, and the turns of the last round (DREAM A.3)."""
     told = delimit_content(_history_json(last, dict(zip(agents, NAMES, strict=False))))
     user = templates.render("adjudicate", inputs=inputs_block(inputs), history=told)
     return _build_prompt("adjudicate", inputs, user)
@@ -221,7 +221,7 @@ def inputs_block(inputs: Inputs) -> str:
 
 
 def block_ends(user: str, most: int | None = None) -> list[int]:
-    """Where in a user message its fences end, the first `most`: up to there other calls say the same."""
+    """Return where the first `most` fences of a user message end: up to there other calls are equal (caching)."""
     return [found.end() for found in islice(_FENCE.finditer(user), most)]
 
 
@@ -236,7 +236,7 @@ def delimit_content(content: str) -> str:
 
 @lru_cache(maxsize=256)
 def prompt_versions(rubric: Rubric = BY_QUERY) -> dict[str, tuple[str, str]]:
-    """Every prompt version of a collection by name: (sha256 of the text, the text). `rubric`: what it chose."""
+    """Return a collection's prompt versions by name: (sha256 of the text, the text). `rubric`: its choice."""
     texts = {}
     # Queries with and without answers are asked about with these definitions; then those with words of their own.
     chosen = [("answers", rubric.definition(answers=True)), ("plain", rubric.definition(answers=False))]
@@ -364,7 +364,7 @@ def _history_json(history: History, named: Mapping[DebateAgent, str], own: Debat
 
 
 def truncated_field(name: str, text: str, limit: int) -> dict[str, object]:
-    """A text under its name, and where it was cut a line that says so."""
+    """Return a text under its name and, where it was cut, a note that says so."""
     note = {f"{name}, note": f"cut: the first {limit} of {len(text)} characters"} if len(text) > limit else {}
     return {name: text[:limit], **note}
 

@@ -21,7 +21,7 @@ def persona_prompt(seed: str, examples: Sequence[str]) -> Prompt:
 
 
 def classify_prompt(query: str) -> Prompt:
-    """Factual or analytical?"""
+    """Return the prompt that asks whether a query is factual or analytical."""
     return step_prompt("synth-classify", truncated_field("query", query, TEXT_LIMIT))
 
 
@@ -45,7 +45,7 @@ def blueprint_prompt(query: str, answer: str = "", aspects: Sequence[Plan] = ())
 
 
 def negatives_prompt(query: str, positives: Sequence[Plan]) -> Prompt:
-    """As many plans that do not help. The texts of the positives are never shown: they are not even there yet."""
+    """Return the prompt for as many plans that do not help; positives' texts are not written yet."""
     shown = [{"title": one["title"], "summary": one["summary"]} for one in positives]
     return step_prompt("synth-negatives", {**truncated_field("query", query, TEXT_LIMIT), "answering passages": shown})
 

@@ -41,7 +41,7 @@ PLACES = {name: frozenset(places.split()) for places, names in NAMES.items() for
 
 @cache
 def text(name: str) -> str:
-    """The template as it is stored, without its last newline. Raises ValueError when its places are not as declared."""
+    """Return the template without its last newline. Raises ValueError when its places are not the declared ones."""
     template = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n")
     found = frozenset(_PLACE.findall(template))
     if found != PLACES[name]:

@@ -34,7 +34,7 @@ MEASURE_SCHEMA = object_schema(
 
 
 def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems: Sequence[str] = ()) -> Prompt:
-    """The writer's question; with `problems` its second try, which is told what was wrong with the first."""
+    """Return the writer's prompt; with `problems`, of its second try, which is told what was wrong."""
     if not problems:
         return _build_prompt("write", inputs, "write")
     told = {**(asdict(earlier) if earlier else {}), "wrong": list(problems)}
@@ -42,7 +42,7 @@ def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems
 
 
 def entity_prompt(evidence: str) -> Prompt:
-    """Which names and terms stand in the evidence: the model's pass (P 5.3); patterns are the other."""
+    """Return the prompt that asks for the names and terms in the evidence (P 5.3); patterns are the other pass."""
     user = templates.render("entity", data=delimit_content(dump_json({"text": evidence[:TEXT_LIMIT]})))
     return make_general_prompt("entity", templates.text("entity-system"), user)
 

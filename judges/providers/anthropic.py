@@ -40,7 +40,7 @@ MARKS = 2  # Breakpoints of a user message, at most: of the four that a request 
 
 
 class AnthropicProvider(SdkProvider):
-    """POST <base_url>/v1/messages."""
+    """Provider for Anthropic's API: POST <base_url>/v1/messages."""
 
     key_header = "X-Api-Key"
     key_prefix = ""
@@ -54,7 +54,7 @@ class AnthropicProvider(SdkProvider):
         return AsyncAnthropic(api_key=PLACEHOLDER, base_url=self.base_url, **self.client_options(DefaultAioHttpClient))
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One call. Fields that the SDK's types do not know go as `extra_body`, as in `OpenAIProvider.send`."""
+        """Send one call. Fields that the SDK's types do not know go as `extra_body`, as in `OpenAIProvider.send`."""
         body = self.body(request)
         typed = {name: body.pop(name) for name in ("model", "max_tokens", "messages")}
         headers = self.headers(request.judge, received)

@@ -94,7 +94,7 @@ class SdkProvider(ABC):
             await asyncio.sleep(0)
 
     async def attempt(self, request: ModelRequest, received: Received) -> None:
-        """Send it; SDKs raise on answers that they cannot use, and what was received decides. Raises Rejected."""
+        """Send the request. An SDK's own error counts only if no answer was received. Raises Rejected."""
         try:
             await self.send(request, received)
         except (ProviderError, TimeoutError):
@@ -111,7 +111,7 @@ class SdkProvider(ABC):
                 raise Rejected(f"{self.host}: the request could not be made: {error!r}") from error
 
     async def keep(self, call: AbstractAsyncContextManager[Any], received: Received) -> None:
-        """Take the raw answer of an SDK's method `with_streaming_response`."""
+        """Keep the raw answer of an SDK's method `with_streaming_response`."""
         async with call as response:
             received.hide(response.http_request.headers)
             await received.read_body(response.status_code, response.headers, response.iter_bytes())
@@ -203,7 +203,7 @@ class SdkProvider(ABC):
             return None
 
     async def close(self) -> None:
-        """Release the connections."""
+        """Close the connections."""
         await self.client.close()
 
 

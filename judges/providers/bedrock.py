@@ -27,7 +27,7 @@ logging.getLogger("botocore.auth").setLevel(logging.INFO)
 
 
 class BedrockProvider(AnthropicProvider):
-    """POST <base_url>/model/<model>/invoke."""
+    """Provider for Amazon Bedrock: POST <base_url>/model/<model>/invoke."""
 
     key_header = "Authorization"
     key_prefix = "Bearer "

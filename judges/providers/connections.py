@@ -1,4 +1,4 @@
-"""How calls leave this machine: which client, through which proxy, and whose certificates it trusts."""
+"""Connections of model calls: which client, through which proxy, trusting whose certificates."""
 
 import os
 import ssl
@@ -32,7 +32,7 @@ class ConnectionRoute:
 
     @property
     def is_socks(self) -> bool:
-        """aiohttp speaks to HTTP proxies alone."""
+        """Return whether the proxy is a SOCKS one; aiohttp itself speaks to HTTP proxies alone."""
         return self.proxy is not None and self.proxy.url.scheme.startswith("socks")
 
 

@@ -15,10 +15,10 @@ from judges.retrieval import answers
 
 
 class EmbedProvider(OpenAIProvider):
-    """POST <base_url>/embeddings. It judges nothing."""
+    """Provider for embeddings: POST <base_url>/embeddings. It judges nothing."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One call. It asks for base64, a quarter of the bytes; lists of numbers are read too."""
+        """Send one call. It asks for base64, a quarter of the bytes; lists of numbers are read too."""
         if request.role != "embed":
             raise Rejected(f"{request.judge.name} makes vectors: it cannot judge, write or rank")
         call = self.client.embeddings.with_streaming_response.create(

@@ -46,7 +46,7 @@ _current: ContextVar[Received] = ContextVar("received")
 
 
 class GoogleProvider(SdkProvider):
-    """POST <base_url>/v1beta/models/<model>:generateContent."""
+    """Provider for Google's API: POST <base_url>/v1beta/models/<model>:generateContent."""
 
     key_header = "x-goog-api-key"
     key_prefix = ""

@@ -47,7 +47,7 @@ class CollectionLexicon:
 
 
 class OfflineProvider:
-    """Answers in this process, at no cost, without a network."""
+    """Provider that answers in this process, at no cost, without a network."""
 
     def __init__(self, judge: Judge) -> None:
         del judge

@@ -49,7 +49,7 @@ HOME = ("openai", "openai-responses")  # Presets of OpenAI's own servers.
 
 
 class OpenAIProvider(SdkProvider):
-    """POST <base_url>/chat/completions."""
+    """Provider for OpenAI's API and its likes: POST <base_url>/chat/completions."""
 
     own_headers = {"Authorization": Omit()}
 
@@ -64,7 +64,7 @@ class OpenAIProvider(SdkProvider):
         return AsyncOpenAI(api_key=PLACEHOLDER, base_url=self.base_url, **self.client_options(DefaultAioHttpClient))
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One call. Presets have fields that the SDK's types do not know: they go as `extra_body`."""
+        """Send one call. Presets have fields that the SDK's types do not know: they go as `extra_body`."""
         options = self.options(request, received)
         if request.judge.decides:
             call = self.client.decisions.with_streaming_response.create(**decision_body(request), **options)
@@ -118,7 +118,7 @@ class OpenAIProvider(SdkProvider):
         return found | {"error": failed} if failed else found
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """The first choice; a `refusal` in the message is one whatever the finish reason says."""
+        """Read the first choice; a `refusal` in the message is one whatever the finish reason says."""
         if isinstance(body.get("answers"), list):
             return read_decision(body, judge.grades)
         if not isinstance(body.get("choices"), list) and "usage" not in body:

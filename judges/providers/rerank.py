@@ -16,7 +16,7 @@ THRESHOLD = 0.5
 
 
 class RerankProvider(SdkProvider):
-    """POST <base_url>/rerank. About one document it votes: yes where the score reaches the threshold."""
+    """Provider for rerankers: POST <base_url>/rerank. Its vote is "yes" where the score reaches the threshold."""
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)

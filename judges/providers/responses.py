@@ -12,7 +12,7 @@ UNFINISHED = {"max_output_tokens": "length", "content_filter": "refusal"}
 
 
 class ResponsesProvider(OpenAIProvider):
-    """POST <base_url>/responses."""
+    """Provider for OpenAI's Responses API: POST <base_url>/responses."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
         body, options = self.body(request), self.options(request, received)

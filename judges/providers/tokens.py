@@ -68,7 +68,7 @@ def from_command(command: tuple[str, ...]) -> AccessToken:
 
 
 def make_token(value: str, expires: float = 0.0) -> AccessToken:
-    """Return a token; `expires` is 0 where nobody knows it."""
+    """Return a token with its expiry; `expires` is 0 where it is unknown, and a short life is assumed then."""
     return value, expires or time.time() + EARLY_S + SHORT_S
 
 

@@ -64,7 +64,10 @@ class GoogleAccount(SdkProvider):
 
 
 class VertexProvider(GoogleAccount, GoogleProvider):
-    """POST <base_url>/v1/projects/<project>/locations/<region>/publishers/google/models/<model>:generateContent."""
+    """Provider for Gemini on Vertex AI.
+
+    POST <base_url>/v1/projects/<project>/locations/<region>/publishers/google/models/<model>:generateContent.
+    """
 
     api_version = "v1"
 
@@ -78,7 +81,10 @@ class VertexProvider(GoogleAccount, GoogleProvider):
 
 
 class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
-    """POST <base_url>/v1/projects/<project>/locations/<region>/publishers/anthropic/models/<model>:rawPredict."""
+    """Provider for Claude on Vertex AI.
+
+    POST <base_url>/v1/projects/<project>/locations/<region>/publishers/anthropic/models/<model>:rawPredict.
+    """
 
     def open_client(self, judge: Judge) -> AsyncAnthropicVertex:
         """The client of the judge's project and region; one for each pair of them. Its token is set as it leaves."""
@@ -99,7 +105,7 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
         return self.clients[place]
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """As Anthropic's, in the judge's project: its client is looked at before anything is waited for."""
+        """Send as Anthropic's provider, with the client of the judge's project, chosen before any await."""
         self.client = self.client_of(request.judge)
         await super().send(request, received)
 

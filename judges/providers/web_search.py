@@ -18,7 +18,7 @@ LONGEST_URL = 2_000
 
 
 class WebSearchProvider(SdkProvider):
-    """POST <base_url>/search. Subclasses say what is asked for, and where an entry keeps its text."""
+    """Base of web searches: POST <base_url>/search. Subclasses say what is asked, and where results keep their text."""
 
     texts: tuple[str, ...]  # Fields of an entry that may hold the page's text; the first that holds some counts.
     published: str  # Its field with the date of the page.
@@ -64,7 +64,7 @@ class WebSearchProvider(SdkProvider):
 
 
 class TavilyProvider(WebSearchProvider):
-    """Tavily: `raw_content` is the page's text, `content` an excerpt of it."""
+    """Provider for Tavily: `raw_content` is the page's text, `content` an excerpt of it."""
 
     texts = ("raw_content", "content")
     published = "published_date"
@@ -74,7 +74,7 @@ class TavilyProvider(WebSearchProvider):
 
 
 class ExaProvider(WebSearchProvider):
-    """Exa, which takes its key in a header of its own."""
+    """Provider for Exa, whose key goes in a header of its own."""
 
     key_header, key_prefix = "x-api-key", ""
     texts = ("text",)

@@ -75,7 +75,7 @@ def pages_of(turn: Turn) -> list[FoundPage]:
 
 
 def pack_vectors(vectors: Sequence[Sequence[float]] | Vectors) -> str:
-    """Vectors as JSON: their length, and their float32 numbers (little-endian) in base64, a quarter as long."""
+    """Return vectors as JSON: their size, and float32 numbers (little-endian) in base64, a quarter as long as text."""
     rows = np.asarray(vectors, dtype="<f4")
     return json.dumps({"size": int(rows.shape[1]), "vectors": base64.b64encode(rows.tobytes()).decode()})
 

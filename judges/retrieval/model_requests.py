@@ -59,7 +59,7 @@ SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRequest:
-    """One call: what is asked, and of how many (`sample`, from 0)."""
+    """One call to a model: what is asked, and `sample`, which of several equal ones it is, from 0."""
 
     role: str
     sample: int
@@ -104,7 +104,7 @@ def judges_for(role: str) -> list[str]:
 
 
 def judge_for(role: str, name: str) -> Judge:
-    """The judge of this name. Raises BadInput for an unknown one, and for one that cannot be asked so."""
+    """Return the judge of this name. Raises BadInput for an unknown one, and for one that cannot take this role."""
     known = judges_for(role)
     if name not in known:
         listed = ", ".join(known) or _(

@@ -1,4 +1,4 @@
-"""Scores with their chains as training data: k generations of a graded judge for chosen pairs (ERank 3.2, SPEC S5).
+"""Synthesis of scores with reasoning as training data: k generations for each pair (ERank 3.2, SPEC S5).
 
 The pairs are asked by this process, without workers and without labels: what was paid for is found in the cache when
 the command runs again, also after a kill. What was answered stays with the campaign, where `export --format erank-sft`
@@ -34,7 +34,7 @@ SUMMARY = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One answer. `chain`: what the model thought, where it is told, else its reason; `tokens`: of what is kept."""
+    """One answer. `chain`: the model's thoughts where it tells them, else its reason; `tokens`: of the kept text."""
 
     chain: str
     score: int

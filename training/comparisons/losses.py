@@ -85,7 +85,7 @@ class LossForm(forms.Form):
 
 
 def begin_comparison(*, collection: Collection, models: Mapping[str, Model], run: str, user: str) -> Job:
-    """Put a job into the queue that ranks by the base and by a model of each loss. Raises BadInput."""
+    """Queue a job that ranks with the base and one model for each loss. Raises BadInput."""
     found = read_variants([Path(model.folder) for model in models.values()])
     trained = next(iter(models.values())).job
     if collection.pk != trained.collection_id:

@@ -71,7 +71,7 @@ def _render_page(
 @action("admin")
 @require_POST
 def compare_losses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Put the comparison of four models that differ in their loss alone into the queue."""
+    """Queue the comparison of four models that differ in their loss alone."""
     losses = group_losses(scope.collection)
     form = LossForm(request.POST, groups=losses, collection=scope.collection)
     if form.is_valid() and (why := pages.why_not()):

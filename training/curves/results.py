@@ -16,7 +16,7 @@ from training.jobs.significance import LEAST_QUERIES
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """A point: `per_query` is empty while its training is not finished, or where it failed (`state` in words)."""
+    """A point of the curve. `per_query` is empty while its training runs or where it failed (`state` in words)."""
 
     labels: int
     queries: int | None  # None until its training has planned it.
@@ -26,7 +26,7 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True)
 class CurveResult:
-    """Points with their mean over the same dev queries; None where a point has none.
+    """Measured points with their mean over the same dev queries; None where a point has none.
 
     `last`: the last point against the one before it; None where one of the two is not measured.
     """
@@ -63,7 +63,7 @@ def _values(point: MeasuredPoint) -> Mapping[str, float]:
 
 
 def describe_last(result: CurveResult) -> str:
-    """Return the caption: what the labels between the last two points bought, in points of nDCG@10 times 100."""
+    """Return the caption: what the labels between the last two points gained, in points of nDCG@10 times 100."""
     if len(result.points) < 2 or result.last is None:
         return _("What the last labels bought is not known: one of the last two points has no measure.")
     (before, _one), (after, _other) = result.points[-2:]

@@ -33,7 +33,10 @@ def begin_curve(
     device: str = "cpu",
     user: str = "",
 ) -> LearningCurve:
-    """Put a training for each point into the queue. Raises BadInput for what can be known without reading the set.
+    """Queue a training for each point of the curve.
+
+    Raises BadInput for what is known without reading the set. Raises BadInput for what can be known without reading the
+    set.
 
     Each job plans its part of the set for itself, and is refused where the points make no curve.
     `folder`: where the models go; without one they go to VAR/models.
@@ -86,7 +89,7 @@ def list_points(curve: LearningCurve) -> list[CurvePoint]:
 
 
 def resume_points(curve: LearningCurve) -> int:
-    """Put points that failed or were cancelled back into the queue; those that are finished stay. Return how many."""
+    """Requeue points that failed or were cancelled, and return their number; finished ones stay."""
     return sum(lifecycle.go_on(point.job) for point in list_points(curve))
 
 

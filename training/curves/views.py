@@ -51,7 +51,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: CurveForm, *, s
 @action("admin")
 @require_POST
 def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Put the trainings of a curve into the queue."""
+    """Queue the trainings of a learning curve."""
     form = CurveForm(request.POST, **_choices(scope))
     if form.is_valid() and (why := pages.why_not()):
         form.add_error(None, why)

@@ -59,7 +59,7 @@ class PrismExtend(PrismRecipe):
         return super().train(folder, asked_to_stop)
 
     def assign_teacher_scores(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> None:
-        """Give every row the base's own score."""
+        """Set every row's teacher score to the base model's own score."""
         data = self.task.data
         scores = self.teacher_scores(folder, asked_to_stop)
         self.rows = TaughtRows(self.rows, scores[: len(data.train)])

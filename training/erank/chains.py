@@ -22,7 +22,7 @@ END_TOKENS = 24  # The score's digits are among the last tokens of an answer.
 
 
 class GeneratedScore(NamedTuple):
-    """One answer: its text, its score (None: malformed), the probability of the score's tokens, and all its tokens."""
+    """A sampled answer: its text, score (None: malformed), probability of the score's tokens, and all its tokens."""
 
     text: str
     score: int | None
@@ -31,7 +31,7 @@ class GeneratedScore(NamedTuple):
 
     @property
     def ranking_score(self) -> float:
-        """s x P(s); MALFORMED without a score."""
+        """Return s x P(s); MALFORMED without a score."""
         return MALFORMED if self.score is None else self.score * self.probability
 
     @property
@@ -129,7 +129,7 @@ def measure_answers(
 
 
 class AnsweredRow(NamedTuple):
-    """A prompt with its answer up to the score, whose tokens are the last `held`."""
+    """A prompt with its answer up to the score; the answer's tokens are the last `held`."""
 
     ids: list[int]
     held: int

@@ -206,7 +206,7 @@ def sampling_seed(seed: int, step: int, process: int) -> int:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Which queries each round has, for every epoch; a round's free places are filled up and have no reward."""
+    """Queries of each round, for every epoch; free places of a round are filled up without a reward."""
 
     bins: Sequence[Sequence[Sequence[str]]]  # Epoch -> process's share of a round, one after the other -> queries.
     room: int  # Documents of a share.
@@ -230,7 +230,7 @@ class Rounds:
 
 
 def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
-    """Put whole queries into rounds, anew for each epoch, in a seeded order. Raises BadInput for a query too large."""
+    """Plan rounds of whole queries, anew for each epoch, in a seeded order. Raises BadInput for a query too large."""
     shares = max(1, options.processes)
     room = options.batch // shares
     largest = max(sizes, key=lambda query: sizes[query])
@@ -270,7 +270,7 @@ def describe_plan(options: GrpoOptions, rounds: Rounds) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RewardedRollout:
-    """One rollout as it is written down."""
+    """A rollout as it is logged."""
 
     row: int  # -1: it fills a place.
     text: str

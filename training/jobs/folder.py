@@ -116,7 +116,10 @@ def count_whole_lines(path: Path) -> int:
 
 @contextmanager
 def write_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder to write into, which gets its name once it is whole and on the disk; a failure leaves nothing."""
+    """Context manager that gives a folder to write into.
+
+    It is renamed once it is whole and on the disk; a failure leaves nothing.
+    """
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Which GPUs a job has: as many as it has processes, of those that its worker may see, and nobody else's."""
+"""GPUs of a job: one for each of its processes, among those that its worker may see and no other job holds."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ def visible_gpus() -> tuple[str, ...]:
 
 @contextmanager
 def claim_gpus(count: int) -> Iterator[list[str]]:
-    """Give so many free GPUs of this machine, or none; they are free again when the claim, or its process, ends.
+    """Claim `count` free GPUs of this machine, or none; they are free again when the claim, or its process, ends.
 
     All or none, so that two jobs do not wait for what each other holds.
     """

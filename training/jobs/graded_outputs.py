@@ -64,7 +64,7 @@ def why_not(job: Job) -> str:
 
 
 def ask_later(job: Job, judge: str, budget: float | None) -> None:
-    """Have a worker ask the judge. Raises BadInput for a judge that is not there, and where nobody can be asked."""
+    """Let a worker ask the judge. Raises BadInput for an unknown judge, and where no worker can ask."""
     judge_named(judge)
     if why := why_not(job):
         raise BadInput(why)

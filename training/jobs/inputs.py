@@ -27,7 +27,7 @@ BATCH = 2000
 
 
 def write_inputs(job: Job, folder: JobFolder) -> None:
-    """Write them, unless an earlier claim did. Raises BadInput when there is nothing to work on."""
+    """Write the job's input pairs, unless an earlier claim did. Raises BadInput when there are none."""
     # What an earlier claim scored already belongs to the pairs that it wrote: they are not written again.
     if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
         return

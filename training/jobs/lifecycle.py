@@ -48,7 +48,7 @@ def begin_job(
     device: str = "cpu",
     user: str = "",
 ) -> Job:
-    """Put a job into the queue. Raises BadInput for what is known to be wrong before anybody works on it."""
+    """Queue a job. Raises BadInput for what is known to be wrong before it starts."""
     if device not in ("cpu", "cuda"):
         raise BadInput(_("device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
     folder = collection_folder("jobs", collection) / uuid4().hex
@@ -73,9 +73,9 @@ def begin_training(
     user: str = "",
     subset: Mapping[str, Any] | None = None,
 ) -> Job:
-    """Put a training into the queue; without `out` the model goes to VAR/models. Raises BadInput.
+    """Queue a training; without `out` the model goes to VAR/models.
 
-    `subset`: which part of the set to train on, as curves.subsets.write_subset takes it.
+    Raises BadInput. `subset`: which part of the set to train on, as curves.subsets.write_subset takes it.
     """
     options = table.recipe_options(recipe, given)
     if find_spec("torch"):  # Elsewhere trains who knows what is installed there, and the job says so before it starts.
@@ -102,7 +102,7 @@ def begin_training(
 
 
 def go_on(job: Job) -> bool:
-    """Put a cancelled or failed job back into the queue: it goes on from its newest checkpoint."""
+    """Requeue a cancelled or failed job, which resumes from its newest checkpoint."""
     went = leases.resume(job, phase="waiting")
     if went:
         transaction.on_commit(worker_pool.notify_workers)
@@ -110,7 +110,7 @@ def go_on(job: Job) -> bool:
 
 
 def use_model(model: Model, kind: str, user: str = "", **given: object) -> Job:
-    """Put a job into the queue that scores with a model, or lets base and model write on the dev split.
+    """Queue a job that scores with a model, or lets base and model write on the dev split.
 
     `given`: `precision` and `max_new_tokens`, as the job reads them; without them the job's defaults hold.
     Raises BadInput for an embedding model, which scores no pairs.

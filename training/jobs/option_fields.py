@@ -1,4 +1,4 @@
-"""Every option of the recipes' table as a field of the form and as an option of the command, with its defaults."""
+"""Options of the recipes' table as fields of the form and as options of the command, with their defaults."""
 
 import tomllib
 from argparse import BooleanOptionalAction

@@ -56,7 +56,7 @@ def randomisation_test(differences: np.ndarray, *, seed: int = 0) -> float:
 def gain_verdict(
     measure: str, difference: float | None, p: float | None, queries: int, least: int = LEAST_QUERIES
 ) -> str:
-    """Return one sentence: a gain, a loss, or no gain shown, which is never called a proof of nothing."""
+    """Return one sentence: a gain, a loss, or no gain shown, which is never called a proof of no effect."""
     if difference is None or p is None:
         return f"no gain shown: {measure} is not measured on any query that both models answered"
     if queries < least:

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
-    """Work on a claimed job until it is over, or back in the queue because this worker ends."""
+    """Work on a claimed job until it is over, or back in the queue because this worker shuts down."""
     folder = JobFolder(Path(job.folder))
     if missing := find_unseen_file(job, folder):
         where = f"this trainer ({socket.gethostname()}) cannot see {missing}"

@@ -73,7 +73,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, s
 @action("admin")
 @require_POST
 def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Put a training into the queue."""
+    """Queue a training."""
     form = TrainForm(
         request.POST, sets=pages.training_sets(scope.collection), models=pages.base_choices(scope.collection)
     )
@@ -176,7 +176,7 @@ def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) ->
 @action("admin")
 @require_POST
 def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
-    """Have a worker ask a judge to score what base and tuned model wrote."""
+    """Let a worker ask a judge to score what base and tuned model wrote."""
     rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
     found = get_object_or_404(rows, pk=job, collection=scope.collection)
     form = JudgeForm(request.POST, judges=graded_outputs.judge_names())

@@ -1,1 +1,1 @@
-"""Where a label went, and what a model was made of."""
+"""Lineage: where a label went, and what a model was made of."""

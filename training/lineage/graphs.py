@@ -24,13 +24,13 @@ Version = tuple[int, str]  # Of a label: grade and origin.
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """A graph as its page shows it: things in columns, each with the keys of what it was made of."""
+    """A lineage graph: nodes in columns, each with the keys of what it was made of."""
 
     columns: tuple[str, ...]
     nodes: tuple[LayerNode, ...]
 
     def draw(self, title: str, source: str) -> Chart:
-        """Draw it, with the first names of long columns."""
+        """Draw the graph, with the first names of long columns."""
         shown = [one for place in range(len(self.columns)) for one in self._shorten(place)]
         counts = [
             f"{name}: {sum(one.column == place for one in self.nodes)}" for place, name in enumerate(self.columns)
@@ -47,7 +47,7 @@ class Lineage:
         return [*column[: MOST - 1], LayerNode(f"more-{place}", more, place, tone="quiet")]
 
     def document(self) -> list[dict[str, object]]:
-        """Return it for programs: every thing, and the names of what it was made of."""
+        """Return the graph as a document: every node, and the names of what it was made of."""
         labels = {one.key: one.label for one in self.nodes}
         return [
             {

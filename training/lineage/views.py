@@ -22,7 +22,7 @@ HEADER = ("collection", "query_id", "doc_id", "split", "grade", "origin", "grade
 @action("admin")
 @require_GET
 def label_lineage(request: HttpRequest, scope: AccessScope, pair: int) -> HttpResponse:
-    """Where this label went: exports, models, runs and reports."""
+    """Show where a label went: exports, models, runs and reports."""
     rows = Pair.objects.select_related("query", "document", "collection")
     found = get_object_or_404(rows, pk=pair, collection=scope.collection)
     mine = frozenset(administered(scope.user).values_list("pk", flat=True))
@@ -48,7 +48,7 @@ def label_lineage(request: HttpRequest, scope: AccessScope, pair: int) -> HttpRe
 @action("admin")
 @require_GET
 def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponse:
-    """What this model is made of: campaigns, labels, exports and the models that it began with."""
+    """Show what a model is made of: campaigns, labels, exports and base models."""
     found = get_object_or_404(_models(), pk=model, collection=scope.collection)
     sources = model_sources.trace_sources(found)
     graph = graphs.trace_model(found, sources)

@@ -18,13 +18,13 @@ class Passage:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What it is known by: two passages with one of these in common are the same document."""
+        """Return the passage's identities: two passages with one of these in common are the same document."""
         return f"id {self.doc_id}", f"text {sha256(self.text.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A query with its relevant passages and others, at least one of each."""
+    """A query with its relevant passages and its negatives, at least one of each."""
 
     query_id: str
     query: str

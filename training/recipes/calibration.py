@@ -1,4 +1,4 @@
-"""From raw margins to probabilities and a yes/no line, both fitted on the dev split (pure; Platt 1999, SPEC S9)."""
+"""Calibration of raw margins to probabilities, and a threshold, fitted on the dev split (pure; Platt 1999, SPEC S9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ LEAST_OF_EACH = 10
 
 @dataclass(frozen=True)
 class Calibration:
-    """probability = sigmoid(a * margin + b); `threshold` is on that scale, `threshold_margin` on the raw one.
+    """Calibration: probability = sigmoid(a * margin + b).
 
-    `reason` is empty when both were fitted, else why they were left at sigmoid(margin) and 0.5.
+    `threshold` is a probability, `threshold_margin` the raw margin there. `reason` is empty when both were fitted, else
+    why they were left at sigmoid(margin) and 0.5.
     """
 
     a: float = 1.0

@@ -20,7 +20,7 @@ WORDS = {"yes": 1, "no": 0}
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One row. `label` 1 or 0; `teacher` 0..1; `target`: contribution and evidence; `losses`: what it trains."""
+    """A training row. `label`: 1 or 0; `teacher`: 0..1; `target`: contribution, evidence; `losses`: what it trains."""
 
     query: str
     document: str

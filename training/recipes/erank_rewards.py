@@ -14,7 +14,7 @@ EPSILON = 1e-6  # verl's, beside the standard deviation.
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """One sampled answer. `score`: 0 to 10, None where it is malformed; `reference`: t, the score to stay near."""
+    """A sampled answer. `score`: 0 to 10, None where it is malformed; `reference`: t, the score to stay near."""
 
     document: str
     positive: bool

@@ -20,7 +20,7 @@ YES, NO = "yes", "no"
 
 @dataclass(frozen=True)
 class RerankPrompt:
-    """A prompt: instruction, query and document, each once, between pieces that never change."""
+    """A rerank prompt: fixed pieces around instruction, query and document, each of which comes once."""
 
     name: str
     system: str

@@ -12,7 +12,7 @@ UNKNOWN_CHOICE = _("%(option)s must be one of %(allowed)s, not %(value)r")
 
 @dataclass(frozen=True)
 class RecipeOptions:
-    """Everything that decides what a training does to the same data and base."""
+    """All options that decide what a training does to the same data and base."""
 
     preset: str = "paper"
     seed: int = 0
@@ -115,7 +115,7 @@ class AblationOptions(RecipeOptions):
 
 @dataclass(frozen=True)
 class RecipeEntry:
-    """A recipe: the class that works on it (imported when a training begins), its presets, and what it takes."""
+    """A recipe: its class (imported when a training begins), its presets, and the losses it takes."""
 
     path: str
     presets: Mapping[str, RecipeOptions]

@@ -80,7 +80,7 @@ class Served:
 
     @contextlib.contextmanager
     def place(self) -> Iterator[None]:
-        """Take one of the places; who finds none is told so at once. Raises Refused."""
+        """Context manager that takes one of the places; it raises Refused at once where all are taken."""
         if not self.room.acquire(blocking=False):
             raise Refused(503, f"{self.limit} requests are being answered or wait: try again in a second")
         try:

@@ -25,7 +25,7 @@ Count = Annotated[int, Strict(), Field(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class ServingRequest:
-    """One query with its documents. `document_tokens`: a document is cut after so many; 0: where the model ends."""
+    """One query with its documents. `document_tokens`: a document is cut after so many; 0: at the model's limit."""
 
     query: str
     documents: Sequence[str]
@@ -165,7 +165,7 @@ class TextResult(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was refused: `message` for Cohere's client, `detail` for others."""
+    """Reason why a request was refused: `message` for Cohere's client, `detail` for others."""
 
     message: str
     detail: str

@@ -31,7 +31,7 @@ MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 
 @dataclass(frozen=True)
 class Record:
-    """Everything that is written down about one published model.
+    """Record of one published model.
 
     evaluation: {"base": measures, "adapter": measures or null, "merged": measures}; gain: as compare_models gives it
     (training/jobs/significance.py); fixture: a few rows {query, document, instruction, margin} for checking the folder

@@ -24,7 +24,7 @@ def is_sparse_encoder(folder: Path) -> bool:
 
 
 def open_sparse_encoder(folder: Path, device: str = "cpu", batch_size: int = 32) -> "SparseTexts":
-    """Load a folder. Raises BadInput where its scores are no products, and without the training extra."""
+    """Load a sparse encoder. Raises BadInput where its scores are no dot products, and without the training extra."""
     try:
         from sentence_transformers import SparseEncoder
     except ImportError:

@@ -1,4 +1,4 @@
-"""Which rows are trained together: the same from the same seed, whoever resumes, however much memory there is."""
+"""Batching: the same rows come together from the same seed, however often a training resumes and memory differs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

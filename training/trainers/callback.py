@@ -1,4 +1,4 @@
-"""Any trainer of transformers, told to a job's folder: metrics, phases, cancelling, measuring, checkpoints, resuming.
+"""Callback that ties any trainer of transformers to a job's folder: metrics, phases, cancelling, checkpoints, resuming.
 
 A recipe makes its library's trainer with `arguments` and this callback, and calls `train`. What the library saves in
 `checkpoints/checkpoint-N` counts once `trainer.json` stands beside it, which is written last.
@@ -245,7 +245,7 @@ class JobCallback(TrainerCallback):
     # What both lead to.
 
     def restore(self, kept: Mapping[str, Any]) -> None:
-        """Go on from what a checkpoint kept."""
+        """Restore progress from what a checkpoint kept."""
         self.progress = TrainingProgress(**kept)
         # JSON has only strings as keys.
         self.progress.measured = {int(step): found for step, found in self.progress.measured.items()}
@@ -349,7 +349,7 @@ def share_of_queries(dev: Sequence[Any], share: float) -> list[Any]:
 
 
 def reserve_optimizer(optimizer: Any) -> None:
-    """Let an optimiser make its state now: a step that ran out of memory in its middle could not be done again.
+    """Let an optimiser allocate its state now: a step that ran out of memory in its middle could not be repeated.
 
     Gradients of 0 at a rate of 0 change no weight. Raises DoesNotFit.
     """

@@ -14,7 +14,7 @@ from training.trainers.processes import gather
 
 
 class RanOutElsewhere(RuntimeError):
-    """Another process of the training ran out of memory in this step: all of them do it again."""
+    """Another process of the training ran out of memory in this step: all of them repeat it."""
 
 
 SCORED = 64  # Queries whose similarities with all documents of the batch are held at a time.

@@ -1,4 +1,4 @@
-"""After the last step: base, adapter and merged on the dev split, calibration, the verdict, and publishing."""
+"""Finishing of a training: base, adapter and merged model on the dev split, calibration, verdict, publishing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -24,7 +24,7 @@ class DoesNotFit(QuorumError):
 
 
 def free_memory() -> None:
-    """Give back what nobody holds any more."""
+    """Release memory that no tensor uses any more."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -22,7 +22,9 @@ PATIENCE_S = 20.0
 
 @contextmanager
 def share_training(folder: Path, size: int, device: str, program: Sequence[str] = ()) -> Iterator[None]:
-    """Let so many processes meet. Each has the GPU of its number among those that this job may see.
+    """Context manager that starts and joins `size` processes, each with the GPU of its number among the job's.
+
+    Each has the GPU of its number among those that this job may see.
 
     transformers and accelerate read the same variables as here, and take the group that is there.
     """
@@ -79,7 +81,7 @@ def place_in_world() -> tuple[int, int]:
 
 
 def is_leading() -> bool:
-    """Whether this process writes metrics, state and checkpoints."""
+    """Return whether this process writes metrics, state and checkpoints."""
     return place_in_world()[0] == 0
 
 

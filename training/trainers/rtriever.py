@@ -34,7 +34,7 @@ QWEN_PREFIX = "Instruct: Given a web search query, retrieve relevant passages th
 
 
 def load_embedder(folder: Path, options: RetrieverOptions, device: str, attention: str = "auto") -> SentenceTransformer:
-    """Load a base with its pooling, unit vectors and the prompt of queries; causal ones end every text."""
+    """Load a base with its pooling, unit vectors and the query prompt; causal bases end each text with a token."""
     pooling = pooling_of(folder, options.pooling)
     chosen = {} if attention == "auto" else {"attn_implementation": attention}
     body = Transformer(str(folder), max_seq_length=options.max_length, model_kwargs={"dtype": torch.float32, **chosen})
@@ -58,7 +58,7 @@ def load_embedder(folder: Path, options: RetrieverOptions, device: str, attentio
 
 
 class Texts:
-    """Queries, with their prompt, and documents of bundles, each once, as tokens with those that end a text."""
+    """Token ids of the bundles' queries (with their prompt) and documents, each once, with their end tokens."""
 
     def __init__(self, task: TrainingTask, model: SentenceTransformer) -> None:
         prompt, self.tokenizer = model.prompts["query"], model.tokenizer

@@ -41,11 +41,11 @@ class StepBatches(Sampler[list[int]]):
 
     @property
     def batch_sampler(self) -> "StepBatches":
-        """Itself: where transformers looks for what is told the epoch."""
+        """Return itself, since transformers tells the epoch to the `batch_sampler`."""
         return self
 
     def set_epoch(self, epoch: int) -> None:
-        """Give the rows of this epoch from now on."""
+        """Choose the rows of this epoch from now on."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -64,7 +64,7 @@ class WholeSteps:
     state: Any
 
     def bind(self, callback: JobCallback, work: StepWork) -> Any:
-        """Say whose steps these are; return the trainer."""
+        """Bind the callback and work whose steps these are; return the trainer."""
         self.callback, self.work, self.task = callback, work, callback.task
         self.epochs = Epochs(work.lengths(), self.task.options.batch, self.task.options.seed)
         self.trained = [value for value in self.model.parameters() if value.requires_grad]

@@ -18,7 +18,7 @@ class EncodedRow(NamedTuple):
 
 
 def part_controls(tokenizer: Any, texts: Sequence[str]) -> list[str]:
-    """Put a BREAK into each control token (`<|im_end|>`, `<think>` ...) that stands in a text.
+    """Put a BREAK into each control token (`<|im_end|>`, `<think>` ...) that occurs in a text.
 
     `split_special_tokens` would do it for special tokens alone, and for those of the prompt, too.
     """

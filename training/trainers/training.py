@@ -24,7 +24,7 @@ from training.trainers.recipe import Recipe, TrainingTask
 
 
 def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """Train, choose, publish; return what the command `train` prints and the model's page shows.
+    """Train, choose and publish a model; return what the command `train` prints and the model's page shows.
 
     Raises BadInput for what cannot be trained, TrainingCancelled, publishing.MergeDiffers.
     """

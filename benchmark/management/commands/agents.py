@@ -1,4 +1,4 @@
-"""agents SUITE|COLLECTION: agents search with retrievers, a judge grades their answers, and the table of both."""
+"""`agents SUITE|COLLECTION`: agents search with retrievers, a judge grades their answers, and the table of both."""
 
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ class Command(JobCommand):
         return document
 
     def estimate(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> object:
-        """Say what it would cost."""
+        """Print the estimated cost; return it as a document."""
         found = self._estimate(target, members, options)
         line = found.line() if found else "nothing to do: name --retrievers and --agents, or a --judge"
         self.say(line)

@@ -1,4 +1,4 @@
-"""holes NAME --runs F... --depth 10: how safe the order of some runs is, and filling the holes of their pool."""
+"""`holes NAME --runs F... --depth 10`: stability of some runs' order, and filling the holes of their pool."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -83,7 +83,7 @@ class Command(Judge):
         super().do(options)
 
     def run(self, **options: Any) -> object:
-        """Look at the pool; fill it where that was asked for."""
+        """Inspect the pool; fill it where that was asked for."""
         collection = collection_named(options["name"])
         check_options(collection, options)
         before = versions.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
@@ -125,7 +125,7 @@ class Command(Judge):
         document: dict[str, Any],
         options: dict[str, Any],
     ) -> Filling | None:
-        """Say what it may cost, and start or go on; None: there is nothing to fill."""
+        """Print the expected cost, and start or resume a filling; None where nothing is to be filled."""
         if not document["candidates"] or (options["first"] and not document["unsettled"]):
             self.note("nothing to fill: no pair of the pool that nobody judged could change what is asked")
             return None
@@ -141,7 +141,7 @@ class Command(Judge):
         return starting.start_filling(depth=depth, failed_to_people=options["failed_to_people"], **about)
 
     def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
-        """Return the document; raise Incomplete (exit 3) when judges left something undone, but not for people."""
+        """Return the document of a filling; raise Incomplete (exit 3) when judges left pairs undone."""
         funnel = Funnel.of(begun)
         if begun.after is None and waited and (funnel.failed or funnel.pending):
             raise Incomplete(
@@ -176,7 +176,7 @@ def check_options(collection: Collection, options: dict[str, Any]) -> None:
 
 
 def policy_of(options: dict[str, Any]) -> str:
-    """Return the policy: people with --people, else the one named, else the panel's usual one."""
+    """Return the policy: "people" with --people, else the named one, else the panel's default."""
     if options["people"]:
         return planning.PEOPLE
     return options["policy"] or configurations.build_configuration(panel=options["panel"]).policy
@@ -245,7 +245,7 @@ def funnel_lines(begun: Filling) -> Iterator[str]:
 
 
 def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
-    """Runs by name; files (F or NAME=F) are imported, unless their run holds the same already. Raises BadInput."""
+    """Return runs by name; files (F or NAME=F) are imported unless their run has the same content. Raises BadInput."""
     # A run's name goes before a file of that name: the file may be the one that it was imported from.
     known = [builders.find_run(collection, text) for text in given]
     files = [text for text, run in zip(given, known, strict=True) if run is None]

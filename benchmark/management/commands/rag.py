@@ -1,4 +1,4 @@
-"""rag SUITE|COLLECTION: answers from what runs return, judged, and how well retrieval predicts them (RAGAlign)."""
+"""`rag SUITE|COLLECTION`: answers from what runs return, judged, and how well retrieval predicts them (RAGAlign)."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""references NAME --judge J: reference answers from the aspects' passages, which agents' answers are graded against."""
+"""`references NAME --judge J`: write reference answers from aspects' passages, to grade agents' answers by."""
 
 from pathlib import Path
 from typing import Any

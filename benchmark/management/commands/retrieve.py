@@ -1,4 +1,4 @@
-"""retrieve NAME --system KIND: a run of a collection's queries by a system of ours."""
+"""`retrieve NAME --system KIND`: make a run for a collection's queries with one of our systems."""
 
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,7 @@ class Command(JobCommand):
         return self.end_run(run, strict=options["wait"])
 
     def end_run(self, run: Run, *, strict: bool) -> object:
-        """Return the document; raise Incomplete (exit 3) when the run did not come to its end."""
+        """Return the run's document; raise Incomplete (exit 3) when the run is not complete."""
         cost = run_cost(run)
         paid, _timed = cost.pop("paid"), cost.pop("timed")
         document = {
@@ -139,7 +139,7 @@ class Command(JobCommand):
 
 
 def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the recipe: the options of it that were given."""
+    """Return the run's recipe, with only the options that were given."""
     given = {key: options[key] for key in RECIPE if options[key] is not None}
     given |= {key: list(options[key]) for key in ("runs", "weights") if options[key]}
     if options["over"]:
@@ -160,7 +160,7 @@ def system_of_folder(options: dict[str, Any]) -> str:
 
 
 def name_for(options: dict[str, Any]) -> str:
-    """Name a run after its system: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE, sparse-FOLDER, RUN+FOLDER."""
+    """Return the default name of a run: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE, sparse-FOLDER, RUN+FOLDER."""
     system, method, judge = options["system"], options["method"], options["judge"]
     if system == Run.Kind.RERANK:
         return f"{options['run']}+{judge}"

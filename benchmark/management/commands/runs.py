@@ -1,4 +1,4 @@
-"""runs NAME export RUN F: a stored run as a TREC file, for rerank, evaluate and other tools."""
+"""`runs NAME export RUN F`: write a stored run as a TREC file, for rerank, evaluate and other tools."""
 
 from pathlib import Path
 from typing import Any

@@ -103,7 +103,7 @@ class Command(QuorumCommand):
 
 
 def describe_suite(suite: Suite) -> dict[str, Any]:
-    """A suite and its members."""
+    """Return a suite and its members as a document."""
     return {"suite": suite.name, "title": suite.title, "members": [one.name for one in groups.collections_of(suite)]}
 
 

@@ -1,4 +1,4 @@
-"""synthesize NAME --seeds queries|F --judge J --out DIR: synthetic queries with their documents (RTriever-Synth)."""
+"""`synthesize NAME --seeds queries|F --judge J --out DIR`: write synthetic queries with documents (RTriever-Synth)."""
 
 from pathlib import Path
 from typing import Any

@@ -43,7 +43,7 @@ class Command(JobCommand):
         parser.add_argument("--limit", type=int, required=True, help="number of documents, drawn at random")
 
     def source(self, options: dict[str, Any]) -> str:
-        """Where the seeds come from: the documents, or the folder of a training set."""
+        """Return where the seeds come from: the documents, or the folder of a training set."""
         return "documents"
 
     def run(self, **options: Any) -> object:
@@ -63,7 +63,7 @@ class Command(JobCommand):
         return self.tell(synthesis)
 
     def tell(self, synthesis: Synthesis) -> object:
-        """Say what came of it; raise Incomplete (exit 3) where some queries are still to be asked for."""
+        """Print the outcome; raise Incomplete (exit 3) where some queries are still to be written."""
         made = lifecycle.describe_synthesis(synthesis)
         line = (
             f"{made['written']:,} queries written with {made['pairs']:,} pairs; {made['there_before']:,} "

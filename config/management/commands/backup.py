@@ -12,7 +12,7 @@ from corpus.errors import BadInput
 
 
 class Command(QuorumCommand):
-    """Write a backup; the site and its workers go on meanwhile."""
+    """The command that writes a backup; the site and its workers go on meanwhile."""
 
     help = (
         "Write the whole instance (database, exports, models, keys) to one file. Keep it safe: it holds secrets. "
@@ -36,7 +36,7 @@ class Command(QuorumCommand):
 
 
 def add_keep(parser: CommandParser, what: str) -> None:
-    """Add --keep N; without it nothing is removed."""
+    """Add the option --keep N; without it no older file is removed."""
     parser.add_argument("--keep", type=int, metavar="N", help=what)
 
 

@@ -22,7 +22,7 @@ INCOMPLETE = 3
 
 
 class Command(QuorumCommand):
-    """Import, judge, serve. A second run goes on where the first was."""
+    """The command that imports, judges and serves the bundled collection; run again, it resumes."""
 
     help = "Bring up the site with the bundled collection, judged by the offline panel. Ctrl-C ends it."
     requires_system_checks = "__all__"
@@ -118,7 +118,7 @@ class Command(QuorumCommand):
             self.stderr.write(f"The benchmark is not shown: {error}")
 
     def show_agents(self, children: serving.Children, collection: Collection, aspects: Path) -> None:
-        """Let an offline agent search for a few queries; without agents the site comes up all the same."""
+        """Start an offline agent's search for a few queries; a failure is printed and the site starts all the same."""
         try:
             searches = agents_demo.start_searches(collection, aspects)
             children.wait_until(lambda: agents_demo.are_over(searches), "the offline agent")

@@ -17,7 +17,7 @@ from corpus.models import Collection
 
 
 class Command(QuorumCommand):
-    """Restore; nothing is lost, because the present state becomes a backup of its own."""
+    """The command that restores a backup; the present state is backed up first."""
 
     help = "Replace the whole instance with a backup. The current state is first saved to VAR/backups."
 
@@ -40,7 +40,7 @@ class Command(QuorumCommand):
         return {**document, "removed": [str(one) for one in removed]}
 
     def keep(self, path: Path) -> None:
-        """Back up the present state; an instance without collections and people has none."""
+        """Back up the present state, unless the instance has neither collections nor people."""
         if not Collection.objects.exists() and not User.objects.exists():
             return
         path.parent.mkdir(mode=0o700, exist_ok=True)

@@ -12,7 +12,7 @@ from corpus.errors import BadInput
 
 
 class Command(QuorumCommand):
-    """Serve the site; one JSON line {url, pids} on standard output when it is ready."""
+    """The command that serves the site; it prints one JSON line {url, pids} when it is ready."""
 
     help = "Serve the site and run its judge workers. Prints one JSON line {url, pids} when ready; Ctrl-C stops both."
     requires_system_checks = "__all__"

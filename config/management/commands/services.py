@@ -26,7 +26,10 @@ class Command(QuorumCommand):
         parser.add_argument("act", choices=["status", "stop"], help="what to do")
 
     def run(self, **options: Any) -> object:
-        """Return {"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}."""
+        """Start, stop or inspect the services.
+
+        Returns {"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}.
+        """
         document = self.status() if options["act"] == "status" else self.stable_status()
         if options["act"] == "stop" and document["state"] == "running":
             self.stop(document)

@@ -11,7 +11,7 @@ from corpus.errors import BadInput
 
 
 class Command(QuorumCommand):
-    """A round trip: what is exported can be imported, here or elsewhere."""
+    """The command that exports and imports aspects; an exported file can be imported here or elsewhere."""
 
     help = "JSON lines {query_id, aspect_id, text, rationale, importance 1-5, doc_ids}. A bad line refuses the file."
 

@@ -10,7 +10,7 @@ from corpus.errors import BadInput
 
 
 class Command(QuorumCommand):
-    """Delete a collection; without --yes say what would go and leave it."""
+    """The command that deletes a collection; without --yes it prints what would be deleted."""
 
     help = "Delete a collection with its documents, queries, pairs, campaigns and judgments."
 

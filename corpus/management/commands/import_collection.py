@@ -20,7 +20,7 @@ SEVERAL = ("qrels", "runs")  # Parts of which there may be more than one file.
 
 
 class Command(QuorumCommand):
-    """Import a collection; the same files again change nothing."""
+    """The command that imports a collection; importing the same files again changes nothing."""
 
     act = "import.files"
     help = "Import a collection from CSV, TSV, BEIR (JSON Lines) or TREC files, plain, gzip or in a zip archive."

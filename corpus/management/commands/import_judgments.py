@@ -11,7 +11,7 @@ from corpus.importing.staging import ProgressLine
 
 
 class Command(QuorumCommand):
-    """Import judgments; the same file again changes nothing."""
+    """The command that imports judgments; importing the same file again changes nothing."""
 
     act = "import.judgments"
     help = "Import judgments from TREC or BEIR qrels, or from a CSV with query_id,doc_id,grade[,assessor]."

@@ -1,4 +1,4 @@
-"""campaign NAME pause|resume|cancel|retry-failed|send-again: control a collection's newest campaign."""
+"""`campaign NAME pause|resume|cancel|retry-failed|send-again`: control a collection's newest campaign."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thin
 
 
 class Command(QuorumCommand):
-    """Says what it will send and what that may cost, asks on a terminal, and prints what each judge can do."""
+    """The command that probes judges: it prints the calls and cost, asks on a terminal, and prints the results."""
 
     # The exit code is 3 and not 2 when a judge cannot work: the input was right, the calls were made, and the table of
     # results stands on standard output.
@@ -100,7 +100,7 @@ def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tupl
 
 
 def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
-    """Each judge of the panel once, with a role that it has: a debater is asked for a turn. Raises BadInput."""
+    """Return each judge of the panel once, with a role that it has: a debater is asked for a turn. Raises BadInput."""
     roles = dict.fromkeys(filter(None, [*panel.ensemble, panel.adjudicator]), "vote")
     roles |= dict(zip(panel.debate, ("for", "against"), strict=False))
     rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=roles, is_current=True)}
@@ -111,7 +111,7 @@ def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
 
 
 def results_table(results: Sequence[CheckedJudge]) -> list[str]:
-    """For people: a row for each judge, then a line for each problem, each warning and what usage says."""
+    """Return the table of results: a row for each judge, then its problems, warnings and usage fields."""
     lines = align_columns([HEADINGS, *(table_row(result) for result in results)])
     problems = [f"{result.judge.name} FAILS  {result.problem}" for result in results if result.problem]
     warnings = [f"{result.judge.name} note   {line}" for result in results for line in result.warnings]

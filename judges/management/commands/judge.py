@@ -1,4 +1,4 @@
-"""judge NAME: let a panel judge a collection's pairs, by a policy."""
+"""`judge NAME`: let a panel judge a collection's pairs, by a policy."""
 
 import sys
 import time
@@ -103,7 +103,7 @@ class Command(QuorumCommand):
         return self.follow(collection, started, options)
 
     def configure(self, options: dict[str, Any]) -> Configuration:
-        """Who judges and how, from the options. Raises BadInput."""
+        """Return the configuration that the options name. Raises BadInput."""
         return configurations.build_configuration(
             panel=options["panel"],
             policy=options["policy"],
@@ -137,7 +137,7 @@ class Command(QuorumCommand):
         return self.end(collection, campaign, strict=True)
 
     def idle(self, collection: Collection) -> str:
-        """Why there is nothing to do."""
+        """Explain why there is nothing to do."""
         if not collection.pair_set.filter(is_candidate=True).exists():
             return f"nothing to do: {collection.name} has no pairs: import some with --bm25, --runs or --pairs"
         return f"nothing to do: this panel and policy have judged all that was asked for of {collection.name}"
@@ -163,7 +163,7 @@ class Command(QuorumCommand):
             shown.show(progress.line(status), last=True)
 
     def check_workers(self, own: worker_pool.WorkerPool, campaign: Campaign) -> None:
-        """See to it that somebody works on the campaign, or can. Raises CommandError."""
+        """Make sure that a worker works on the campaign, or starts. Raises CommandError."""
         if said := notifications.repeated_error(campaign.pk):
             raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
         try:
@@ -186,7 +186,7 @@ class Command(QuorumCommand):
         return away or now
 
     def end(self, collection: Collection, campaign: Campaign | None, *, strict: bool) -> object:
-        """Print the summary; exit 3 when something is left."""
+        """Print the summary; raise Incomplete (exit 3) when something is left."""
         status = selectors.campaign_status(collection, campaign)
         if campaign is None:
             return status
@@ -259,7 +259,7 @@ class Command(QuorumCommand):
 
 
 class ShownProgress:
-    """The progress line: redrawn on a terminal, now and then a new line elsewhere."""
+    """The progress line: redrawn on a terminal, printed now and then elsewhere."""
 
     def __init__(self, command: Command) -> None:
         self.command = command

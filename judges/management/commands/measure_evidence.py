@@ -89,7 +89,7 @@ class Command(QuorumCommand):
         return found
 
     def told(self, document: dict[str, Any]) -> dict[str, Any]:
-        """For people a line for each measure; the document goes where --json wants it."""
+        """Print a line for each measure, or return the document for --json."""
         if not self.as_json:
             judged = document["judged"] or {}
             for name, value in [*document.items(), *judged.items()]:
@@ -102,7 +102,7 @@ class Command(QuorumCommand):
 
 
 def read_outputs(file: Path) -> list[Line]:
-    """The answers. Raises BadInput with the line."""
+    """Read a file of outputs. Raises BadInput with the line."""
     lines = read_text(file).split("\n")
     found = [_parse_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not found:

@@ -1,4 +1,4 @@
-"""presets [NAME]: which providers a judges file may name, and what Quorum knows of each."""
+"""`presets [NAME]`: which providers a judges file may name, and what Quorum knows of each."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ it. A date is the day on which the source was read, or the page's own.
 
 
 class Command(QuorumCommand):
-    """Without a name a table of all; with one the block for a judges file and every fact with its source."""
+    """The command that prints the table of providers; with a name, its block and the sources of its facts."""
 
     help = "List the providers that a judges file may name, or print one with the block to paste and its sources."
 
@@ -82,7 +82,7 @@ def thinking_keys(one: Preset) -> list[str]:
 
 
 def describe_preset(one: Preset) -> list[str]:
-    """Everything about one: the block to paste first."""
+    """Return all facts of one provider; the block to paste comes first."""
     lines = [one.title, "", *judge_block(one), ""]
     known = zip(HEADINGS[1:], table_row(one)[1:], strict=True)
     lines += [f"{heading:12} {cell}" for heading, cell in known]
@@ -134,7 +134,7 @@ def preset_document(one: Preset) -> dict[str, object]:
 
 
 def markdown(presets: Iterable[Preset]) -> str:
-    """docs/presets.md: what each provider can do, with the source and date of every fact."""
+    """Return docs/presets.md: what each provider can do, with the source and date of every fact."""
     asked = [one for one in presets if one.asks]
     rows = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS), *map(_page_row, asked)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -1,4 +1,4 @@
-"""status NAME: how far the collection's campaign is, from its counters."""
+"""`status NAME`: progress of a collection's campaign, from its counters."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ class Command(QuorumCommand):
 
 
 def collection_named(name: str) -> Collection:
-    """The collection. Raises BadInput when there is none."""
+    """Return the collection of this name. Raises BadInput when there is none."""
     collection = Collection.objects.filter(name=name).first()
     if collection is None:
         raise BadInput(f"there is no collection {name!r}: import one with import_collection")

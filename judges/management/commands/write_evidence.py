@@ -14,7 +14,7 @@ from judges.management.commands import judge
 
 
 class Command(judge.Command):
-    """Follows its campaign as `judge` does: the same progress, exit codes and interruptions."""
+    """The command that writes evidence, with the progress, exit codes and interruptions of `judge`."""
 
     name = "write_evidence"
     act = "evidence.started"

@@ -177,7 +177,7 @@ class PartialRun:
         self.file.flush()
 
     def remove(self) -> None:
-        """Remove it when the run is written."""
+        """Remove the file once the run is written."""
         self.path.unlink()
 
 

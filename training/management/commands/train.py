@@ -21,7 +21,7 @@ LINE_EVERY_S = 10.0
 
 
 class Command(QuorumCommand):
-    """Queue a training; wait for it where that is asked for."""
+    """The command that queues a training and, if asked, waits for it."""
 
     act = "training.started"
     help = "Fine-tune a reranker or an embedding model on an export in the recipe's format, on the queue `gpu`."
