@@ -77,17 +77,9 @@ def compute_report(
         values |= own
         told |= _compare_systems(own, tuple(own), names, asked.seed)
     progress(2, STEPS)
-    # Appendix H of DREAM: how the pool grows, over seeded orders in which the systems join.
     found = curves.changed_labels(documents, before, after, asked.relevant_from)
-    orders = curves.random_orders(len(names), asked.seed)
-    sizes = curves.pool_sizes(found, orders)
-    marginal = curves.marginal_contributions(documents, before, after, found, orders, asked.relevant_from)
+    growth, contribution = _pool_curves(asked, documents, before, after, found)
     progress(4, STEPS)
-    growth = _growth_curve(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
-    contribution = {
-        key: [dict(zip(BAND, (m, *band), strict=True)) for m, band in enumerate(curves.mean_bands(one), 1)]
-        for key, one in marginal.items()
-    }
     holes = int(found.is_hole.sum())
     result = {
         "version": VERSION,
@@ -102,7 +94,7 @@ def compute_report(
         "systems": [_system_document(system, place, documents, told) for place, system in enumerate(asked.systems)],
         **_over_systems(told, values),
         "common": _common_queries(asked, documents, values, names),
-        "orders": len(orders),
+        "orders": curves.ORDERS,
         "growth": growth,
         "marginal": contribution,
         "verdict": verdict.saturation_verdict(
@@ -190,6 +182,24 @@ def _order_shift(values: Values) -> dict[str, Any]:
     then, now = (found.mean(axis=1).tolist() for found in (values.before, values.after))
     moved = sum(one != other for one, other in zip(rank_means(then), rank_means(now), strict=True))
     return {"tau": kendall_tau(then, now), "moved": moved, "swapped": count_swapped(then, now)}
+
+
+def _pool_curves(
+    asked: ReportQuestion, documents: Ints, before: Version, after: Version, found: curves.Changed
+) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+    """Return the growth curve and each measure's marginal contributions (DREAM, appendix H).
+
+    Both are means over seeded orders in which the systems join the pool.
+    """
+    orders = curves.random_orders(len(asked.systems), asked.seed)
+    sizes = curves.pool_sizes(found, orders)
+    marginal = curves.marginal_contributions(documents, before, after, found, orders, asked.relevant_from)
+    growth = _growth_curve(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
+    contribution = {
+        key: [dict(zip(BAND, (m, *band), strict=True)) for m, band in enumerate(curves.mean_bands(one), 1)]
+        for key, one in marginal.items()
+    }
+    return growth, contribution
 
 
 def _growth_curve(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ def read_text(path: Path) -> str:
 class FileSource:
     """A file by its path, or a member of a zip archive.
 
-    Errors name it as the user did, with the line. Errors name it as the user did, with the line of its text.
+    Errors name it as the user did, with the line of its text.
 
     `name`: what the user calls the file, where it lies elsewhere. `fields`: what the columns of a table are, by their
     headers (corpus.importing.tables); what is not in it is guessed.

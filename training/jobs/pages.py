@@ -19,7 +19,6 @@ from corpus.models import Collection
 from jobs import workers
 from training.jobs import rollouts, worker_pool
 from training.jobs.folder import JobFolder
-from training.jobs.metric_charts import draw_metrics
 from training.jobs.outcomes import MEASURES
 from training.jobs.significance import TOO_FEW
 from training.models import Job, Model
@@ -32,6 +31,15 @@ MOST_BASES = 20  # Models of the collection that the form offers as bases.
 LONG_CURVE = 400  # Points of a curve from which it is drawn as means of neighbours.
 ALMOST = 0.99  # nDCG@10 of a base from which nothing is left to gain.
 MOST_DOTS = 400  # Of each model in the scatter of evidence: more would hide each other.
+
+# Key of the chart and of a line of metrics -> what it is.
+METRIC_NAMES = {
+    "reward_mean": gettext_noop("Mean reward"),
+    "kl": gettext_noop("KL divergence from the reference model"),
+    "response_tokens": gettext_noop("Answer length in tokens"),
+    "malformed": gettext_noop("Share of malformed answers"),
+}
+DOCUMENT_KINDS = {"positive": gettext_noop("relevant documents"), "negative": gettext_noop("other documents")}
 
 WHY_NOT = {
     "missing": gettext_lazy("Training is not installed: %(line)s."),
@@ -193,6 +201,31 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
         low=0.0,
         summary=f"{summary} ({setup_label(job)}).",
     )
+
+
+def draw_metrics(lines: Sequence[Mapping[str, Any]], words: str) -> list[Chart]:
+    """Draw rewards, KL, answer length and malformed answers of the rounds; nothing for other trainings."""
+    return [
+        draw_lines(
+            key,
+            _("%(name)s by step (%(words)s)") % {"name": _(name), "words": words},
+            _metric_series(key, lines),
+            x=_("step"),
+            y=_(name),
+            low=None if key == "reward_mean" else 0.0,
+        )
+        for key, name in METRIC_NAMES.items()
+        if any(line.get(key) is not None for line in lines)
+    ]
+
+
+def _metric_series(key: str, lines: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+    series = {_("all"): [(line["step"], float(line[key])) for line in lines if line.get(key) is not None]}
+    if key == "reward_mean":
+        for kind, name in DOCUMENT_KINDS.items():
+            found = [(line["step"], line.get("reward_by_kind") or {}) for line in lines]
+            series[_(name)] = [(step, float(by_kind[kind])) for step, by_kind in found if kind in by_kind]
+    return {name: points for name, points in series.items() if points}
 
 
 def lengths_chart(found: dict[str, Any] | None) -> Chart | None:

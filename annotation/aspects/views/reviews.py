@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.aspects import forms, review_figures, review_forms, review_steps, reviews
+from annotation.aspects import forms, review_figures, review_steps, reviews
 from annotation.aspects.review_page import describe_review
 from annotation.aspects.views.aspects import may_work
 from annotation.permissions import Scope, action
@@ -87,10 +87,10 @@ def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool
         case ReviewStep.Kind.ASPECTS:
             base = forms.read_row_number(post, "base")
             given = forms.read_importances(post)
-            review_steps.judge_aspects(row, member, review_forms.read_verdicts(post), given, base)
+            review_steps.judge_aspects(row, member, forms.read_verdicts(post), given, base)
         case ReviewStep.Kind.DOCUMENTS:
             base = forms.read_row_number(post, "base")
-            verdicts = review_forms.read_document_verdicts(post, review_steps.decisions_under_review(row))
+            verdicts = forms.read_document_verdicts(post, review_steps.decisions_under_review(row))
             review_steps.judge_documents(row, member, verdicts, base)
         case _:
             raise BadInput(_("This step is not the next one of the review. Reload the page."))

@@ -55,13 +55,8 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Check everything, then score query by query."""
+        check_options(options)
         out: Path = options["out"]
-        if out.exists():
-            raise BadInput(f"{out} exists: name a new file")
-        if options["depth"] < 1:
-            raise BadInput("--depth must be 1 or more")
-        if options["batch_size"] is not None and options["batch_size"] < 1:
-            raise BadInput("--batch-size must be 1 or more")
         collection = collection_named(options["collection"])
         # A run is read with the best documents first.
         wanted = {query: list(found)[: options["depth"]] for query, found in read_run(options["ranking"]).items()}
@@ -74,14 +69,7 @@ class Command(QuorumCommand):
         scorer = open_scorer(
             options["model"], options["device"], precision=options["precision"], prompt=options["prompt"]
         )
-        requests = {
-            query: ServingRequest(
-                queries[query].text,
-                [documents[one] for one in ids],
-                collection.relevance.of(queries[query]).statement,
-            )
-            for query, ids in wanted.items()
-        }
+        requests = build_requests(collection, wanted, queries, documents)
         digest = fingerprint(options["model"], wanted, requests, scorer.precision, scorer.prompt_name)
         began = time.monotonic()
         with PartialRun(out, digest) as part:
@@ -134,6 +122,33 @@ class Command(QuorumCommand):
             if time.monotonic() - told > EVERY_S:
                 told = time.monotonic()
                 self.stderr.write(f"{len(part.scored)} of {len(wanted)} queries")
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse, before anything is loaded, an output that exists and numbers out of range. Raises BadInput."""
+    if options["out"].exists():
+        raise BadInput(f"{options['out']} exists: name a new file")
+    if options["depth"] < 1:
+        raise BadInput("--depth must be 1 or more")
+    if options["batch_size"] is not None and options["batch_size"] < 1:
+        raise BadInput("--batch-size must be 1 or more")
+
+
+def build_requests(
+    collection: Collection,
+    wanted: Mapping[str, list[str]],
+    queries: Mapping[str, Query],
+    documents: Mapping[str, str],
+) -> dict[str, ServingRequest]:
+    """Return each query's request: its text and documents, and what relevant means for it in this collection."""
+    return {
+        query: ServingRequest(
+            queries[query].text,
+            [documents[one] for one in ids],
+            collection.relevance.of(queries[query]).statement,
+        )
+        for query, ids in wanted.items()
+    }
 
 
 class PartialRun:
