@@ -1,4 +1,4 @@
-"""Forms of the workspace and of reviews, read into records. BadInput says what is missing; the page keeps what was typed."""
+"""Forms of the workspace and of reviews, read into records. BadInput says what is missing; the page keeps the input."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -73,6 +73,8 @@ class SearchingAgent:
         """Search so often, and answer after each round from all that was found until then."""
         for _ in range(rounds):
             turn = await self._next_turn()
+            # The protocol fixes the number of rounds, so that agents are compared at equal cost: an early answer is
+            # counted, and the round repeats the last search.
             if turn is not None and turn.answer is not None:
                 self.trace.early_answers += 1
                 await self._search(self._last_search)
@@ -91,6 +93,7 @@ class SearchingAgent:
                 self.trace.stop = "answered"
                 return self.trace
             await self._search(turn.searches[0] if turn is not None else "")
+            # Only the last rounds count: one usable search starts the run of empty rounds anew.
             if len(self.trace.rounds) >= EMPTY and not any(one["search"] for one in self.trace.rounds[-EMPTY:]):
                 break
         self.trace.stop = "limit" if len(self.trace.rounds) >= rounds else "empty"
@@ -107,8 +110,10 @@ class SearchingAgent:
         turn = await self._ask(step)
         if turn is None or len(turn.searches) < 2:
             return turn
+        # Two searches in one turn would give this agent more documents for a round than the others get.
         problem = f"it asks for {len(turn.searches)} searches in one turn, and one is possible"
         again = await self._ask(replace(step, prompt=repair_prompt(step.prompt, problem), number=self._next()))
+        # A step with a number of its own: the stored calls of this turn and of its repair stay apart.
         if again is not None and len(again.searches) > 1:
             self.trace.several_searches += 1
         return turn if again is None else again
@@ -123,11 +128,13 @@ class SearchingAgent:
         shown = [
             document_fields(one.id, one.text, is_cut=one.is_cut, earlier=self._shown.get(one.id, 0)) for one in found
         ]
+        # Each text is sent once. A later round names the round that shows it, since the prompt holds all rounds.
         new = [{"id": one.id, "text": one.text} for one in found if one.id not in self._shown]
         for one in found:
             self._shown.setdefault(one.id, number)
         cut = [one.id for one in found if one.is_cut]
         self.trace.rounds.append({"search": text, "returned": [one.id for one in found], "truncated": cut})
+        # Appended, never rewritten: providers cache the longest unchanged beginning of a prompt.
         self._fences.append(render_round(number, text, shown))
         self._material.append({"search": text, "documents": new})
 

@@ -67,6 +67,7 @@ def _draw_sample(target: Suite | Collection, per_member: int, seed: int) -> Agen
 
 def _draw_queries(collection: Collection, count: int, seed: int) -> list[int]:
     """Of the queries that have aspects, or of all where none has; in the order of their ids."""
+    # Without aspects an answer cannot be graded: such queries are drawn only where no query has any.
     rows = Query.objects.filter(collection=collection, is_current=True)
     with_aspects = rows.filter(aspects__is_current=True).distinct()
     keys = dict((with_aspects if with_aspects.exists() else rows).values_list("external_id", "pk"))

@@ -91,6 +91,7 @@ def estimate_search(
     texts = list(Query.objects.filter(pk__in=queries[:EXAMPLES]).values_list("text", flat=True))
     searches = depends["rounds"] if protocol == FIXED else min(EXPECTED_SEARCHES, depends["rounds"])
     steps = _example_steps(collection, texts, searches, every=protocol == FIXED)
+    # Fixed: a search and an answer in each round. Adaptive: the searches, and the turn that answers.
     calls = len(queries) * len(depends["retrievers"]) * (2 * searches if protocol == FIXED else searches + 1)
     schema = schema_of(SearchTurn)
     judges = [with_room(one, answer=False) for one in judges_of(depends["agents"].values())]
@@ -115,6 +116,7 @@ def _example_steps(collection: Collection, questions: Sequence[str], searches: i
             part = texts[TOP * number : TOP * (number + 1)]
             shown = [document_fields(f"document-{at}", text, is_cut=cut) for at, (text, cut) in enumerate(part)]
             fences.append(render_round(number + 1, question, shown))
+            # The fixed protocol answers after each round, so these prompts are paid for too.
             if every and number < searches:
                 steps.append(agent_prompt(render_question(question), fences, answer=True))
     return steps

@@ -70,6 +70,8 @@ def measure_line(
 
 def interval_agreement(pairs: Sequence[Sequence[int]]) -> float | None:
     """Krippendorff's alpha with interval distances of two ratings each; None where all values are the same."""
+    # alpha = 1 - observed / expected disagreement. The mean squared difference over all pairs of values is twice their
+    # sample variance.
     expected = 2 * variance([value for pair in pairs for value in pair])
     observed = fmean((first - second) ** 2 for first, second in pairs)
     return 1 - observed / expected if expected else None

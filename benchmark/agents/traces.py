@@ -47,6 +47,7 @@ def unreached_aspects(rounds: Sequence[Sequence[str]], aspects: Mapping[str, Abs
 
 def agent_ndcg(rounds: Sequence[Sequence[str]], sought: Sought) -> tuple[float, float]:
     """Return alpha-nDCG@5R of the rounds' joined lists: with repeated documents in their places, and without."""
+    # The cut grows with the rounds, so that an agent that searched more is measured over all of its places.
     listed = [one for returned in rounds for one in returned]
     cut = TOP * max(1, len(rounds))
     return alpha_ndcg(listed, sought, cut), alpha_ndcg(list(dict.fromkeys(listed)), sought, cut)

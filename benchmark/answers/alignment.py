@@ -53,6 +53,7 @@ def graded_align(values: Floats, correct: Bools) -> tuple[float | None, str]:
         return None, NO_SPREAD["queries"]
     if correct.all() or not correct.any():
         return None, NO_SPREAD["answers"]
+    # The spread, since the standard deviation of equal floats need not be exactly 0.
     if float(np.ptp(values)) < SAME:
         return None, NO_SPREAD["retrieval"]
     return float(np.corrcoef(values, correct.astype(np.float64))[0, 1]), ""

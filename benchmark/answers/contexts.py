@@ -61,6 +61,7 @@ def _evidence_contexts(
     runs: Sequence[Run], queries: Sequence[Query], places: Places, texts: Mapping[int, str]
 ) -> dict[tuple[int, int], ShownContexts]:
     """What a run's own reranker wrote of its documents; for a run without any, what was written for the collection."""
+    # Evidence of the run's own reranker is what its system would show; a judge's evidence only stands in for it.
     common = _evidence_by_pair(places)
     own = {run.pk: reranking.load_evidence(run, queries) for run in runs}
     written = {run: common if found is None else found for run, found in own.items()}
@@ -78,6 +79,7 @@ def _first_documents(runs: Sequence[Run], queries: Sequence[Query], k: int) -> d
 
 def _cut_texts(keys: Iterable[int]) -> dict[int, str]:
     """Title and text of documents, no longer than one letter above the limit."""
+    # Cut by PostgreSQL, since a document may have megabytes; the one letter beyond the limit tells that it was cut.
     rows = Document.objects.filter(pk__in=keys).values_list("pk", "title", Left("text", CONTEXT_LIMIT + 1))
     return {key: (f"{title}\n{text}" if title else text)[: CONTEXT_LIMIT + 1] for key, title, text in rows}
 

@@ -104,6 +104,7 @@ def choose_training_queries(collection: Collection, folder: Path, *, share: floa
     if not 0 < share <= 1:
         raise BadInput(_("share %(share)s: give a number above 0, up to 1") % {"share": f"{share:g}"})
     trained = _query_ids(folder / "train.jsonl")
+    # A keyword form of a query in dev or test would let that query leak into training.
     for split in ("dev", "test"):
         if (path := folder / f"{split}.jsonl").exists():
             trained -= _query_ids(path)
@@ -192,6 +193,7 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
         return
     found = [_describe_query(way, one) for one in bundles]
     with TemporaryDirectory() as folder:
+        # The ordinary import, as for files that a person brings: the same checks, ids and search index.
         files = ImportFiles(
             queries=_write(Path(folder) / "queries.jsonl", found),
             pairs=_write(

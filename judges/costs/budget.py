@@ -14,7 +14,9 @@ from psycopg import Connection
 from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
 
+# One statement for 16 calls: the campaign's row would be locked for each call otherwise.
 AHEAD = 16  # Calls that are reserved together.
+# A collection's account row is made on first use; ON CONFLICT, because several workers begin together.
 OPEN = """
 INSERT INTO judges_account (collection_id, day)
 SELECT collection_id, (now() AT TIME ZONE 'UTC')::date FROM judges_campaign WHERE id = %(campaign)s
@@ -81,6 +83,7 @@ held AS (
 SELECT cap FROM asked
 """
 
+# Where no call is out any more the reserved money is set to 0: sums of floats would leave a trace behind.
 GIVE_BACK = """
 WITH mine AS (
     UPDATE judges_reservation SET usd = usd - %(usd)s, calls = calls - %(calls)s
@@ -172,11 +175,16 @@ class Budget:
         async with self.lock:
             if self.cap == PRICE:
                 raise BudgetExhausted
+            # A loop: another call of this process may take what was fetched while this one waited for the lock.
             while (held := self._reserve_locally(usd)) is None:
                 if self.exhausted:
                     raise BudgetExhausted
+                # Many calls ahead, or else just this one: near the limit the whole batch would be refused though one
+                # call fits.
                 if await self._fetch(usd * AHEAD, AHEAD) or await self._fetch(usd, 1):
                     continue
+                # Near the limit money held ahead may be what is missing, here or in another process: give it back, then
+                # look again.
                 await self.close()
                 if not await self.writer.ask(self._out):
                     if await self._fetch(usd, 1):
@@ -199,6 +207,7 @@ class Budget:
             await self.writer.ask(lambda connection: connection.execute(GIVE_BACK, values).rowcount)
 
     def _reserve_locally(self, usd: float) -> float | None:
+        # A tolerance, since the sum of what was fetched and taken is a float.
         if self.calls < 1 or self.usd < usd - 1e-15:
             return None
         self.calls -= 1
@@ -210,6 +219,7 @@ class Budget:
         values = self.values | {"usd": usd, "calls": calls}
 
         def ask(connection: Connection[Any]) -> str:
+            # In one transaction with the reservation: what dead workers held counts as free at once.
             connection.execute(OPEN, values)
             connection.execute(RECLAIM, values)
             row = connection.execute(RESERVE, values).fetchone()

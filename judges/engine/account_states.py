@@ -18,7 +18,9 @@ def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
 
     `out`: calls that are in flight; `errors`: in a row; `paused_s`, `open_s`: seconds until it is asked again, 0: now.
     """
+    # Sorted, so that the page lists accounts in the same order each time it asks.
     accounts = sorted(set(accounts))
+    # One round trip for all accounts. No transaction: the figures are only shown.
     try:
         pipe = redis_client().pipeline(transaction=False)
         for account in accounts:

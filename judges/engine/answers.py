@@ -69,6 +69,7 @@ class Sent:
         return decision, Attempted(self.row, self.messages, result.raw)
 
     def _error(self, error: ProviderError) -> NoVerdict | Retry:
+        # Nothing was paid only where the price is known and the provider says so; else the cost stays unknown.
         paid = 0.0 if self.price is not None and not error.billed else None
         self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=paid)
         return Retry(error.retry_after or 0.0) if error.retry else NoVerdict("error")
@@ -87,11 +88,13 @@ class Sent:
             tokens_reasoning=usage.reasoning,
             cost=call_cost(self.price, usage),
         )
+        # A refused or cut answer is not parsed at all: a verdict within it would be a guess (MECHANICS M3).
         if reply.refused or reply.truncated:
             outcome = "refused" if reply.refused else "truncated"
             return self._no_verdict(outcome, outcome)
         try:
             return self._turn(reply, start=reply.text.rfind(left))
+        # Raised by the parser for an answer that is no verdict. It is asked again once, and told what was wrong.
         except verdicts.Unusable as error:
             if not self.may_repair:
                 return self._no_verdict(error.outcome, str(error))
@@ -109,6 +112,8 @@ class Sent:
             shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
             turn = replace(turn, probabilities=shares)
         quotes = [asdict(quote) for quote in turn.quotes]
+        # Texts (evidence, entities, scores) say nothing about relevance. The turn's verdict is a place holder there,
+        # and a stored one would count as a vote.
         verdict = None if self.row["role"] in TEXT_ROLES else turn.verdict
         self.row.update(outcome="labelled", counts=True, verdict=verdict, reason=turn.reason, quotes=quotes)
         self.row.update(score=turn.score, probabilities=turn.probabilities)
@@ -124,6 +129,7 @@ class Sent:
             return formats.parse_answer(role, text, rules, self.expected)
         return verdicts.parse_answer(role, text, self.document, self.judge)
 
+    # Under `single` one missing vote decides the pair, so it is left uncounted and a later retry asks again.
     def _no_verdict(self, outcome: str, problem: str) -> NoVerdict:
         counts = not (self.strict and self.row["role"] == "vote")
         self.row.update(outcome=outcome, counts=counts, error=one_line(problem))
@@ -180,6 +186,7 @@ async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
 
 
 def unexpected_error(error: Exception, body: Body | None) -> ProviderError:
+    # Billed, as far as anybody knows: the body came, and only our reading of it failed.
     """A surprise in an SDK or in our own reading costs this attempt, and not what was paid for."""
     found = ProviderError(f"{type(error).__name__}: {error}", raw=body.text if body else "")
     if body is not None:

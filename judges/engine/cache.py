@@ -36,9 +36,11 @@ def make_cache_key(judge: Judge, prompt: Prompt, sample: int, collection: int) -
     """Return the sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample."""
     # The sample counts equal judges before this one on the panel: another order of the panel finds its votes again.
     # What a call is said to cost changes no answer.
+    # The order of a dictionary's keys must not change the hash, hence sort_keys.
     telling = {key: value for key, value in judge.parameters.items() if key != "call_price"}
     parameters = json.dumps(telling, sort_keys=True)
     hashed = _judge_part(judge.provider, judge.base_url, judge.model, parameters).copy()
+    # The judge's half of the hash is the same for all of its calls: it is kept, and copied here.
     # Offline judges also read the collection's index.
     extra = collection if judge.provider == "offline" else 0
     hashed.update(f"{prompt.sha256}\0{sample}\0{extra}\0{len(prompt.system)}\0{prompt.system}{prompt.user}".encode())
@@ -60,13 +62,16 @@ class Cache:
         self.task: asyncio.Task[None] | None = None
 
     async def find(self, cache_key: str) -> Attempted | None:
+        # Two calls with one key at the same time wait for one look-up.
         if cache_key not in self.waiting:
             self.waiting[cache_key] = asyncio.get_running_loop().create_future()
             if len(self.waiting) == 1:
                 self.task = asyncio.create_task(self._look())
+        # Shielded: the look-up serves other calls, so the end of one waiter must not cancel it.
         return await asyncio.shield(self.waiting[cache_key])
 
     async def _look(self) -> None:
+        # One pass of the loop collects the keys of all calls that begin together.
         await asyncio.sleep(0)
         asked, self.waiting = self.waiting, {}
         try:

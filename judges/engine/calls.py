@@ -96,6 +96,7 @@ class Caller:
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
         """Return the turn or vote, or the statement that there is none. Raises Cancelled, BudgetExhausted."""
         slot = question.slot
+        # The slot was answered before the lease was lost or the worker restarted: it is not bought again.
         if slot in claimed.ended:
             return claimed.ended[slot]
         result: Decision = NoVerdict("error")
@@ -106,6 +107,7 @@ class Caller:
             if isinstance(result, Turn | NoVerdict):
                 break
             tries = number - claimed.attempt_base
+            # Tries are counted from the last retry-failed on, which raises `attempt_base` past the earlier numbers.
             if result.problem:
                 claimed.problems[slot] = result.problem
             elif tries < ATTEMPTS:
@@ -126,6 +128,7 @@ class Caller:
         if number > claimed.attempt_base + ATTEMPTS:
             return None
         prompt = answering.fit_prompt(question.prompt, question.judge, question.schema)
+        # A repair keeps the original prompt and adds what was wrong, so that the model sees its task whole.
         if slot in claimed.problems:
             prompt = render.repair_prompt(prompt, claimed.problems[slot])
         return number, prompt
@@ -145,6 +148,7 @@ class Caller:
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
         """Wait as long as a provider asks, a pause or the worker's end excepted. Raises Cancelled."""
         until = time.monotonic() + seconds
+        # Short naps, since a pause or a shutdown must not wait for a provider's minutes.
         while (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, LOOK_S))
             self._check(claimed)
@@ -158,6 +162,7 @@ class Caller:
         try:
             patience = GIVE_UP_AFTER if self.refused is None else 0
             permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience)
+        # No call was sent, so the money that `prepare` reserved goes back.
         except (CircuitOpen, Abandoned) as error:
             if sent.row["calls"]:
                 self.budget.give_back(sent.row["usd"])
@@ -196,6 +201,7 @@ class Caller:
         if known is not None:
             await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))
             return stored_turn(known.row)
+        # Reserved at the most that the call can cost; the difference comes back when its real cost is stored.
         price, output = self.plan.prices[question.judge.id], output_bound(question.judge)
         usd = 0.0 if price is None else price.most(_tokens_bound(question, prompt) - output, output)
         row["bound"] = usd
@@ -203,6 +209,7 @@ class Caller:
         if held is not None:
             row |= {"usd": held, "calls": 1, "holder": self.budget.holder}
         # A repair is asked for once; what is ranked or turned into vectors has no prompt that could say what was wrong.
+        # The last attempt is never repaired: no attempt would be left that could send the repair.
         is_last = number == claimed.attempt_base + ATTEMPTS
         return Sent(
             row=row,
@@ -229,6 +236,7 @@ class Caller:
         try:
             async with self.tools.sending:
                 result: Reply | ProviderError = NotSent("the campaign was halted")
+                # Looked at again: the campaign may have been halted while this call waited for its turn to send.
                 if not is_over():
                     result = await call.complete(self._request(claimed, question, prompt, call, is_over))
             if isinstance(result, NotSent):
@@ -238,9 +246,12 @@ class Caller:
                     self.budget.give_back(row["usd"])
                 raise Cancelled
             used = permit.tokens if isinstance(result, Reply) else 0
+            # What the provider counted, where it says so; the estimate holds until then.
             if isinstance(result, Reply) and result.usage.input + result.usage.output:
                 used = result.usage.input + result.usage.output
         finally:
+            # In any case, also when the task is cancelled: a permit that is not released blocks the account until its
+            # lease ends.
             account.release(permit, used)
         update_limits(account, result, call.begun)
         decision, attempted = sent.ended(result)
@@ -255,6 +266,7 @@ class Caller:
             raise
         call.stored()
         if isinstance(result, Refused):
+            # `_refuse` raises past the place where `ask` notes the number; the row has it already.
             claimed.tries[question.slot] = row["number"]
             self._refuse(claimed, question.judge, str(result))
         return decision
@@ -318,6 +330,7 @@ class Call:
         """Keep the answer, whose last byte is here."""
         self.sent.row["ms"] = self._milliseconds()
         self.body = body
+        # Written before anything parses it: from here on the answer survives this process.
         self.segment = self.spool.keep(dump_answer(self.sent, body))
 
     def stored(self) -> None:
@@ -333,10 +346,12 @@ def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: f
     """Tell the account's limits and its circuit of a result; `sent`: when, by the monotonic clock."""
     if isinstance(result, RateLimited):
         account.pause(result.retry_after or 0.0)
+    # Only errors that another try may mend speak of the account; a rejected request speaks of itself.
     if isinstance(result, ProviderError) and result.retry:
         account.failed(str(result))
         return
     account.responded()
+    # A refusal is an answer too: the account is reachable, so its circuit closes, and its key is denied below.
     account.accepted = account.accepted or isinstance(result, Reply)
     if isinstance(result, Refused):
         account.deny(str(result), sent)

@@ -41,6 +41,7 @@ class Child:
         self.holder = process_name()
         self.flights: dict[int, WorkerLoop | BatchWorkerLoop] = {}
         self.draining: set[int] = set()
+        # A future and not an event, because a failure of the thread has to reach `result` below with its exception.
         self.started: concurrent.futures.Future[None] = concurrent.futures.Future()
         self.thread = threading.Thread(target=lambda: asyncio.run(self._main()), name="engine", daemon=True)
         self.thread.start()
@@ -52,6 +53,7 @@ class Child:
 
     def close(self) -> None:
         """Store the answers of open calls, release the other pairs, and end the loop."""
+        # Half a minute: calls that are out may still answer, and what they cost is stored then.
         asyncio.run_coroutine_threadsafe(self._shut_down(), self.loop).result(30)
         self.loop.call_soon_threadsafe(self.end.set)
         self.thread.join(10)
@@ -84,6 +86,7 @@ class Child:
         for judge in plan.judges:  # the SDKs are loaded before anything is claimed: that takes seconds
             await asyncio.to_thread(load_provider, judge.provider)
             open_provider(judge)
+        # Kept between time slices while pairs are held, so that a slice that ends does not cancel its calls.
         flight = self.flights.get(plan.campaign)
         if flight is not None:
             flight.apply_plan(plan)
@@ -105,6 +108,7 @@ class Child:
 
     async def _renew(self) -> None:
         """Renew leases of pairs and of reservations, every quarter of their time."""
+        # A quarter of the lease: three renewals may fail before anybody else takes the pairs.
         while True:
             await asyncio.sleep(settings.LEASE_SECONDS / 4)
             held = [one for flight in self.flights.values() for one in flight.held]
@@ -120,6 +124,7 @@ class Child:
             except Exception:
                 logger.exception("the leases cannot be renewed")
                 continue
+            # Read anew: a pair that ended while the statement ran is not lost, although no row came back for it.
             still = {one.work for flight in self.flights.values() for one in flight.held}
             for one in held:
                 one.lost = one.lost or (one.work in still and one.work not in ours)
@@ -137,6 +142,8 @@ class Child:
             told = time.monotonic()
             try:
                 for campaign in self.draining:
+                    # Members of dead workers go by their time; the whole key goes when nobody has worked for ten
+                    # minutes.
                     await self.redis.zadd(f"{settings.PREFIX}:drains:{campaign}", {self.holder: time.time()})
                     await self.redis.expire(f"{settings.PREFIX}:drains:{campaign}", 600)
             except Exception as error:

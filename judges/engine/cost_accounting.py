@@ -6,6 +6,9 @@ calls with what each held of the budget.
 
 from judges.campaigns.counters import ADD
 
+# CTEs for a statement that has `r` (rows sent) and `written` (rows stored: without those that were stored before, so
+# that nothing is counted twice). Each INSERT sorts its keys: two writers that update the same counters in different
+# orders would deadlock.
 BOOKING = """
 sums AS (
     SELECT campaign_id, %(shard)s::int AS shard, key, sum(value) AS value

@@ -17,9 +17,13 @@ from judges.engine.plan import Plan
 from judges.engine.rows import stored_turn
 from judges.records import Inputs, Prompt, Slot, Turn
 
+# Pairs of one claim: few enough that a slow worker does not hoard what others could judge.
 BATCH = 64
+# A pair that lost its worker so often probably kills it: it fails instead of taking the next one down.
 MAX_CLAIMS = 3
 
+# Expired leases first, since those pairs wait longest. SKIP LOCKED lets workers claim beside each other; the fence
+# rises with each claim, and every later write must name it.
 CLAIM = """
 WITH expired AS MATERIALIZED (
     SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'running' AND lease_until < now()
@@ -49,11 +53,14 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
+# For a campaign of batches, which one process alone works on (judges.batch): its pairs stay `running` while a batch is
+# out.
 HELD = """
 SELECT id, pair_id, fence, attempt_base FROM judges_work
 WHERE campaign_id = %(campaign)s AND state = 'running' AND id > %(after)s ORDER BY id LIMIT %(n)s
 """
 
+# A row comes back for each lease that is ours still; whoever is missing has been taken over.
 RENEW = """
 UPDATE judges_work w SET lease_until = now() + make_interval(secs => %(lease)s)
 FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
@@ -61,6 +68,7 @@ WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 RETURNING w.id
 """
 
+# The claim is uncounted, or a campaign that is paused three times would fail its pairs (MAX_CLAIMS).
 RELEASE = """
 UPDATE judges_work w SET state = 'pending', lease_until = NULL, claims = GREATEST(0, w.claims - 1)
 FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
@@ -78,6 +86,7 @@ WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 
 WAIT_S = 2.0
 
+# Texts and earlier answers are read for the whole claim, not pair by pair.
 MATERIAL = """
 SELECT p.id, p.query_id, q.text, q.answers, q.instruction, d.title, d.text, d.id
 FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
@@ -90,12 +99,14 @@ SELECT pair_id, role, round + generation AS nth, agent_pair + place AS who, numb
 FROM judges_attempt WHERE campaign_id = %s AND pair_id = ANY(%s) ORDER BY id
 """
 
+# `running` is compared again in the statement: a pause that came meanwhile wins.
 FINISH = """
 UPDATE judges_campaign c SET state = 'finished', finished_at = now(), paused_because = ''
 WHERE c.id = %(campaign)s AND c.state = 'running' AND NOT EXISTS (
     SELECT 1 FROM judges_work w WHERE w.campaign_id = c.id AND w.state IN ('pending', 'running'))
 """
 
+# `starts` names the start that was refused: a campaign that somebody has resumed since is not paused by old news.
 PAUSE = """
 UPDATE judges_campaign SET state = 'paused', paused_because = %(why)s
 WHERE id = %(campaign)s AND state = 'running' AND starts = %(starts)s
@@ -142,6 +153,7 @@ def claim(
     # PostgreSQL was away a moment ago: nobody could renew a lease, and an expired one is left alone.
     expired = not stalled()
     values = {"campaign": plan.campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0, "expired": expired}
+    # Given up before the claim, so that what follows cannot claim such a pair once more.
     if expired:
         connection.execute(GIVE_UP, values)
     rows = sorted(connection.execute(CLAIM, values).fetchall())
@@ -199,6 +211,7 @@ def release(connection: Connection[Any], held: list[Claimed]) -> None:
 def postpone_pairs(connection: Connection[Any], held: list[Claimed]) -> None:
     """Postpone the pairs until an account works again: neither this claim nor its tries count against them."""
     if held:
+        # A pair's tries so far become its base: what failed while the account was down uses up none of the next ones.
         tried = {one.work: max((one.attempt_base, *one.tries.values())) for one in held}
         values = _lease_values(held)
         connection.execute(WAIT, values | {"tried": [tried[work] for work in values["ids"]], "wait": WAIT_S})
@@ -206,6 +219,7 @@ def postpone_pairs(connection: Connection[Any], held: list[Claimed]) -> None:
 
 def finish_campaign(connection: Connection[Any], *, campaign: int, collection: int) -> bool:
     """Close the campaign when nothing of it is left to do, and fill up its audit; whether it was closed now."""
+    # Under the lock no start can add pairs between the look for open ones and the end.
     connection.execute(LOCK, {"collection": collection})
     closed = connection.execute(FINISH, {"campaign": campaign}).rowcount > 0
     if closed:
@@ -214,5 +228,6 @@ def finish_campaign(connection: Connection[Any], *, campaign: int, collection: i
 
 
 def _lease_values(held: Iterable[Claimed]) -> dict[str, Any]:
+    # Sorted, so that two statements over the same rows lock them in the same order.
     rows = sorted((one.work, one.fence) for one in held)
     return {"ids": [work for work, _ in rows], "fences": [fence for _, fence in rows]}

@@ -22,13 +22,17 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 SCRIPT = (Path(__file__).parent / "limits.lua").read_text()
+# Permits asked for in one exchange with Redis.
 GRANTS = 64
 FIRST = 4  # Calls that a process has out to an account that has answered none yet: its key may be dead.
+# Seconds after which Redis forgets a process that says nothing, and frees the calls it had out.
 LEASE_S = 15.0
+# Calls that begin within a few milliseconds share one exchange.
 GATHER_S = 0.004
 CLOSE_S = 1.0
 # A key that was not accepted is not tried again for so long: whatever waits for the account is turned away at once.
 DENIED_S = 5.0
+# The first wait of an open circuit, in milliseconds; the script doubles it.
 CIRCUIT_MS = 2000
 GIVE_UP_AFTER = 6  # How often the circuit opens before who cannot put a pair back is turned away: about two minutes.
 # Starts of campaigns that are just being paused: faster than PostgreSQL is looked at.
@@ -42,6 +46,7 @@ logger = logging.getLogger(__name__)
 def limit_keys(prefix: str, account: tuple[str, str, str]) -> list[str]:
     """Names in Redis of an account's state, processes, held calls and window."""
     name = sha256("\0".join(account).encode()).hexdigest()[:20]
+    # The braces are Redis Cluster's hash tag: the four keys of an account must lie on one node for the script.
     return [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]
 
 
@@ -137,6 +142,7 @@ class AccountLimits:
 
     async def acquire(self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER) -> Permit:
         """Wait for one call of at most `tokens`. Raises CircuitOpen, Denied, and Abandoned once `stopped` says so."""
+        # Without asking Redis: a refused key is refused for every call, and asking would only cost time.
         if time.monotonic() < self.denied_until:
             raise Denied(self.last_error)
         waiter = Waiter(tokens, stopped, patience)
@@ -167,12 +173,14 @@ class AccountLimits:
 
     def failed(self, error: str) -> None:
         """Count a call that brought no answer."""
+        # Counted for Redis and, apart from it, for this process: `is_well` asks what one question could have caused.
         self.errors += 1
         self.in_a_row += 1
         self.last_error = error
 
     def deny(self, error: str, sent: float) -> None:
         """Turn away whoever waits for an account that does not accept our key. `sent`: when it was asked."""
+        # The refused call left before the account's settings were taken anew.
         if sent < self.taken:
             return  # somebody may have mended it since
         self.denied_until, self.last_error, self.accepted = time.monotonic() + DENIED_S, error, False
@@ -201,6 +209,7 @@ class AccountLimits:
     def _wake(self) -> None:
         self.changed.set()
         if self.task is None or self.task.done():
+            # One task for an account serves all its waiters; it ends by itself when nothing is left to tell.
             self.task = asyncio.create_task(self._serve())
 
     async def _serve(self) -> None:
@@ -212,22 +221,26 @@ class AccountLimits:
                 wait = await self._exchange()
             except (RedisError, OSError) as error:
                 logger.warning("Redis is away, calls to %s wait: %s", self.name, error)
+                # Nobody sends without a permit, so Redis' absence stops calls instead of breaking limits.
                 await asyncio.sleep(0.5)
                 continue
             if not self.waiters and not (self.held or self.ended or self.pause_ms or self.back):
                 return
             with suppress(TimeoutError):
+                # A third of the lease, so that Redis hears of this process in time even when nothing changes.
                 async with asyncio.timeout(min(wait, LEASE_S / 3)):
                     await self.changed.wait()
 
     async def _exchange(self) -> float:
         """Tell Redis what ended, ask for what waits; seconds until asking again makes sense."""
+        # Waiters that have ended; those further back are passed over below.
         while self.waiters and self.waiters[0].done():
             self.waiters.popleft()
         room = GRANTS if self.accepted else max(0, FIRST - self.held)
         asked = [waiter for waiter in self.waiters if not waiter.done()][:room]
         ended, errors, succeeded = self.ended, self.errors, self.succeeded
         pause, back = self.pause_ms, self.back
+        # Emptied before the exchange and put back where it fails: what is noted meanwhile is told next time.
         self.ended = self.errors = self.pause_ms = 0
         self.succeeded, self.back, self.looking = False, [], False
         limit = self.limit
@@ -253,6 +266,7 @@ class AccountLimits:
             return 0.0 if self.waiters and (self.accepted or self.held < FIRST) else LEASE_S
         return float(wait) / 1000
 
+    # Permits are granted for the first ones asked, in their order.
     def _grant(self, asked: list[Waiter], granted: int, bucket: int, *, tries: bool) -> None:
         for waiter in asked[:granted]:
             if waiter in self.waiters:
@@ -297,6 +311,7 @@ class RateLimits:
     def refuse(self, start: str) -> None:
         """Tell all processes that an account refused a call of this start of a campaign: none sends another one."""
         if start not in self.refused:
+            # A set keeps the task alive: asyncio itself holds only weak references to tasks.
             self.refused.add(start)
             task = asyncio.create_task(self._tell_all(start))
             self.telling.add(task)

@@ -28,6 +28,7 @@ def notify_workers(campaign: int) -> None:
     slots = sum(worker.slots for worker in live_workers()) or 1
     generation = time.time_ns()
     redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)
+    # One message for each worker slot, since a drain occupies one process.
     for _ in range(min(slots, MOST)):
         _queue_run(campaign, generation)
 
@@ -41,12 +42,14 @@ def requeue_run(campaign: int, generation: int) -> None:
 def is_current(campaign: int, generation: int) -> bool:
     """Whether no newer wake-ups were sent."""
     newest = redis_client().get(redis_key("wake", campaign))
+    # A generation is a time in nanoseconds: newer wake-ups make older messages end without work.
     return newest is None or int(newest) <= generation
 
 
 def record_error(campaign: int, error: Exception) -> None:
     """Keep the error of ours in which a drain of the campaign ended, for whoever waits for it."""
     line = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    # A list, because only several errors in a row mean that more tries are of no use.
     redis_client().rpush(redis_key("broken", campaign), line)
     redis_client().expire(redis_key("broken", campaign), int(BROKEN_S))
 

@@ -27,6 +27,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Cancelled, BudgetExhausted."""
     plan = caller.plan
     policy = routing.RoutingPolicy(plan.policy)
+    # The filter goes first and alone: where all of its judges say no, nothing else is paid for (SPEC S3).
     await _gather_all([_ask_vote(caller, claimed, ("filter", 0, n), judge) for n, judge in enumerate(plan.filter)])
     if not routing.is_filtered_out(filter_votes(claimed)):
         parts: list[Coroutine[Any, Any, object]] = []
@@ -34,6 +35,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
             parts.append(_debate_and_adjudicate(caller, claimed))
         if policy.votes:
             parts.append(ask_panel(caller, claimed))
+        # Debate and votes at the same time: neither sees the other's outcome, so waiting would only cost time.
         await _gather_all(parts)
     outcome = _decide_outcome(plan, claimed)
     if outcome.label is not None and _label_route(claimed, outcome).key in plan.stopped:
@@ -50,6 +52,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
 
 def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
     turns = turns_of(claimed)
+    # The guard looks at the agreement that the debate ends with; without debaters there is none.
     move = _next_move(plan, turns) if plan.protocol.guard and plan.debaters else None
     return routing.decide(
         plan.policy,
@@ -87,6 +90,7 @@ async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
     plan, turns = caller.plan, turns_of(claimed)
     if plan.adjudicator is None or not isinstance(_next_move(plan, turns), debate.Disagreed):
         return
+    # The adjudicator sees only the last round. A turn without a verdict stands in no prompt.
     last = {seat: turn for (round, seat), turn in turns.items() if round == plan.rounds and isinstance(turn, Turn)}
     question = JudgeQuestion(
         slot=("adjudicate", plan.rounds, 0),
@@ -125,6 +129,7 @@ async def ask_panel(caller: Caller, claimed: Claimed) -> None:
     plan = caller.plan
     size = 1 if plan.policy == routing.RoutingPolicy.SINGLE else len(plan.voters)
     early = plan.early_stop and plan.policy == routing.RoutingPolicy.ENSEMBLE
+    # Drawn for each pair, so that an early stop does not always spare the same judges.
     seed = ensemble.pair_seed(plan.seed, claimed.pair)
     while True:
         votes = votes_of(claimed).items()
@@ -143,11 +148,13 @@ async def _ask_voter(caller: Caller, claimed: Claimed, place: int) -> None:
         await _ask_vote(caller, claimed, ("vote", 0, place), judge, sample)
         return
     slots = [("generation", number, place) for number in range(judge.generations)]
+    # Far enough apart that no generation shares its cache key with another voter's sample.
     samples = [sample + number * len(plan.voters) for number in range(judge.generations)]
     await _gather_all([_ask_vote(caller, claimed, slot, judge, n) for slot, n in zip(slots, samples, strict=True)])
     answers = [claimed.ended[slot] for slot in slots]
     kept = ensemble.nearest_to_mean([None if isinstance(one, NoVerdict) else one.score for one in answers])
     if kept is None:
+        # No generation has a score: the first one says why, and stands for the vote.
         claimed.ended["vote", 0, place] = answers[0]
     else:
         await _ask_vote(caller, claimed, ("vote", 0, place), judge, samples[kept])
@@ -164,9 +171,11 @@ async def _ask_vote(
 
 
 async def _gather_all(parts: list[Coroutine[Any, Any, object]]) -> None:
+    # A cancelled gather would drop calls that are out and paid for.
     """Run all to their end, then raise what one of them raised: an answer that is on its way is never thrown away."""
     results = await asyncio.gather(*parts, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
+    # Our own errors first: an interruption may be retried, a defect has to be seen.
     for error in errors:
         if not isinstance(error, Cancelled | BudgetExhausted):
             raise error
@@ -181,6 +190,7 @@ def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Dec
         plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty
     )
     route = _label_route(claimed, outcome) if outcome.label is not None else None
+    # Only labels are audited: what goes to people is checked by them anyway.
     probability = plan.audit if route else 0.0
     return Decided(
         {
@@ -211,6 +221,7 @@ def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
     """How the pair came to its label: the round that agreed, by how many votes, and the label."""
     label = outcome.label or 0
     cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, NoVerdict)]
+    # The margin of votes for the label: for minus against, over those that were cast.
     return audits.Route(outcome.agreed_in_round or 0, 2 * cast.count(label) - len(cast), label, outcome.route)
 
 

@@ -40,10 +40,12 @@ class PendingAnswerLog:
         self.lock = threading.Lock()
 
     def keep(self, line: bytes) -> Segment:
+        # A new file now and then, since a file goes only when all of its answers are committed.
         """Append a line, and return what `done` gets once the answer is committed. Raises OSError on a full disk."""
         if not self.segments or self.segments[-1].size > ROOM:
             self._begin()
         segment = self.segments[-1]
+        # One write for a line: with O_APPEND it lands whole behind the last one.
         written = os.write(segment.file, line + b"\n")
         if written <= len(line):
             # Half a line would spoil the next one.
@@ -60,6 +62,7 @@ class PendingAnswerLog:
         segment.waiting -= 1
         if segment.waiting:
             return
+        # The file in use is emptied, not removed: opening another one for each answer would cost more than it.
         if segment is self.segments[-1]:
             os.ftruncate(segment.file, 0)
             segment.size = 0
@@ -88,6 +91,7 @@ class PendingAnswerLog:
     def _begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self.name}-{self.number}.jsonl"
+        # Made under another name and renamed once it is locked: `orphaned_files` must never see it unlocked.
         unnamed = path.with_suffix(".new")
         file = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -106,6 +110,7 @@ class PendingAnswerLog:
 @contextlib.contextmanager
 def orphaned_files(folder: Path) -> Iterator[list[Path]]:
     """Files of dead processes, for this process alone; who comes meanwhile waits. Unlink what is taken over."""
+    # Without a lock file where there is nothing to do: this runs before each claim.
     if not any(folder.glob("*.jsonl")):
         yield []
         return
@@ -118,6 +123,7 @@ def _is_left(path: Path) -> bool:
     """Whether the process that wrote the file is gone: nobody holds its lock."""
     try:
         with path.open("rb") as file:
+            # A shared lock without waiting: it fails exactly while the writer lives.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:  # locked, or gone meanwhile
         return False

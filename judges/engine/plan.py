@@ -101,6 +101,7 @@ def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
     """Return the rows as records, in their order."""
     versions = list(versions)
     found = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
+    # Offline judges and unsaved rows have no price rows, so nothing is read for them.
     stored = any(row.provider != "offline" and row.pk is not None for row in versions)
     rows = price_rows.newest_rows() if stored else []
     return [price_rows.apply_price(judge, made_at, rows) for judge, made_at in found]
@@ -185,6 +186,7 @@ def raise_output_limit(judge: Judge) -> Judge:
 def limit_of(account: tuple[str, str, str]) -> Limit:
     """The smallest numbers that any current judge of the account has (CONTRACT, Judges file)."""
     provider, base_url, api_key_env = account
+    # The smallest, since judges of one key share the provider's limit whatever each entry says.
     smallest = JudgeVersion.objects.filter(
         provider=provider, base_url=base_url, api_key_env=api_key_env, is_current=True
     ).aggregate(

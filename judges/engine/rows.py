@@ -51,6 +51,8 @@ class Decided:
 
 Ended = Attempted | Decided
 
+# `held` locks the work rows whose lease is still ours; an answer that came too late is stored and paid for, but does
+# not count. ON CONFLICT skips what was stored before the writer was cut off.
 ATTEMPTS = f"""
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
@@ -92,6 +94,7 @@ SELECT id, counts FROM written
 """
 
 # What runs and conversations asked: about no pair, so there is no work and no fence (judges.models.retrieval).
+# Vectors and their prompts are kept by text elsewhere, so their bodies are not stored again.
 CALLS = f"""
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
@@ -125,6 +128,8 @@ LOCK_PAIRS = "SELECT id FROM corpus_pair WHERE id = ANY(%s) ORDER BY id FOR NO K
 
 _LABELLED = """
 SELECT e.pair, NULL::bigint, e.grade, e.origin FROM ended e WHERE e.state = 'labelled' ORDER BY e.pair"""
+# Everything follows from `ended`, the pairs whose lease is still ours: a late worker changes nothing. A judge's label
+# supersedes its own earlier judgment of the pair (`head`).
 OUTCOMES = """
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
@@ -278,6 +283,7 @@ def _compress_text(text: str | bytes) -> bytes:
 
 
 def store_rows(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
+    # Attempts first, so that an outcome is never visible without the evidence that it rests on.
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
     attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in WITHOUT_PAIR]
     calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in WITHOUT_PAIR]

@@ -35,6 +35,7 @@ async def write_target(caller: Caller, claimed: Claimed) -> Decided:
     tried: _Attempt = (None, (), {})
     try:
         for number in range(1, TRIES + 1):
+            # The second try is told what the first one lacked.
             tried = await _attempt_target(caller, claimed, number, tried)
             if not tried[1]:
                 break
@@ -57,6 +58,7 @@ async def _attempt_target(caller: Caller, claimed: Claimed, number: int, before:
 async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> _Attempt:
     document = claimed.inputs.titled_document
     measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
+    # Without a measuring judge rules alone decide, and names are found by patterns.
     if measurer is None:
         rules = evidence.measure_target(target, query=claimed.inputs.query, document=document)
         found = quality.find_problems(rules)
@@ -65,6 +67,7 @@ async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target
     named = [] if isinstance(listed, NoVerdict) else answers.entities_of(listed)
     rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, named=named)
     given = None if isinstance(scored, NoVerdict) else answers.scores_of(scored)
+    # A judge that overlooks an altered number does not make it right: rules cap its scores.
     scores = quality.cap_scores(given, rules) if given else None
     found = quality.find_problems(rules, scores)
     for what, answer in (("entities", listed), ("scores", scored)):
@@ -93,6 +96,7 @@ async def measure_target(
         _ask_or_fail(caller, claimed, entity), _ask_or_fail(caller, claimed, scores), return_exceptions=True
     )
     errors = [result for result in results if isinstance(result, BaseException)]
+    # An interruption goes before a failure: the pair is put back then, and not marked as failed.
     for error in sorted(errors, key=lambda error: isinstance(error, FailedTarget)):  # a stop before a failure
         raise error
     listed, scored = results
@@ -122,6 +126,7 @@ def _target_row(plan: Plan, claimed: Claimed, tried: _Attempt, tries: int) -> De
             "evidence": target.evidence,
             "writer": plan.voters[0].name,
             "measures": {**measures, "tries": tries, "campaign": plan.campaign},
+            # Behind all other tasks: nobody waits for a text as for a label.
             "priority": LAST + place,
         },
         is_target=True,

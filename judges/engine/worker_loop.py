@@ -79,6 +79,7 @@ class WorkerLoop:
 
     @property
     def room(self) -> int:
+        # One pair tries an open circuit. More would only fail with it, and each failure doubles the wait.
         """How many pairs are in work at once: one while a circuit is tried."""
         most: int = settings.PAIRS_IN_FLIGHT
         return 1 if any(account.opened for account in self.needed) else most
@@ -97,6 +98,7 @@ class WorkerLoop:
             if now >= until:
                 await self._release(self.waiting)
                 return True
+            # Ended when neither a pair was claimed nor one is in work, and the campaign has none left anywhere.
             if not await self._top_up() and not self.tasks and await self._finish():
                 return False
             await self._wait(LOOK_S)
@@ -104,10 +106,13 @@ class WorkerLoop:
     async def _top_up(self) -> bool:
         """Start the pairs that fit; return whether there are or were any to start."""
         if self.trouble is not None:
+            # Waiting calls let go before their pairs go back, or they would be sent without a lease.
             self.tools.limits.drop_cancelled()
             await self._release(self.waiting)
             return False
+        # Claimed anew at a quarter, so that calls go on while PostgreSQL answers.
         if len(self.waiting) < max(1, self.room // 4) and len(self.tasks) < self.room:
+            # Answers of dead workers first: a pair claimed below then finds them, and does not pay again.
             await recover_answers(self.tools.writer, self.tools.writer.spool.folder)
             ask = partial(
                 leases.claim,
@@ -139,6 +144,7 @@ class WorkerLoop:
             return
         except BudgetExhausted:
             self.spent = True
+            # The rest of the pairs end too: only what is out is waited for.
             await self._release([claimed])
             return
         except Exception as error:
@@ -146,6 +152,7 @@ class WorkerLoop:
             row = pairs.fail_pair(self.plan, claimed, error)
         try:
             await self.tools.writer.write(row)
+        # Its row could not be stored, probably because of what a model said: the pair fails alone, the loop goes on.
         except Exception as error:
             logger.exception("the outcome of pair %s cannot be stored", claimed.pair)
             try:
@@ -168,12 +175,14 @@ class WorkerLoop:
         why = one_line(why)
         if why != self.told and not self.over:
             values = {"campaign": self.plan.campaign, "why": why}
+            # Written only when it changes: the loop looks twice a second.
             await self.tools.writer.ask(lambda connection: connection.execute(leases.WAITS_FOR, values).rowcount)
             self.told = why
 
     async def _pause(self) -> None:
         """Let the campaign stand still until somebody has mended an account that refuses us."""
         if not self.refusal or self.state != "running":
+            # Only the state is compared here; the statement compares the start (`leases.PAUSE`).
             return
         values = {"campaign": self.plan.campaign, "starts": self.plan.starts, "why": self.refusal}
         await self.tools.writer.ask(lambda connection: connection.execute(leases.PAUSE, values).rowcount)
@@ -189,6 +198,7 @@ class WorkerLoop:
     async def _shut_down(self) -> None:
         """Hand back the pairs that have not begun, take in the calls that are out."""
         await self._release(self.waiting)
+        # Waiting calls are told before each wait, since calls that end may let others begin.
         self.tools.limits.drop_cancelled()
         while self.tasks:
             await self._pause()
@@ -200,6 +210,7 @@ class WorkerLoop:
             await self.budget.stop()
 
     async def _release(self, held: "deque[Claimed] | list[Claimed]") -> None:
+        # A lost pair belongs to another worker, and giving it back would take it from there.
         mine = [one for one in held if not one.lost]
         held.clear()
         if mine:
@@ -214,6 +225,7 @@ class WorkerLoop:
 
     async def _finish(self) -> bool:
         """Close the campaign when all its pairs have ended, here and elsewhere."""
+        # Reservations go back first: the campaign must not end with money held.
         await self.budget.close()
         done = partial(leases.finish_campaign, campaign=self.plan.campaign, collection=self.plan.collection)
         closed = await self.tools.writer.ask(done)

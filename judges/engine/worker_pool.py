@@ -18,7 +18,9 @@ STARTS = 3
 
 def worker_command(processes: int, name: str = "judge") -> list[str]:
     """The command line of a worker with so many processes."""
+    # Fair scheduling hands a message only to a process that is idle: drains last for minutes.
     options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair"]
+    # One machine's workers need no gossip between them, and each of these costs messages.
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     host = f"{settings.PREFIX}-{name}-{os.getpid()}@%h"
     return [sys.executable, "-m", "celery", "-A", "config", "worker", *options, *quiet, "-n", host]
@@ -50,6 +52,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         if workers.live_workers():
             self.starts = 0
             return True
+        # Children that ended are forgotten; the others may only be slow to answer.
         self.children = [child for child in self.children if child.poll() is None]
         if self.children and time.monotonic() - self.started < STARTING_S:
             return False
@@ -58,5 +61,6 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             raise CannotStart(f"{STARTS} workers ended before they could work; look at what they said above")
         self.starts += 1
         self.started = time.monotonic()
+        # Its standard output goes nowhere, since the command's own carries one JSON document.
         self.children = [spawn_child(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]
         return False

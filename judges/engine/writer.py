@@ -19,6 +19,8 @@ import psycopg
 from judges.engine.pending_answers import PendingAnswerLog
 from judges.engine.rows import Ended, store_rows
 
+# Rows are gathered this long before a commit: one statement for hundreds of calls a second, and an answer waits hardly
+# longer than the network took.
 PAUSE_S = 0.015
 CONFLICTS = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 BATCH = 200
@@ -85,6 +87,7 @@ class ResultWriter:
     def _put(self, work: Ended | Question) -> Waiting:
         future = self.loop.create_future()
         self.queue.append((work, future))
+        # Set only when it is not: the event's lock costs more than the look.
         if not self.awake.is_set():
             self.awake.set()
         return future
@@ -92,7 +95,9 @@ class ResultWriter:
     def _run(self) -> None:
         self._patiently(self._draw_ids)
         while not (self.stopping and not self.queue):
+            # Waits without a limit: `stop` sets the event too.
             self.awake.wait()
+            # A full batch is written at once.
             if len(self.queue) < BATCH:
                 time.sleep(PAUSE_S)
             self.awake.clear()
@@ -120,6 +125,7 @@ class ResultWriter:
         """Store rows together; where one is at fault, one by one, so that it takes no other down with it."""
         ended = [row for row, _ in rows]
         result = self._transact(lambda connection: store_rows(connection, ended, self.shard))
+        # Split only on an error: the common case stays one statement.
         if isinstance(result, Exception) and len(rows) > 1:
             return [pair for row in rows for pair in self._write([row])]
         return [(future, result) for _, future in rows]
@@ -133,6 +139,7 @@ class ResultWriter:
 
     def _draw_ids(self, connection: psycopg.Connection[Any]) -> None:
         sequence = "SELECT nextval(pg_get_serial_sequence('judges_attempt', 'id')) FROM generate_series(1, %s)"
+        # Blocks of ids come from the sequence, so that a call has its id before its row is stored.
         self.ids.extend(row[0] for row in connection.execute(sequence, [IDS]))
 
     def _patiently(self, work: Callable[[psycopg.Connection[Any]], Any]) -> Any:
@@ -143,15 +150,18 @@ class ResultWriter:
                 if self.connection is None or self.connection.closed:
                     self.connection = psycopg.connect(**self.dsn, autocommit=True)
                 result = work(self.connection)
+                # PostgreSQL answers: answers need no fsync any more.
                 self.spool.relax()
                 if time.monotonic() - self.began > STALL_S:
                     self.back = time.monotonic()
                 return result
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                # Work is never given up: what calls cost has to be stored, however long this takes.
                 logger.warning("PostgreSQL is away, %d wait: %s", len(self.queue), str(error).split("\n")[0])
                 # After a deadlock or a serialization failure the connection is fine: the transaction is run again.
                 if self.connection is not None and not isinstance(error, CONFLICTS):
                     self.connection.close()
+                # While PostgreSQL is away the machine may go down too, so what is on the disk has to be safe.
                 self.spool.sync()
                 if self.loop.is_closed():
                     return error
