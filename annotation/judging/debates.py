@@ -22,6 +22,7 @@ class DebateText:
     dir: str = "ltr"
 
 
+# Texts repeat on a page and between requests, and detecting a language takes longer than rendering it.
 @lru_cache(maxsize=4096)
 def text_of(text: str) -> DebateText:
     """Return a text with its language and direction, detected once in a process."""
@@ -77,6 +78,7 @@ Places = dict[tuple[str, int, int], Span]
 
 def debate_of(turns: Sequence[Turn]) -> Debate:
     """Turns in the order in which they were said, for before against."""
+    # `seen` travels through all turns: only the first quotation of a place is linked from the document.
     spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
     said: dict[tuple[int, int, str], DebateTurn] = {}
     for turn in turns:
@@ -105,6 +107,7 @@ def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
             quotes = [(quote.get("start"), quote.get("end")) for quote in turn["quotes"]]
             found = tuple((start, end) for start, end in quotes if start is not None and end is not None)
             said[turn.get("couple", 0), turn["side"]].append((turn["round"], turn["verdict"], found))
+    # The side's own stance first: `flips` tells when an agent leaves it without a new quotation.
     agents = said.items()
     return {(number, couple, side) for (couple, side), own in agents for number in flips(int(side == "for"), own)}
 

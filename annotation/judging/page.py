@@ -257,6 +257,7 @@ def _count_left(membership: Membership, today: int, *, holds: bool) -> int:
     if time.monotonic() > until or today < judged:
         rows = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
         left, judged = rows[0]["waiting"] + holds, today
+        # Emptied now and then: a process serves thousands of people in its life, and a new count is one statement.
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()
         _counted[membership.pk] = (time.monotonic() + COUNTED_FOR_SECONDS, left, judged)

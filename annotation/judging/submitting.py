@@ -72,8 +72,10 @@ def _claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.Own
     """
     if own is None:
         return claim(db, desk)
+    # After a practice pair comes its feedback, and no new pair with it.
     if own.reason == QUALIFICATION and own.priority < 0:
         return None
+    # A late answer, or one in a group: the member's open pair may be another one, so it is renewed first.
     if own.state != "open" or own.place:
         return claim(db, desk)
     return _claim_new(db, desk, desk.watermark if own.id % FROM_THE_START else None)
@@ -84,6 +86,7 @@ def _claim_new(
 ) -> int | None:
     """Claim a new lease, after quality control: the qualification test, and a complete batch is closed."""
     if desk.closed:
+        # Closed to the member: what they hold ended already, and nothing new is lent.
         return None
     if desk.trial is not None:
         lease = assignment.claim_qualification_task(db, desk)
@@ -98,4 +101,5 @@ def _claim_new(
 def wait_for_grid(collection: Collection, began: float) -> None:
     """Wait for the grid, from `began` (time.perf_counter) on, where checks or repeats may come."""
     if collection.has_checks or collection.repeats:
+        # Sleep to the next multiple, so that a check costs as much time as any other pair.
         time.sleep(GRID_S - (time.perf_counter() - began) % GRID_S)

@@ -38,9 +38,11 @@ from judges.campaigns.selectors import debate_of
 OWN, DREAM = "own", "dream"
 OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
 ORDINARY_READ = 2_000  # Newest ordinary items that are looked at.
+# Behind every ordinary item, should a check ever be read as one.
 LAST = 1e12
 
 # Turns of the newest debate about a pair.
+# The newest campaign's debate alone, as the judging page shows it.
 _NEWEST = """
  t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
     SELECT max(c.campaign_id) FROM judges_attempt c
@@ -102,6 +104,7 @@ def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
     found = Counter(form for look in ordinary if (form := stance_of(look.shape)))
     if not found:
         return None
+    # The longest debate of the usual number of agents: shorter ones can be cut from it.
     couples = found.most_common(1)[0][0].couples
     return Form(max(form.rounds for form in found if form.couples == couples), couples)
 
@@ -109,6 +112,7 @@ def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
 @transaction.atomic
 def make_checks(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
     """Make up to `count` checks and return how many were made. Raises BadInput that says what is missing."""
+    # One maker at a time: two would dress the same gold pairs.
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     ordinary, gold = read_features(collection)
     if not ordinary:
@@ -136,6 +140,7 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
             collection=collection,
             pair_id=one.pair,
             reason=Item.Reason.CHECK,
+            # The reason and arm of its twin are what the page shows; `check` itself never leaves the server.
             shown_as=one.reason,
             arm="hidden" if one.reason == Item.Reason.AUDIT else "",
             turns=one.turns,
@@ -143,6 +148,7 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
             priority=LAST,
             place=place,
             overlap=OVERLAP,
+            # A pair that was a check before gets the next number, which the unique constraint asks for.
             seq=Item.objects.filter(pair=one.pair, reason=Item.Reason.CHECK).count(),
         )
         for place, one in enumerate(made)
@@ -163,6 +169,7 @@ def _write_arguments(pair: int, twin: PairFeatures) -> list[Turn] | None:
     if form is None:
         return None
     found = Pair.objects.select_related("query", "document").get(pk=pair)
+    # The offline pair's words stand in where no model has argued about the pair yet.
     return (arguments.of_models(found, form) if twin.by_models else None) or arguments.offline_turns(found, form)
 
 

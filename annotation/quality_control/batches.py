@@ -25,10 +25,12 @@ def close(membership: int) -> list[Batch]:
 
     The judgments of a returned batch are set aside, except those on its checks, which tell why.
     """
+    # The membership's lock: two submits at once would close a batch twice.
     row = Membership.objects.select_for_update(of=("self",)).select_related("collection", "user").get(pk=membership)
     number = Batch.objects.filter(membership=row).count()
     begin, size = row.closed_to, row.collection.batch
     found = []
+    # Only whole batches are looked at; the rest waits until it is one.
     while begin + size <= row.lent:
         held = Assignment.objects.filter(membership=row, number__gte=begin, number__lt=begin + size)
         mine = list(held.select_related("item", "judgment"))
@@ -39,6 +41,7 @@ def close(membership: int) -> list[Batch]:
             membership=row, number=number, size=size, checks=len(answers), missed=answers.count(False)
         )
         if made.missed:
+            # Checks themselves stay as they are: they measure the person and label nothing.
             ordinary = [one.item_id for one in mine if one.item.reason != CHECK]
             with suppress(BadInput):  # Where nothing of it stands: all was skipped, flagged or taken back.
                 exclusion.exclude_judgments(membership=row, by=None, batch=number, items=ordinary)

@@ -49,6 +49,7 @@ SELECT {", ".join(f"before.{column.strip()}" for column in _SAID.split(","))}, g
 FROM corpus_judgment gone JOIN corpus_judgment before ON before.id = gone.supersedes_id
 WHERE gone.id = ANY(%s) ORDER BY gone.id {_RETURNED}"""
 # Assignments point to the rows that were appended on their items; those whose final judgment moved change their state.
+# One statement for all assignments: with thousands of judgments a row at a time would hold the locks for seconds.
 _UPDATE_ASSIGNMENTS = """
 WITH appended AS (
     SELECT item, max(judgment) FILTER (WHERE step = 'final') AS final,
@@ -142,6 +143,7 @@ def exclude_judgments(
     withdrawn = _withdraw_texts(membership, texts)
     left = _update_assignments(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
     left |= _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
+    # Counts are worked out here and written once, from the items as they were locked.
     counted = [one._replace(taken=one.taken - 1, done=one.done - 1) if one.pk in left else one for one in locked]
     why = JudgmentExclusion.Why.PERSON if batch is None else JudgmentExclusion.Why.BATCH
     act = JudgmentExclusion(membership=membership, why=why, note=note, batch=batch, since=since, made_by=by)
@@ -181,6 +183,7 @@ def reinstate_items(*, membership: Membership, by: User | None, items: Sequence[
     """Reinstate what was excluded of a person's judgments and texts on these items, whichever acts excluded them."""
     membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=membership.pk)
     acts = JudgmentExclusion.objects.filter(membership=membership, reverses=None, reversed_by=None)
+    # Acts by pairs reinstate and exclude nothing, so they have no rows to bring back.
     acts = acts.exclude(why=JudgmentExclusion.Why.PAIRS)
     judgments = Judgment.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("judgments")))
     texts = Target.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("texts")))
@@ -205,6 +208,7 @@ def _bring_back(
     membership: Membership, withdrawals: Sequence[int], text_withdrawals: Sequence[int]
 ) -> tuple[list[JudgmentKeys], list[Target], list[LockedItem], list[LockedItem]]:
     """Append what these rows withdrew once more; return the new rows and their items, as locked and with new counts."""
+    # Heads only: a row that something superseded since is not brought back over it.
     gone = _read_keys(Judgment.objects.heads().filter(pk__in=one_array(withdrawals)))
     locked = _lock_items([*gone, *Target.objects.filter(pk__in=text_withdrawals)])
     rows = _append(_RESTORE, gone)
@@ -212,6 +216,7 @@ def _bring_back(
     back = _update_assignments(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
     back |= _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
     counted = [
+        # Somebody may have taken the free place meanwhile: the item then has one judgment more than it asked for.
         one._replace(taken=one.taken + 1, done=one.done + 1, overlap=max(one.overlap, one.taken + 1))
         if one.pk in back
         else one
@@ -252,15 +257,18 @@ def _store_act(
 def _hold_aspects(membership: Membership) -> None:
     """Lock the aspects under which this person graded, so that nobody revises them meanwhile."""
     graded = Judgment.objects.filter(assessor=membership.assessor_id, aspect__isnull=False).values("aspect__query")
+    # Before the items, in the order that revisions of aspects lock in too.
     list(Query.objects.select_for_update(no_key=True).filter(pk__in=graded).order_by("pk").values_list("pk"))
 
 
 def _lock_items(found: Sequence[JudgmentKeys | Target]) -> list[LockedItem]:
     """Lock the items of judgments and texts in the order of their ids, as the queue does; then their pairs."""
     ids = {one.item_id for one in found if one.item_id is not None}
+    # The order of ids is the queue's own; two locks in different orders would be a deadlock.
     items = Item.objects.select_for_update().filter(pk__in=one_array(ids)).order_by("pk")
     locked = [LockedItem(*row) for row in items.values_list(*LockedItem._fields)]
     pairs = one_array({one.pair_id for one in found})
+    # `no_key`, since only labels of the pairs change, and foreign keys to them must not wait.
     list(Pair.objects.select_for_update(no_key=True).filter(pk__in=pairs).order_by("pk").values_list("pk"))
     return locked
 
@@ -303,6 +311,7 @@ def _update_items(locked: Sequence[LockedItem], counted: Sequence[LockedItem], *
         state = _item_state(now, grades[now.pk], now.pk in flagged, now.pk in decided)
         if state != now.state or now != before:
             changed.append((now.pk, now.taken, now.done, now.overlap, state))
+        # Checks and the like belong to no campaign's progress.
         if state != now.state and now.campaign is not None and now.reason not in MEASURING:
             change = int(state == Item.State.SETTLED) - int(now.state == Item.State.SETTLED)
             settled[now.campaign, resolved_counter(now.reason)] += change
@@ -314,6 +323,7 @@ def _update_items(locked: Sequence[LockedItem], counted: Sequence[LockedItem], *
 
 
 def _item_state(now: LockedItem, grades: list[int], flagged: bool, decided: bool) -> str:
+    # Withdrawn and standing items keep their state whatever stands on them.
     if now.state in (Item.State.WITHDRAWN, Item.State.STANDING):
         return now.state
     if decided:
@@ -321,6 +331,7 @@ def _item_state(now: LockedItem, grades: list[int], flagged: bool, decided: bool
     if now.reason == EVIDENCE and not flagged:
         return Item.State.SETTLED if now.done >= now.overlap else Item.State.OPEN
     if now.reason in MEASURING:
+        # Items that measure people are resolved without agreement: each answer counts by itself.
         return Item.State.SETTLED if len(grades) >= now.overlap else Item.State.OPEN
     state, _grade = aggregate_judgments(grades, overlap=now.overlap, flagged=flagged)
     return state
@@ -370,6 +381,7 @@ def _texts_again(withdrawals: Iterable[int]) -> list[Target]:
     for row in gone.order_by("pk"):
         text = row.withdraws
         if text is not None:
+            # A copy of the text as a new row: history is append-only, and `_state.adding` makes Django insert it.
             text.pk, text.version, text._state.adding = None, next_version(text.pair_id), True
             text.save(force_insert=True)
             back.append(text)
@@ -381,6 +393,7 @@ def _move_texts(
 ) -> set[int]:
     """Give the assignments on which texts were written the new state, and return their items."""
     mine = Assignment.objects.filter(membership=membership, item__in=[one.item_id for one in texts], state=before)
+    # Locked before the update, in one order with other writers of assignments.
     items = list(mine.select_for_update().values_list("item", flat=True))
     Assignment.objects.filter(membership=membership, item__in=items).update(state=after)
     return set(items)

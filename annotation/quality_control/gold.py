@@ -54,6 +54,7 @@ ORDER BY p.query_id, hashint8extended(p.id, %(seed)s)
 def stratify_pairs(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
     """Group pairs (query, pair, answers, words) by how many answers their query has, and its length. Pure."""
     lengths = sorted(words for *_rest, words in rows)
+    # The upper median: with equal lengths nobody is "longer than the middle".
     middle = lengths[len(lengths) // 2] if lengths else 0
     found = defaultdict(list)
     for _query, pair, answers, words in rows:
@@ -69,6 +70,7 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
     exact_shares = {name: size * len(by_stratum[name]) / total for name in names} if total else {}
     take = {name: int(share) for name, share in exact_shares.items()}
     # The largest remainders are rounded up first (Hamilton's method), so the shares add up to `size`.
+    # The most missing first; names decide ties, so that a seed draws the same sample everywhere.
     rest = sorted(names, key=lambda name: (take[name] - exact_shares[name], name))
     for name in rest[: size - sum(take.values())]:
         take[name] += 1
@@ -94,6 +96,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
         )
     drawn = sample_pairs(stratify_pairs(rows), size + PRACTICE, seed)
     made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
+    # A seed of its own: another share of spots must not change the drawn pairs.
     chance = Random(f"{seed}:spot")
     spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
     pairs = Pair.objects.select_related("query", "document").in_bulk([pair for pair, _stratum in drawn])
@@ -185,6 +188,7 @@ def record_answer(
         raise BadInput(_("gold pair not found"))
     known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
     own = [one for one in known if one.membership_id == membership.pk and one.who == who]
+    # The same answer sent twice is one answer.
     if own and own[-1].grade == grade:
         return own[-1]
     check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
@@ -192,6 +196,7 @@ def record_answer(
         raise BadInput(_("you graded this pair. Another reviewer must check it"))
     others = [one for one in known if one.who == who and one.membership_id != membership.pk]
     if others and not row.practice:
+        # Practice is graded by everybody; other pairs by one expert.
         raise BadInput(_("another person graded this pair while you were reading it. Here is the next one"))
     return GoldAnswer.objects.create(
         gold_pair=row,
@@ -209,6 +214,7 @@ def _record_reference(row: GoldPair, grade: int) -> Judgment:
     experts = Assessor.objects.get_or_create(
         collection=row.gold_set.collection, kind=Assessor.Kind.REFERENCE, name=EXPERTS
     )[0]
+    # The newest row is superseded, so that one reference grade holds.
     head = Judgment.objects.heads().filter(assessor=experts, pair=row.pair_id, item=None).first()
     return Judgment.objects.create(
         pair_id=row.pair_id, assessor=experts, step=Judgment.Step.IMPORT, grade=grade, supersedes=head
@@ -235,6 +241,7 @@ def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: 
     experts = {pair: grade for (pair, who), grade in said.items() if who == Who.EXPERT}
     seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
     same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
+    # A senior's grade goes before the expert's.
     final = experts | seniors
     return {
         "gold_set": gold_set,
@@ -257,6 +264,7 @@ def others_on_practice(membership: Membership) -> tuple[GoldPair, list[GoldAnswe
         .order_by("-pk")
         .first()
     )
+    # Only directly after the practice pair: what others said later belongs to no page.
     newest = GoldAnswer.objects.filter(membership=membership).aggregate(pk=Max("pk"))["pk"]
     if last is None or last.pk != newest:
         return None

@@ -79,11 +79,13 @@ def match_checks(
     chance = Random(seed)
     left = {look.pair: look for look in gold}
     found: list[Dressed] = []
+    # Three tries for each wanted check: some twins have no gold pair that can look like them.
     drawn = [chance.choice(ordinary) for _ in range(count * 3)] if ordinary else []
     for twin in drawn:
         if len(found) == count or not left:
             break
         label = chance.random() < 0.5
+        # One label at random, or whatever is left: a person who guesses must not be right more often than chance.
         looks = [look for look in left.values() if look.relevant is label] or list(left.values())
         chance.shuffle(looks)
         fit = _best_match(twin, looks, write, length)
@@ -102,6 +104,7 @@ def _best_match(
     own = [look for look in looks if twin.reason in BLIND or look.shape == twin.shape]
     fits: list[tuple[PairFeatures, list[Turn] | None]] = [(look, None) for look in own]
     form = stance_of(twin.shape)
+    # With enough pairs that match as they are nothing has to be written.
     others = [look for look in looks if look not in own] if len(own) < TRIED else []
     others.sort(key=lambda look: look.has_arguments(form) != twin.by_models)
     for look in others[: TRIED - len(own)]:
@@ -109,6 +112,7 @@ def _best_match(
             by_models = twin.by_models and look.has_arguments(form)
             fits.append((replace(look, debate=length(turns), by_models=by_models), turns))
 
+    # Ratios, since twice as long is as telling for short texts as for long ones.
     def difference(fit: tuple[PairFeatures, object]) -> tuple[bool, float]:
         """The difference in the writers' kind, then in the lengths (logarithms of their ratios)."""
         look, lengths = fit[0], abs(log((fit[0].document + 1) / (twin.document + 1)))
@@ -125,6 +129,7 @@ def stance_of(shape: str) -> Form | None:
     if not found:
         return None
     rounds, turns, couples = int(found[1]), int(found[2]), found[3].count("0")
+    # "0" for each agent against and "1" for each one for, in the order of `shape_of`'s sides.
     kept = "-".join("0" * couples + "1" * couples)
     return Form(rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
 
@@ -143,5 +148,6 @@ def balance_labels(graded: Sequence[tuple[int, int]], mark: int, size: int) -> l
     """The first `size` pairs of (pair, grade), as many relevant as not, as far as there are."""
     yes = [pair for pair, grade in graded if grade >= mark]
     no = [pair for pair, grade in graded if grade < mark]
+    # More of one kind where the other has too few.
     some = max(size // 2, size - len(no))
     return (yes[:some] + no)[:size]

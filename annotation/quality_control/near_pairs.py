@@ -36,6 +36,7 @@ def near_pairs(collection: Collection) -> dict[str, Any]:
     worker that compares, or the last that did.
     """
     labels = Label.objects.filter(pair__collection=collection, aspect=None).order_by()
+    # Counted up to the limit only: a full count would read every label.
     if len(labels.values_list("pk")[: AT_ONCE + 1]) <= AT_ONCE:
         return _current_groups(collection, find_groups(collection)) | {"stored": False}
     row = Computed.objects.filter(collection=collection).first()
@@ -70,11 +71,13 @@ def find_groups(collection: Collection) -> dict[str, Any]:
     """
     labels = Label.objects.filter(pair__collection=collection, aspect=None).order_by("-pk")
     rows = list(labels.values_list("pair", "pair__query", "pair__document", "grade")[: MOST + 1])
+    # One row more than the limit tells whether some were left out.
     complete, rows = len(rows) <= MOST, rows[:MOST]
     query_group = groups_of(_read_texts(Query, {row[1] for row in rows}), QUERIES_ALIKE, QUERY_WORDS)
     document_group = groups_of(_read_texts(Document, {row[2] for row in rows}), DOCUMENTS_ALIKE, DOCUMENT_WORDS)
     found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for pair, query, document, grade in rows:
+        # Pairs are nearly the same when both their queries and their documents are.
         found[query_group[query], document_group[document]].append((pair, grade))
     mark = collection.relevant_from
     differing = [sides for sides in found.values() if len({grade >= mark for _pair, grade in sides}) > 1]

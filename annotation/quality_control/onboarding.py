@@ -51,6 +51,7 @@ def find_stop(membership: Membership) -> OnboardingStop | None:
     if not (asked := needs_qualification(membership)) and not closed(membership):
         return None
     if asked:
+        # Read anew: the answer that has just been stored may have decided the test.
         membership.refresh_from_db(fields=["qualified_at", "failed_at"])
     why, mark = closed(membership), membership.collection.pass_mark
     if why == "paused":
@@ -85,6 +86,7 @@ def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]
     before = (guidelines.displayed_text(read) if read else ours).splitlines()
     after = text.splitlines()
     found: list[tuple[str, str]] = []
+    # autojunk would leave frequent lines, such as blank ones, out of the comparison.
     for how, a, b, x, y in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
         found += [("gone", line) for line in before[a:b] if how != "equal"]
         found += [("same" if how == "equal" else "new", line) for line in after[x:y]]

@@ -21,6 +21,7 @@ from corpus.labels import reference_grades
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debate_of
 
+# Everybody takes the same test, so its items have room for all.
 OVERLAP = 32_000
 FIRST = -1.0  # Priority of practice: before the test, whose items have 0.
 
@@ -51,6 +52,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
 
     Pairs that were in an earlier test are taken only when gold is too small. Raises BadInput when it is smaller still.
     """
+    # Two tests made at once would get one number.
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     gold = reference_grades(collection)
     earlier = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
@@ -62,6 +64,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
             % {"size": size, "practice": PRACTICE + size, "known": len(known)}
         )
     chance = Random(seed)
+    # Pairs that no earlier test used, as long as they suffice: whoever takes a second test must not know them.
     fresh = [pair for pair in known if pair not in used]
     drawn = fresh if len(fresh) >= PRACTICE + size else known
     chance.shuffle(drawn)
@@ -86,6 +89,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     )
     Collection.objects.filter(pk=collection.pk).update(qualification=True)
     record(by, "qualification.made", collection, test=number, size=size, seed=seed)
+    # Who has begun an earlier test stays with it.
     if number:
         newcomers = Membership.objects.filter(collection=collection, qualified_at=None, failed_at=None)
         started = Assignment.objects.filter(item__reason=Item.Reason.QUALIFICATION, membership__collection=collection)

@@ -22,6 +22,7 @@ def aggregate_judgments(grades: Sequence[int], *, overlap: int, flagged: bool = 
     if len(grades) < overlap:
         return "open", None
     grade, votes = Counter(grades).most_common(1)[0]
+    # An absolute majority: of 4 grades 2 equal ones are none, and adjudicators decide.
     return ("settled", grade) if votes * 2 > len(grades) else ("conflict", None)
 
 

@@ -138,6 +138,7 @@ class SubmittedAnswer:
 
     def fields(self, held: float) -> dict[str, Any]:
         """Return the stored fields. Nobody was on the page for longer than the `held` seconds of the lease."""
+        # A browser's clock may say anything, and times go into medians that pay is compared with.
         most = max(0, round(held * 1000))
         spent = None if self.milliseconds is None else min(self.milliseconds, most)
         idle = None if spent is None or self.idle is None else min(self.idle, spent)

@@ -27,8 +27,11 @@ from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
 
 T = TypeVar("T")
+# With growing random waits between them: claims that meet several times in a row are rare.
 TRIES = 6
+# UniqueViolation: two claims of one member met, and one of them inserted the assignment first.
 AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
+# Counters of a campaign are split into shards, so that people who settle at once do not wait for one row.
 SHARDS = 16
 # The debate is not on the page: audits are judged from the texts alone (MECHANICS M4).
 BLIND = "hidden"
@@ -120,6 +123,7 @@ def retry_on_conflict(once: Callable[[], T]) -> T:
             # Django wraps what its own cursors raise; the cause is psycopg's error either way.
             if tried == TRIES - 1 or not isinstance(error.__cause__ or error, AGAIN):
                 raise
+            # Random, so that two transactions that met do not meet again.
             time.sleep(random.uniform(0, 0.005 * 2**tried))
     raise AssertionError("unreachable")
 
@@ -133,14 +137,17 @@ def submit_judgment(
     debate. Raises Unknown, DecisionRefused when the item is closed, and TooSoon.
     """
     own = _read_assignment(db, desk, answer.item)
+    # The same form sent twice (a double press, a reload): the first one counted, and is answered as such.
     if own.state == "done" and own.token == answer.token:
         return None
     has_first = own.first_grade is not None
+    # The first vote's form sent again: its lease goes on under a token that follows from the first one's.
     if has_first and own.state in ("open", "returned") and own.token == final_token(answer.token):
         return None
     _check_lease(own, answer.token)
     if own.reason == EVIDENCE:
         raise DecisionRefused(_("This pair needs a contribution and evidence, not a grade."))
+    # After the checks of the lease: a form that does not count is told why, however quickly it came.
     check_time(desk.least_ms, own.served_ms, answer.milliseconds)
     if own.asks_first:
         _store_blind_judgment(db, desk, own, answer)
@@ -173,6 +180,7 @@ def _store_blind_judgment(
 ) -> None:
     """Keep the blind vote of the reveal arm; the lease begins anew, now with the debate."""
     late = own.state == "returned"
+    # Somebody with another open pair would hold two; a late first vote is only taken while nothing else is open.
     if late and lock_open_lease(db, desk) is not None:
         raise DecisionRefused(_("Your time limit ran out, and another pair was assigned to you."))
     run_statement(
@@ -227,6 +235,7 @@ def skip(
     if own.state == "skipped" and own.token == token:
         return None
     _check_lease(own, token)
+    # A returned lease has given its place back already.
     back = int(own.state == "open")
     _end_assignment(db, own.id, own.item_id, ended="skipped", state=own.item_state, reason=reason, given_back=back)
     return own
@@ -270,6 +279,7 @@ def claim_next_task(
     Items up to the watermark are not new to them. `catches_up`: a check whose place was passed over comes now.
     """
     before = desk.instead
+    # Whole queries pass over the places of checks, and the next single pair makes up for one.
     if catches_up and before != CHECK and desk.passed:
         (lent,) = fetch_tuples(db, sql.CHECKS_LENT, {"membership": desk.membership, "begin": desk.batch_begins})[0]
         before = CHECK if lent < desk.passed else before
@@ -277,10 +287,14 @@ def claim_next_task(
     found = None
     if watermark:
         common |= {"priority": watermark[0], "place": watermark[1]}
+        # Above the watermark first: the items below it are known to be nothing for this member, and reading past them
+        # takes time.
         found = _claim_lease(db, sql.CLAIM[True, before], common)
+    # Nothing above it, so leases that ran out are given back, and everything is looked at.
     if found is None:
         run_statement(db, sql.EXPIRE, membership=desk.membership)
     found = found or _claim_lease(db, sql.CLAIM[False, before], common)
+    # Last resort: an item whose lease this member let run out themselves.
     return found or _claim_lease(db, sql.CLAIM_AGAIN, common)
 
 
@@ -326,6 +340,7 @@ def save_draft(
 
 def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int) -> OwnAssignment:
     """Lock the member's assignment of an item, named by the item's id or by its public id."""
+    # Public ids begin above every item's id, so that a number says which of the two it is.
     named = "item_id" if item < LOWEST_PUBLIC_ID else "public_id"
     found = fetch_tuples(db, sql.OWN[named], {"membership": desk.membership, "number": item})
     if not found:
@@ -351,6 +366,7 @@ def _check_lease(own: OwnAssignment, token: str) -> None:
         raise DecisionRefused(_("Your judgment of this pair was excluded in the meantime."))
     if own.item_state not in WORKABLE:
         raise DecisionRefused(_("This pair was resolved while you were judging it."))
+    # A returned lease still counts while the item has room: the work is done, and nobody else has it.
     if own.state == "returned" and (own.item_state == "conflict" or own.taken >= own.overlap):
         raise DecisionRefused(_("Your time limit ran out, and the pair was reassigned."))
     if own.token != token:
@@ -380,6 +396,7 @@ def _aggregate_item(
         return "open", None
     if own.reason in MEASURING:
         return "settled", None
+    # With one person an item needs no look at others, which is the usual case.
     if own.overlap == 1:
         return aggregate_judgments([grade], overlap=1)
     others = {"item": own.item_id, "membership": desk.membership}
@@ -422,6 +439,7 @@ def read_rows(statement: str, **values: Any) -> list[dict[str, Any]]:
 
 def fetch_tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Return a statement's rows; it is planned once for a connection (Django's own cursors plan every time)."""
+    # Django turns preparing off (None); the queue's statements are prepared at once.
     if db.prepare_threshold is None:
         db.prepare_threshold = 0
     with psycopg.Cursor(db, row_factory=tuple_row) as cursor:

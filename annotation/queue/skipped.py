@@ -13,6 +13,7 @@ def skipped_by_all(collection: Collection) -> QuerySet[Item]:
     State = Assignment.State
     skipped = Assignment.objects.filter(membership__collection=collection, state=State.SKIPPED)
     lent = Assignment.objects.filter(item=OuterRef("pk"), state=State.OPEN)
+    # Two levels out: the memberships of a subquery over items.
     had_it = Assignment.objects.filter(item=OuterRef(OuterRef("pk")), membership=OuterRef("pk"))
     left = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True).filter(
         ~Exists(had_it.exclude(state=State.RETURNED))
@@ -25,6 +26,7 @@ def skipped_by_all(collection: Collection) -> QuerySet[Item]:
 @transaction.atomic
 def hand_over(collection: Collection) -> int:
     """Turn items that everybody skipped into conflicts, which adjudicators decide; return their number."""
+    # Locked items are being decided on at this moment, so they are not stuck.
     rows = skipped_by_all(collection).select_for_update(of=("self",), skip_locked=True)
     found = list(rows.values_list("pk", flat=True))
     return Item.objects.filter(pk__in=found).update(state=Item.State.CONFLICT)

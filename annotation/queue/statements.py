@@ -19,6 +19,7 @@ def one_array(ids: Iterable[int]) -> RawSQL:
 
 
 # A number names an item, or an assignment by its public id: no number is both (LOWEST_PUBLIC_ID).
+# FOR UPDATE of both rows: whoever decides on the item next waits for this one, and then sees its counts.
 _OWN = """
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
@@ -32,6 +33,7 @@ FOR UPDATE OF a, i
 """
 OWN = {named: _OWN.format(named=named) for named in ("item_id", "public_id")}
 
+# By `place`, since of a lease group the first pair is the one that the page goes on with.
 OPEN = """
 SELECT a.id, a.item_id, i.state AS item_state
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
@@ -71,6 +73,7 @@ SET state = 'open', ended_at = NULL, first_id = (SELECT id FROM judged), token =
 WHERE id = %(assignment)s
 """
 
+# Never over a newer resolved item of the same pair: its label rests on the judgments given later.
 _LABEL = f"""
     SELECT %(pair)s::bigint, NULL::bigint, %(label)s::int, '{PEOPLE}'
     WHERE %(label)s::int IS NOT NULL AND NOT EXISTS (
@@ -154,6 +157,7 @@ RETURNING id
 """
 
 
+# An arm is drawn once for an item, by the first member who gets it: two members of one item read the same.
 _MAY_DRAW = "i.arm = '' AND i.taken = 0 AND i.reason NOT IN ('audit', 'evidence')"
 
 # A check, or an item of the qualification test: one that this member never had, of a pair that they never had. All
@@ -302,6 +306,7 @@ SET state = 'open', token = excluded.token, lent_at = now(), lease_until = exclu
     number = excluded.number, place = excluded.place, served_at = excluded.served_at
 """
 
+# Counted from assignments, since a whole query can pass over the places that were drawn for checks.
 CHECKS_LENT = """
 SELECT count(*) AS n FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
 WHERE a.membership_id = %(membership)s AND a.number >= %(begin)s AND i.reason = 'check'

@@ -43,6 +43,7 @@ def _undo_once(membership: Membership, item_id: int) -> None:
         return _withdraw_first_judgment(own, own.first, membership)
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
         raise Unknown
+    # The lease that this decision's submit claimed is of the same kind: alone (place 0), or in the group.
     mine = {item: row for item, row in mine.items() if row.place == own.place}
     # Both items in the order of their ids: two people who undo at once never wait for each other.
     items = {row.pk: row for row in Item.objects.select_for_update().filter(pk__in=[item_id, *mine]).order_by("pk")}
@@ -52,6 +53,7 @@ def _undo_once(membership: Membership, item_id: int) -> None:
     for other in mine.values():
         give_back(other, items[other.item_id])
     _reopen_assignment(own, items[item_id], membership)
+    # The item that is open again may lie below the watermark.
     Membership.objects.filter(pk=membership.pk).update(watermark_priority=None, watermark_place=None)
 
 
@@ -106,6 +108,7 @@ def end_lease(membership: Membership) -> None:
 
 def give_back(lease: Assignment, item: Item) -> None:
     """Return an unfinished lease to the queue at a new place; it keeps its time, so its holder may get it again."""
+    # The assignment stays: its holder may get the item again with what they typed.
     Assignment.objects.filter(pk=lease.pk).update(state=Assignment.State.RETURNED, ended_at=timezone.now())
     Item.objects.filter(pk=item.pk).update(taken=F("taken") - 1, place=next_place())
 
@@ -126,6 +129,7 @@ def _reopen_assignment(own: Assignment, item: Item, membership: Membership) -> N
         skip_reason="",
         flagged=False,
     )
+    # Another person's flag keeps the item with the adjudicators.
     flagged = Assignment.objects.filter(item=item, flagged=True, state=Assignment.State.DONE).exists()
     Item.objects.filter(pk=item.pk).update(
         taken=F("taken") + int(own.state == Assignment.State.SKIPPED),

@@ -62,6 +62,7 @@ class Patient(Budget):
     """A budget whose calls are out for hours: who finds no room does not wait for them."""
 
     def _out(self, connection: Any) -> bool:
+        # Reserved money of a batch comes back after hours, so a call without room is refused at once.
         return False
 
 
@@ -69,6 +70,7 @@ class Collector(Caller):
     """Asks as the engine does, and keeps what the next batches will hold in `collected`."""
 
     def __init__(self, tools: Tools, plan: Plan, *others: Any) -> None:
+        # Batches have prices of their own, lower ones at most providers.
         prices = {judge.id: price_for_judge(judge, batch=True) for judge in plan.judges}
         super().__init__(tools, replace(plan, prices=prices), *others)
         self.collected: list[Collected] = []
@@ -79,6 +81,7 @@ class Collector(Caller):
             return await super().ask(claimed, question)
         following = self.next_try(claimed, question)
         if following is None:
+            # Tried often enough: as in `Caller.ask`, the slot ends without a verdict.
             claimed.ended[question.slot] = NoVerdict("error")
             return NoVerdict("error")
         sent = await self.prepare(claimed, question, *following)
@@ -130,6 +133,7 @@ class BatchWorkerLoop:
         finally:
             for endpoint in self.endpoints.values():
                 await endpoint.close()
+            # Clients belong to this time slice; another process may take the campaign next.
             self.endpoints.clear()
             await self._ask(lambda connection: connection.execute(store.LEAVE, [self.plan.campaign]).rowcount)
 
@@ -148,6 +152,7 @@ class BatchWorkerLoop:
             self.state = await self.budget.look()  # as its admins last set it
             self.out = await self._ask(partial(store.open_batches, campaign=self.plan.campaign))
             if self.out:
+                # Before anything new is formed: answers that are back may decide pairs, and make room at the provider.
                 for batch in self.out:
                     await self._tend(batch)
                 if not await self._rest(until):
@@ -156,6 +161,7 @@ class BatchWorkerLoop:
                 await self._put_back()
                 return False
             elif await self._ask(partial(store.form_batches, campaign=self.plan.campaign)):
+                # Round again: the batches just formed are submitted as open ones.
                 continue
             elif not await self._walk():
                 return False
@@ -172,12 +178,14 @@ class BatchWorkerLoop:
 
     async def _walk(self) -> bool:
         """Take every pair as far as its evidence goes; False when nothing is left to do, or no money."""
+        # Admins may have raised a limit since the last walk.
         self.spent = self.budget.exhausted = False
         await self._ask(partial(store.renew_leases, campaign=self.plan.campaign, holder=self.budget.holder))
         plan, waiting, after = self.plan, False, 0
         while chunk := await self._ask(partial(leases.running_pairs, plan=plan, after=after, n=CHUNK)):
             after = max(one.work for one in chunk)
             waiting = await self._judge(chunk) or waiting
+        # New pairs after the running ones, so that what is begun ends first.
         claim = partial(leases.claim, plan=plan, lease=LEASE_S, n=CHUNK)
         while not self.spent and not self.stopping and (chunk := await self._ask(claim)):
             waiting = await self._judge(chunk) or waiting
@@ -194,6 +202,7 @@ class BatchWorkerLoop:
     async def _judge(self, chunk: Sequence[Claimed]) -> bool:
         """Judge the pairs at the same time; whether any of them waits for a batch now."""
         waits = await asyncio.gather(*map(self._judge_one, chunk))
+        # Taken in one step, so that a call that is collected meanwhile is not lost.
         collected, self.caller.collected = self.caller.collected, []
         if collected:
             await self._ask(partial(store.add_calls, campaign=self.plan.campaign, collected=collected))
@@ -232,10 +241,12 @@ class BatchWorkerLoop:
             if look.begun and not look.failure:
                 self.refusals = 0
             if look.crowded and (self._is_beside_others(batch) or batch.calls == 1):
+                # Another batch of the account fills its queue: this one waits until that has ended, and is not split.
                 self.crowded.add(batch.id)
                 await self._update(store.UNSENT, batch=batch.id)
                 await self._trouble(batch, look.failure)
             elif look.failure:
+                # It was refused as a whole, so it may be sent again.
                 await self._update(store.UNSENT, batch=batch.id)
                 await self._refuse(batch, Rejected(f"{batch.judge.provider}: {look.failure}", status=400))
             elif look.ended:
@@ -251,6 +262,7 @@ class BatchWorkerLoop:
         try:
             await endpoint.cancel(batch.provider_id)
         except Exception as error:
+            # A provider that did not clearly refuse the request may still be able to cancel the batch.
             status = status_of(error)
             if status is None or status >= 500 or status in NOT_HEARD:
                 await self._trouble(batch, describe_error(error))
@@ -285,6 +297,7 @@ class BatchWorkerLoop:
             sent = True
             found = await endpoint.create(batch.name, prepared)
         except Exception as error:
+            # Whether the provider has it is unknown. Sending again could pay twice, so an admin decides (`send-again`).
             if sent and not was_not_created(error):
                 await self._trouble(batch, _describe_unconfirmed(batch, one_line(describe_error(error))))
                 return
@@ -308,6 +321,7 @@ class BatchWorkerLoop:
             await self._update(store.SUBMITTED, batch=batch.id, provider=fits, problem=LIKELY)
         elif self.state == "cancelled":
             error = Unreachable(f"{batch.judge.provider}: the campaign was cancelled before its batch was found")
+            # Billed as far as anybody knows: the provider may have worked on it.
             error.billed = True
             await self._all_failed(batch, error)
         else:
@@ -319,6 +333,7 @@ class BatchWorkerLoop:
         logger.warning("batch %s was refused: %s", batch.name, why)
         self.refusals += 1
         if is_of_account(error) or self.refusals >= REFUSALS:
+            # A fault of the account would refuse both halves, and theirs, down to single calls.
             await self._pause_for(batch, why)
         elif not await self._ask(partial(store.split_batch, batch=batch, campaign=self.plan.campaign, problem=why)):
             await self._all_failed(batch, error)
@@ -334,6 +349,7 @@ class BatchWorkerLoop:
     async def _store_batch_answers(self, endpoint: Endpoint, batch: Out) -> None:
         answers: dict[int, Body | ProviderError] = {}
         async for key, answer in endpoint.answers(batch.provider_id):
+            # The answers name another batch: this was a batch of the same size that somebody else sent.
             if batch.likely and key.rpartition("-")[0] != batch.name:
                 await self._update(store.UNLINKED, batch=batch.id, problem=OTHERS)
                 return
@@ -342,6 +358,7 @@ class BatchWorkerLoop:
                 await self._store(batch, answers)
                 answers = {}
         await self._store(batch, answers)
+        # Whatever is left in the batch got no answer.
         await self._all_failed(batch, Unreachable(f"{batch.judge.provider}: no answer in its batch"))
 
     async def _all_failed(self, batch: Out, error: ProviderError) -> None:

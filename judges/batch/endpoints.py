@@ -58,13 +58,17 @@ class Endpoint(ABC):
 
     def __init__(self, judge: Judge) -> None:
         provider = open_provider(judge)
+        # Only providers that are called through an SDK have a batch endpoint.
         assert isinstance(provider, SdkProvider)
         self.provider: Any = provider
         key = next(iter(provider.credentials().values()), "none")
         self.key = key.removeprefix(provider.key_prefix)
         self.base_url = provider.base_url
         self.http = httpx2.AsyncClient(
-            verify=tls_context(self.base_url) or True, timeout=TIMEOUT_S, follow_redirects=True
+            # A file of answers may lie behind a redirect.
+            verify=tls_context(self.base_url) or True,
+            timeout=TIMEOUT_S,
+            follow_redirects=True,
         )
 
     @abstractmethod
@@ -109,7 +113,11 @@ class OpenAIBatches(Endpoint):
         from openai import AsyncOpenAI
 
         self.client: AsyncOpenAI = AsyncOpenAI(
-            api_key=self.key, base_url=self.base_url, http_client=self.http, max_retries=0
+            # No retries by the SDK: a second `create` would be a second batch, paid for twice.
+            api_key=self.key,
+            base_url=self.base_url,
+            http_client=self.http,
+            max_retries=0,
         )
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
@@ -133,6 +141,8 @@ class OpenAIBatches(Endpoint):
         async for batch in self.client.batches.list(limit=100):
             if (batch.metadata or {}).get("quorum") == name:
                 return batch.id
+            # Batches come newest first: older than the batch can be, with the clocks' difference, nothing is looked
+            # for.
             if datetime.fromtimestamp(batch.created_at, UTC) < since - SKEW:
                 break
         return None
@@ -147,6 +157,7 @@ class OpenAIBatches(Endpoint):
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
         found = await self.client.batches.retrieve(batch)
+        # Calls that failed stand in a file of their own.
         for file in filter(None, (found.output_file_id, found.error_file_id)):
             content = await self.client.files.content(file)
             # Only a line feed ends a line: other separators of lines are text, and may stand in an answer as they are.
@@ -194,6 +205,7 @@ class AnthropicBatches(Endpoint):
 
     async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
         alike = [batch async for batch in self._alike("in_progress", calls, since) if batch.id not in known]
+        # Anthropic's batches carry no name, so the time and the number of calls have to do.
         found = [batch.id for batch in alike if batch.created_at < since + SKEW]
         return found[0] if len(found) == 1 else None  # where two fit, neither is taken
 
@@ -211,6 +223,7 @@ class AnthropicBatches(Endpoint):
         results = await self.client.messages.batches.results(batch)
         try:
             async for entry in results:
+                # One entry tells: all calls of a batch carry its name.
                 return entry.custom_id.rpartition("-")[0] == name
             return False
         finally:

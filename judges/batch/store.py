@@ -45,6 +45,7 @@ UPDATE judges_campaign SET reserved = GREATEST(0, reserved - mine.usd),
 FROM mine WHERE id = %(campaign)s
 """
 
+# Money that a batch holds may be out for days: its reservation lives as long as the batch, not as its process.
 HOLD = """
 UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s)
 WHERE campaign_id = %(campaign)s AND holder = %(holder)s
@@ -103,6 +104,7 @@ def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Co
     """Keep calls for the next batches, grouped by account and model."""
     rows = []
     for sent, schema in collected:
+        # A batch holds calls of one model and key, so calls are grouped by both.
         group = sha256("\0".join((*sent.judge.account, sent.judge.model)).encode()).hexdigest()
         # The most bytes that it can take: as ASCII, which is the longest of the providers' forms.
         size = len(json.dumps(sent.messages)) + len(json.dumps(schema)) + ENVELOPE
@@ -121,6 +123,7 @@ def form_batches(connection: Connection[Any], campaign: int) -> int:
     for _, rows in groupby(waiting, key=itemgetter(0)):
         sizes = [(id, size) for _, id, size in rows]
         sent = connection.execute("SELECT sent FROM judges_batchcall WHERE id = %s", [sizes[0][0]]).fetchone()
+        # A group has at least one row, as groupby gives no empty ones.
         assert sent is not None
         judge = _unpack_call(bytes(sent[0]))[0].judge
         for ids in chunk_calls(sizes, *MOST[judge.preset.wire]):
@@ -156,6 +159,7 @@ def split_batch(connection: Connection[Any], batch: Out, campaign: int, problem:
 def _create_batch(
     connection: Connection[Any], campaign: int, judge: Judge, ids: Sequence[int], problem: str = ""
 ) -> None:
+    # A name of its own for each batch: by it a batch is found at the provider when its id was lost.
     name = f"quorum-{campaign}-{uuid.uuid4().hex[:12]}"
     values = [campaign, name, json.dumps(asdict(judge)), judge.model, len(ids), problem]
     found = connection.execute(NEW, values).fetchone()
@@ -182,6 +186,7 @@ def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
     record: dict[str, Any] = json.loads(zlib.decompress(packed))
     sent = SENT_CALL.validate_python(record)
     system, user = (message["content"] for message in json.loads(sent.messages))
+    # Name and hash of the prompt are in the stored row; only its messages are sent.
     prompt = Prompt(name="", sha256="", system=system, user=user)
     inputs = Inputs("", (), "", sent.document)
     return sent, ModelRequest(sent.judge, prompt, record["schema"], inputs, sent.row["role"])
@@ -198,6 +203,8 @@ def known_provider_ids(connection: Connection[Any]) -> set[str]:
 
 
 def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
+    # The rows that wait are deleted in the transaction that stores their answers, so a kill between them repeats
+    # nothing.
     """Answers become attempts, and nothing waits for them any more: both or neither."""
     store_rows(connection, attempts, shard)
     connection.execute("DELETE FROM judges_batchcall WHERE id = ANY(%s)", [list(ids)])
