@@ -47,7 +47,9 @@ class Second:
         """Return each assessor's name, estimated share of right grades, and share of right grades in each class."""
         if self.solution is None:
             return []
+        # The diagonal: the share of each true class that the assessor graded right.
         rates = np.einsum("acc->ac", self.solution.confusion)
+        # Over the classes by their estimated shares, so a rare class weighs little.
         shares = rates @ self.solution.priors
         return [
             (name, float(share), tuple(map(float, row)))
@@ -66,6 +68,7 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     grades, pairs = matrix.grades, matrix.pairs
     there = (grades != MISSING).any(axis=0)
     if not there.all():
+        # An item without a grade would be labelled by the priors alone.
         grades, pairs = grades[:, there], pairs[there]
     empty = np.empty(0, dtype=np.int64)
     reason = _why_not_fitted(grades)
@@ -79,6 +82,7 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     assert solution is not None
     place = pattern_places(grades)
     votes = votes_of(counts, len(classes))
+    # A majority only where one grade has the most votes; a tie is nobody's majority.
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     majority = np.where(alone, np.array(classes, dtype=np.int64)[votes.argmax(axis=1)], MISSING)[place]
     labels = solution.labels[place]
@@ -101,6 +105,7 @@ def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) ->
     probability, and (place of an assessor, grade) for each grade given.
     """
     at = np.flatnonzero(found.differs)
+    # Ids decide between equal probabilities, so that the list is the same each time.
     at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]
     labels = np.stack([found.pairs[at], found.majority[at], found.labels[at]], axis=1).tolist()
     # A report's pairs are in the order of their ids, so each is found by halving.

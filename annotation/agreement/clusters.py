@@ -22,6 +22,7 @@ def cluster_assessors(report: AgreementReport) -> list[dict[str, Any]]:
     couples = report.measures.pairwise
     graded = np.array([one.n for one in report.assessors])
     # The tree of all distances grows with the square of the assessors, so only the busiest are looked at.
+    # Stable, so that of assessors who graded as much the first ones are looked at in each run.
     order = np.argsort(-graded, kind="stable")[:MOST]
     label = _cluster_labels(couples, order, len(graded))
     kappa = couples.values[:, 0, 0]
@@ -59,6 +60,8 @@ def _cluster_labels(couples: Couples, order: NDArray[np.intp], assessors: int) -
     use = np.isfinite(kappa) & (couples.n >= FEW) & (a >= 0) & (b >= 0)
     apart[a[use], b[use]] = apart[b[use], a[use]] = 1 - kappa[use]
     np.fill_diagonal(apart, 0)
+    # squareform gives the distances in the condensed form that linkage takes.
     joined = linkage(squareform(apart, checks=False), "average")
+    # Distances are 1 - kappa, so clusters are cut where kappa falls below LEAST.
     label[order] = fcluster(joined, 1 - LEAST, criterion="distance")
     return label

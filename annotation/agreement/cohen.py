@@ -43,7 +43,9 @@ def cohen_kappas(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]
     places = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     width = max(int(rows.max(initial=0)) + 1, 2)
     hot = (rows[:, None, :] == np.arange(width)[None, :, None]).astype(weights.dtype)
+    # Whether both of a couple graded everything: their sums are cheaper then.
     whole = (rows != MISSING).all(axis=1)[places].all(axis=1)
+    # Two sums and the margins of both stand in memory at a time.
     block = max(1, CELLS // (2 * (width + 1) * max(rows.shape[1], 1)))
     result = np.empty((len(Cohen._fields), len(weights), len(places)), dtype=weights.dtype)
     for add, kind in ((_sums_of_whole, np.flatnonzero(whole)), (_sums_of_overlap, np.flatnonzero(~whole))):
@@ -55,11 +57,13 @@ def cohen_kappas(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]
 
 def _sums_of_overlap(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
     """Sum the items that both graded, so each pair of assessors has margins of its own."""
+    # The product of both masks: only items that both graded count, with margins of these items alone.
     width, size = hot.shape[1], len(left)
     there = (rows != MISSING).astype(weights.dtype)
     both = there[left] * there[right]
     distances = _grade_distances(rows, left, right, width, weights.dtype)
     features = [both, *(distance * both for distance in distances)]
+    # Grade 0 follows from the others and from n: it needs no column.
     features += [hot[left, grade] * there[right] for grade in range(1, width)]
     features += [hot[right, grade] * there[left] for grade in range(1, width)]
     sums = weights @ np.concatenate(features).T
@@ -94,6 +98,7 @@ def _compute_kappas(sums: Sums) -> Cohen:
     """Compute kappa = 1 - observed / expected disagreement, in each weighting."""
     expected = _expected_disagreement(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Without disagreement by chance all grades are equal, and kappa is undefined (0 / 0).
         kappas = [np.where(e > 0, 1 - o / e, np.nan) for o, e in zip(sums.observed, expected, strict=True)]
         percent = np.where(sums.n > 0, 1 - sums.observed[0] / sums.n, np.nan)
     plain, linear, quadratic = kappas if len(kappas) == 3 else kappas * 3
@@ -103,11 +108,13 @@ def _compute_kappas(sums: Sums) -> Cohen:
 def _expected_disagreement(sums: Sums) -> list[Floats]:
     """Return the disagreement by chance under each weighting."""
     a = [sums.n - sum(sums.mine), *sums.mine]
+    # Diagonal cells are agreement, and count nothing.
     b = [sums.n - sum(sums.theirs), *sums.theirs]
     totals = [np.zeros_like(sums.n) for _ in sums.observed]
     for i, j in ((i, j) for i in range(len(a)) for j in range(len(b)) if i != j):
         joint = a[i] * b[j]
         for kind, total in enumerate(totals):
+            # Kind 0 counts any difference as 1, kind 1 the distance, kind 2 its square.
             total += joint * float(abs(i - j) ** kind)
     with np.errstate(divide="ignore", invalid="ignore"):
         return [np.where(sums.n > 0, total / sums.n, 0) for total in totals]
@@ -135,6 +142,7 @@ class Sparse:
 
         self.width = max(int(rows.max(initial=0)) + 1, 2)
         left, right, item = met
+        # One number for a couple: left row times rows plus right row, sorted as `pairs` is.
         keys = pairs[:, 0] * len(rows) + pairs[:, 1]
         place = np.searchsorted(keys, left.astype(np.int64) * len(rows) + right)
         cell = rows[left, item].astype(np.int64) * self.width + rows[right, item]
@@ -143,6 +151,8 @@ class Sparse:
         self.cells = csr_array((ones, (place * self.width**2 + cell, item)), shape=shape)
 
     def cohen(self, weights: Floats, some: slice) -> Cohen:
+        # Rows of the sparse matrix are (couple, left grade, right grade): a product with the weights gives all tables
+        # at once.
         """Return what `cohen_kappas` gives for the pairs of the slice."""
         width = self.width
         sums = self.cells[some.start * width**2 : some.stop * width**2].astype(weights.dtype) @ weights.T

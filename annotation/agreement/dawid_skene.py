@@ -73,12 +73,14 @@ def dawid_skene(
         counts = csr_array(counts.reshape(len(counts), -1))
     items = counts.shape[0]
     weights = np.ones(items) if weights is None else weights
+    # Majority shares, with which the 1979 paper starts.
     shares = _normalise_shares(votes_of(counts, len(classes)), 1)
     random = np.random.default_rng(seed)
     # The first start is the 1979 paper's: each item's share of its grades. The others disturb it. Its solution is kept
     # although another start may climb higher (on the paper's own table one reaches -191.57 where theirs ends at
     # -192.89): the likelihood rewards solutions that merge or swap grades. `highest` says so.
     runs = [_run_em(counts, weights, shares)]
+    # Half way to a random share: far enough to leave a local maximum, and near enough to keep the classes' names.
     for _start in range(max(0, starts - 1)):
         disturbed = 0.5 * shares + 0.5 * random.dirichlet(np.ones(len(classes)), size=items)
         runs.append(_run_em(counts, weights, disturbed))
@@ -94,17 +96,21 @@ def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> tuple[Floats,
     assessors = counts.shape[1] // size
     by_column = counts.T.tocsr()
     before, iterations, converged = -np.inf, 0, False
+    # EM raises the likelihood in each step, so it stops where a step no longer does.
     while not converged and iterations < MOST:
         iterations += 1
         weighted = posterior * weights[:, None]
         priors = weighted.sum(axis=0) / weights.sum()
+        # The M step, as one sparse product: sums over items of what each assessor gave, weighted by the posterior.
         confusion = _normalise_shares((by_column @ weighted).T.reshape(size, assessors, size), 2)
         # The logarithms have a floor, so that nought times its logarithm is nought.
         joint = counts @ _floored_log(confusion).reshape(size, assessors * size).T + _floored_log(priors)
+        # The largest exponent is taken out before exp, or items with many grades would underflow to 0.
         most = joint.max(axis=1, keepdims=True)
         likely = np.exp(joint - most)
         likelihood = float((weights * (np.log(likely.sum(axis=1)) + most[:, 0])).sum())
         posterior = _normalise_shares(likely, 1)
+        # Relative, since the log-likelihood grows with the number of items.
         converged = abs(likelihood - before) <= TOLERANCE * (1 + abs(likelihood))
         before = likelihood
     return priors, confusion.transpose(1, 0, 2), posterior, before, iterations, converged
@@ -130,12 +136,15 @@ def why_collapsed(
     votes = votes_of(counts, len(classes))
     graded = (votes * weights[:, None]).sum(axis=0)
     shares = graded / graded.sum()
+    # A class that EM has emptied was merged into another one, and its pairs carry wrong grades.
     for grade, prior, share in zip(classes, priors, shares, strict=True):
         if prior < min(TOO_SMALL, share / 3):
             words = _("grade %(grade)s makes up %(share)s of the grades given but %(prior)s of this solution")
             return words % {"grade": grade, "share": f"{share:.1%}", "prior": f"{prior:.1%}"}
+    # Assessors count by what they graded, so that one with three grades cannot name a class.
     volume = (counts.T @ weights).reshape(-1, len(classes)).sum(axis=1)
     typical = np.einsum("atg,a->tg", confusion, volume) / volume.sum()
+    # Swapped classes: most assessors would be "wrong" on each pair of the class.
     for place, grade in enumerate(classes):
         if (given := int(typical[place].argmax())) != place:
             words = _("assessors most often gave grade %(given)s to the pairs that it grades %(grade)s")
@@ -144,6 +153,7 @@ def why_collapsed(
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     mine = _agreeing_share(votes, weights, posterior.argmax(axis=1), alone)
     theirs = _agreeing_share(votes, weights, majority, alone)
+    # A tenth less than the majority is more than a better aggregate differs by.
     if mine < theirs - 0.1:
         words = _("%(mine)s of the grades agree with it, %(theirs)s with the majority")
         return words % {"mine": f"{mine:.0%}", "theirs": f"{theirs:.0%}"}

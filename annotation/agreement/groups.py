@@ -38,6 +38,7 @@ def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: in
         none = Statistic(None, None, None, 0, NO_DOUBLE)
         return AssessorGroup(0, none, none, None)
     graded = given.sum(axis=0)
+    # Of two grades on a pair, the share that is equal: ordered couples that agree over all ordered couples.
     equal = (given * (given - 1)).sum(axis=0) / (graded * (graded - 1))
     alphas = krippendorff_alphas(given)
 

@@ -98,6 +98,7 @@ class Couples(Sequence[Pairwise]):
     def dump(self) -> dict[str, str]:
         """Return the couples as JSON takes them."""
         # The columns' bytes, because a million numbers as text take a page seconds to read.
+        # Little-endian and 4 bytes whatever machine wrote it: the document is stored and read elsewhere.
         kept = {"places": self.places.astype("<i4"), "n": self.n.astype("<i4"), "values": self.values.astype("<f4")}
         return {name: b64encode(column.tobytes()).decode() for name, column in kept.items()}
 
@@ -173,6 +174,7 @@ def majority_of_others(found: Patterns) -> Grades:
     result = np.full_like(found.grades, MISSING)
     for place, mine in enumerate(found.grades):
         at = np.flatnonzero(mine != MISSING)
+        # Without the assessor's own grade, or everybody would partly agree with themselves.
         others = given[:, at]
         others[mine[at], np.arange(len(at))] -= 1
         most = others.max(axis=0)
@@ -189,6 +191,7 @@ def _two_by_two(found: Patterns, draws: Draws) -> tuple[Couples, Couples]:
     every = np.stack(np.triu_indices(assessors, 1), axis=1)
     left, right, item = met
     couples = np.unique(left.astype(np.int64) * assessors + right)
+    # Beyond MANY only couples that met: of 2,000 assessors, 2 million couples would mostly be empty.
     between = every if assessors <= MANY else np.stack(np.divmod(couples, assessors), axis=1)
     few = len(item) * SPARSE < len(between) * rows.shape[1]
     pairwise = _measure_couples(rows, between, draws, Sparse(rows, between, met) if few else None)
@@ -205,6 +208,7 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
     """Compute values in double precision and the bounds of their intervals, some couples at a time."""
     values = np.full((len(pairs), len(FAMILY), 3), np.nan)
     n = np.zeros(len(pairs), dtype=np.int64)
+    # Fewer couples at a time for many resamples; the sparse way holds a table of grades for each.
     block = max(1, CELLS // (32 * max(draws.number, 1)) // (1 if sparse is None else sparse.width**2 // 4))
     # With two grades the three kappas are one, and so are their intervals: kappa and percent say it all.
     told, back = ((1, 4), [0, 0, 0, 1]) if rows.max(initial=0) <= 1 else ((1, 2, 3, 4), [0, 1, 2, 3])
@@ -216,6 +220,7 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
             found = cohen_kappas(weights, rows, pairs[some].tolist()) if sparse is None else sparse.cohen(weights, some)
             return np.stack([found[column] for column in columns], axis=2)
 
+        # The value itself in double precision, from the unweighted counts; resamples are in single precision.
         once = of(draws.counts[None].astype(np.float64), range(5))[0]
         n[some], values[some, :, 0] = np.round(once[:, 0]).astype(np.int64), once[:, 1:]
         if draws.number and draws.counts.size:
@@ -226,6 +231,7 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
 
 def estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
     """Estimate value, low and high of each thing that `part` measures; NaN where undefined."""
+    # The unweighted counts are one more "resample": the same function gives the value and its interval.
     value = np.atleast_1d(part(draws.counts[None].astype(np.float64))[0])
     low = high = np.full_like(value, np.nan)
     if draws.number and draws.counts.size:
@@ -240,8 +246,10 @@ def fleiss_items(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[i
     Of all numbers of grades from two on the one that most items have; of two that are equally frequent the larger.
     """
     votes = given.sum(axis=0)
+    # An item with fewer than two grades says nothing of agreement.
     items = np.bincount(votes, weights=counts, minlength=2)
     items[:2] = 0
+    # The largest number of grades wins among equally many items.
     most = len(items) - 1 - int(items[::-1].argmax())
     return (most, int(items[most])) if items[most] else (0, 0)
 
@@ -258,6 +266,7 @@ def fleiss_measure(given: NDArray[np.int64], votes: int) -> Measure:
     if votes < 2:
         return lambda weights: np.full(len(weights), np.nan)
     counts = given * (given.sum(axis=0) == votes)
+    # Ordered couples of equal grades on an item, over all ordered couples (P_i of the paper).
     equal = ((counts**2).sum(axis=0) - counts.sum(axis=0)) / (votes * (votes - 1))
     features = np.vstack([equal, counts]).astype(np.float64)
 
@@ -274,9 +283,11 @@ def krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
     """Krippendorff's alpha over the items with two grades and more. Values: nominal, ordinal, interval."""
     grades = np.flatnonzero(given.any(axis=1))
     counts = given[grades].astype(np.float64)
+    # Alpha pairs the values of an item, so items with one grade drop out.
     counts *= counts.sum(axis=0) >= 2
     others = np.maximum(counts.sum(axis=0) - 1, 1)
     low, high = np.triu_indices(len(grades), 1)
+    # The coincidence matrix: each couple of unequal grades of an item counts 1 / (m - 1).
     features = np.vstack([counts, *(counts[c] * counts[k] / others for c, k in zip(low, high, strict=True))])
 
     def values(weights: Floats) -> Floats:
@@ -286,6 +297,7 @@ def krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
         ranks = margins.cumsum(axis=1) - margins / 2
         spans = (1.0, (ranks[:, high] - ranks[:, low]) ** 2, (grades[high] - grades[low]) ** 2.0)
         chance = margins[:, low] * margins[:, high]
+        # n - 1, since alpha draws a couple without putting the first value back.
         total = margins.sum(axis=1) - 1
         return np.stack(
             [1 - _safe_ratio(total * (coincidences * span).sum(axis=1), (chance * span).sum(axis=1)) for span in spans],

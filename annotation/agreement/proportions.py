@@ -35,6 +35,7 @@ def clopper_pearson(right: float, n: float, level: float = LEVEL) -> Interval:
 
     if n <= 0:
         return Interval(0.0, 1.0)
+    # `wrong` may be a fraction: an effective sample size is no whole number, and the beta function takes it.
     tail, wrong = (1 - level) / 2, n - right
     low = 0.0 if right <= 0 else float(betaincinv(right, wrong + 1, tail))
     high = 1.0 if wrong <= 0 else float(betaincinv(right + 1, wrong, 1 - tail))
@@ -56,11 +57,13 @@ def confidence_sequence(right: int, n: int, level: float = LEVEL) -> Interval:
     if n <= 0:
         return Interval(0.0, 1.0)
     wrong = n - right
+    # log of (1 - level) B(r + 1, w + 1): the mixture over a uniform prior, which Ville's inequality bounds.
     bound = betaln(right + 1, wrong + 1) + log(1 - level)
 
     def excess(share: float) -> float:
         return float(xlogy(right, share) + xlog1py(wrong, -share) - bound)
 
+    # The likelihood is highest at the observed share and falls to both sides, so each side has one root.
     return Interval(*(end if excess(end) >= 0 else bisect(excess, right / n, end) for end in (0.0, 1.0)))
 
 
@@ -73,6 +76,7 @@ def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interv
     total = sum(stratum.size for stratum in sampled)
     low, high = 0.0, 0.0 if sampled else 1.0
     for stratum in sampled:
+        # The level is split over the strata (Bonferroni), so that all of their bounds hold at once.
         one = confidence_sequence(round(stratum.right), round(stratum.n), 1 - (1 - level) / len(sampled))
         low += stratum.size / total * one.low
         high += stratum.size / total * one.high
@@ -95,6 +99,7 @@ def stratified_share(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[f
         weight, share = stratum.size / total, stratum.right / stratum.n
         low, high = clopper_pearson(stratum.right, stratum.n, level)
         value += weight * share
+        # Donner and Zou: squared distances from the estimate to each stratum's exact bounds add up like variances.
         below += (weight * (share - low)) ** 2
         above += (weight * (high - share)) ** 2
     return value, Interval(max(0.0, value - sqrt(below)), min(1.0, value + sqrt(above)))

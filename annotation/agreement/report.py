@@ -79,6 +79,7 @@ def agreement_report(
     graded, relevant = found.counts(), (found.grades >= collection.relevant_from).sum(axis=1)
     grades = found.grades
     if binarize is not None:
+        # Missing grades stay missing: they are no "not relevant".
         grades = np.where(grades == MISSING, np.int16(MISSING), (grades >= binarize).astype(np.int16))
     return AgreementReport(
         collection=collection.name,

@@ -35,6 +35,7 @@ class Patterns:
 
 def group_patterns(grades: NDArray[np.integer]) -> Patterns:
     """Group equal columns of assessors x items; columns without any grade are left out."""
+    # int16 holds MISSING and every scale, and sorts faster than int64.
     matrix = np.asarray(grades, dtype=np.int16)
     there = (matrix != MISSING).any(axis=0)
     matrix = matrix if there.all() else matrix[:, there]
@@ -65,11 +66,13 @@ def merge_counts(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[N
 def _column_codes(matrix: Grades) -> NDArray[np.generic]:
     """Return one value for each column, equal where columns are."""
     assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
+    # Each column as one number in the base of the grades, as long as that fits into 64 bits.
     if base**assessors < 2**62:
         codes = np.zeros(matrix.shape[1], dtype=np.int64)
         for row in matrix:
             codes = codes * base + (row + 1)
         return codes
+    # Else the column's bytes as one opaque value, which numpy can sort as well.
     columns = np.ascontiguousarray(matrix.T.astype(np.int16))
     return columns.view(np.dtype((np.void, columns.dtype.itemsize * assessors))).ravel()
 
@@ -85,6 +88,7 @@ class Draws:
     kept: list[NDArray[np.float32]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
+        # A block that fits is kept, since every measure walks through the same resamples.
         if self.kept or self.number * len(self.counts) > CELLS:
             yield from self.kept or draw_resamples(self.counts, self.number, self.seed)
         elif self.number:
@@ -99,12 +103,14 @@ def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterato
     """
     random = np.random.default_rng(seed)
     items, groups = int(counts.sum()), len(counts)
+    # With many items to a pattern, drawing the counts directly is faster than drawing items.
     grouped = groups * 8 < items
     chunk = max(1, min(number, CELLS // max(groups, 1)))
     owner = np.repeat(np.arange(groups, dtype=np.int32), counts)
     for start in range(0, number, chunk):
         size = min(chunk, number - start)
         if grouped:
+            # By columns in memory, since sparse products walk through them so.
             yield random.multinomial(items, counts / items, size=size).astype(np.float32, order="F")
             continue
         weights = np.empty((size, groups), dtype=np.float32, order="F")  # sparse counts take it column by column

@@ -85,6 +85,7 @@ def choose_judges(
     kappas = _kappa_matrix(pairwise, len(votes))
     groups = independence.group_copies(votes, truth, kappas, alike)
     found, bound = quality.measure_candidates(votes, truth, groups, floor=floor)
+    # Of copies only one may sit on the panel: the first that passes.
     eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
     eligible = tuple(sorted(place for place in eligible if place >= 0))
     count, by_mean, by_largest = subsets.rank_subsets(kappas, eligible, size=size)
@@ -144,6 +145,7 @@ def _build_proposal(
     )
 
 
+# Of an even number a tie decides nothing, so it is worth half a right answer.
 def _balanced_with_ties(votes: Votes, truth: Truth) -> float | None:
     """Balanced accuracy of the majority of an even number of votes, a tie half right."""
     yes = votes.sum(axis=0, dtype=np.int64)

@@ -28,6 +28,7 @@ def group_copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ())
     groups = [{place} for place in range(len(votes))]
     for a, b in combinations(range(len(votes)), 2):
         known = any(a in group and b in group for group in alike)
+        # Joined sets are shared objects, so a copy of a copy lands in one group.
         if groups[a] is not groups[b] and (known or _are_copies(votes, truth, kappas, a, b)):
             groups[a] |= groups[b]
             for place in groups[b]:
@@ -38,6 +39,7 @@ def group_copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ())
 def _are_copies(votes: Votes, truth: Truth, kappas: Kappas, a: int, b: int) -> bool:
     if (votes[a] == votes[b]).all():
         return True
+    # Written with `not`, so that an undefined kappa (NaN) counts as below.
     if not kappas[a, b] >= NEAR:
         return False
     there, wrong_a, wrong_b = _find_errors(votes, truth, a, b)
@@ -51,6 +53,7 @@ def _find_errors(
     """Pairs that can be judged, and where each of the two goes against the gold or the majority of the others."""
     others = len(votes) - 2
     yes = votes.sum(axis=0, dtype=np.int64) - votes[a] - votes[b]
+    # Gold where there is some; elsewhere the majority of the others stands in.
     most = np.where(2 * yes == others, MISSING, 2 * yes > others)
     right = np.where(truth == MISSING, most, truth)
     return right != MISSING, votes[a] != right, votes[b] != right
@@ -72,6 +75,7 @@ def effective_votes(members: int, correlation: float | None) -> float | None:
     Kish's design effect (Survey Sampling, 1965, 8.2): five votes whose errors always coincide are one vote. Never more
     than n: a mean below 0 is hardly ever more than chance. None where r is unknown.
     """
+    # Below 0 votes would be worth more than their number, which a small sample may suggest.
     return None if correlation is None else members / (1 + (members - 1) * max(correlation, 0.0))
 
 

@@ -90,6 +90,7 @@ def read_material(
     chosen, left_out = _choose_candidates(known, names)
     references = [one for one in known if one.kind == Assessor.Kind.REFERENCE]
     found = load_grade_matrix(collection, [*chosen, *references])
+    # MISSING is not 0: a pair that nobody judged is neither relevant nor not.
     relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from).astype(np.int8)
     mine, gold = relevant[: len(chosen)], relevant[len(chosen) :]
     enough = (mine != MISSING).sum(axis=1) >= PAIRS

@@ -73,6 +73,7 @@ def measure_candidates(
 ) -> tuple[list[Quality], Floor]:
     """Measure every candidate and hold it to the floor. `floor`: instead of the one that is found from the field."""
     reason = no_gold(truth)
+    # Copies vote once among the others, or a family of models would be its own majority.
     others = [majority_of_others(votes, groups, place) for place in range(len(votes))]
     measured = [_majority_agreement(mine, other) for mine, other in zip(votes, others, strict=True)]
     balanced = [balanced_accuracy(mine, truth) for mine in votes]
@@ -95,6 +96,7 @@ def floor_of(kind: str, values: Sequence[float | None]) -> float:
 
 def majority_of_others(votes: Votes, groups: Groups, place: int) -> Truth:
     """What most other candidates say, pair by pair; MISSING where they tie or there is nobody else."""
+    # One of each group speaks for its copies.
     others = [group[0] for group in groups if place not in group]
     yes = votes[others].sum(axis=0, dtype=np.int64)
     result = np.where(2 * yes > len(others), 1, 0).astype(np.int8)
@@ -109,6 +111,7 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
         reason = _("reference grades of only one class") if any(sizes) else NO_GOLD
         return Statistic(None, None, None, sum(sizes), reason)
     right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
+    # Equal weights for both classes: balanced accuracy by definition.
     joined = stratified_share([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
     assert joined is not None
     value, (low, high) = joined
@@ -121,6 +124,7 @@ def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
 
     there = truth != MISSING
     said, true = votes[there] == 1, truth[there] == 1
+    # P(X >= hits) = sf(hits - 1) of the hypergeometric distribution.
     return float(hypergeom.sf(int((said & true).sum()) - 1, len(said), int(true.sum()), int(said.sum())))
 
 
@@ -136,6 +140,7 @@ def _majority_agreement(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic
 
 
 def _explain_failure(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
+    # Constant votes can agree with a one-sided truth by luck, so this comes before the figures.
     if votes.min() == votes.max():
         return _("says yes to every pair") if votes[0] else _("says no to every pair")
     if value is None:

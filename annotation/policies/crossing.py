@@ -55,11 +55,13 @@ def cross_tabulate(panel: PolicyPanel, found: Gathered, reference: Reference) ->
     for group in found.groups:
         row, agreed = debate_of(panel, group)
         tally = group.count_votes()
+        # "2-1" of five: two votes are missing, and the cell tells.
         # Votes that are missing are what is left to the panel's size.
         column = f"{tally.yes}-{tally.no}" if group.votes else NONE
         chosen = tally.label(panel.majority)
         label = chosen if agreed is None else agreed
         truths = [(at[0], n) for truth, n in group.truths.items() if (at := reference_label(truth, reference)) and n]
+        # Without a debate the votes decide alone; with one, votes that say otherwise send the pair to people.
         to_people = chosen is None if row == NONE else agreed is None or agreed != chosen
         old = cells.get((row, column), CrossingCell(row, column, 0, label, to_people, 0, 0))
         cells[row, column] = CrossingCell(
@@ -86,6 +88,7 @@ def debate_of(panel: PolicyPanel, group: AnswerGroup) -> tuple[str, int | None]:
 
 def row_order(row: str) -> tuple[int, str]:
     """Return where a row stands: early agreements first, relevant before not."""
+    # Behind any number of rounds that a debate may have.
     last = {OPEN: 97, LOST: 98, NONE: 99}
     return (last[row], "") if row in last else (int(row[:-1]), "" if row.endswith("y") else "n")
 

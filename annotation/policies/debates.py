@@ -64,6 +64,7 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
     gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
     debates: dict[int, Debate] = {}
     spent = CallTotals()
+    # One snapshot for the pairs that are read in chunks.
     with transaction.atomic():
         for one in reading.pairs_of(campaign, truths):
             debates[one.pair] = debate_verdicts(one, seats, campaign.rounds)
@@ -105,6 +106,7 @@ def name_of(campaign: Campaign) -> str:
 
 def compare_orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:
     """Yield every two campaigns that differ in the order of the stances and in nothing else of the debate."""
+    # Both orders of each two: which of them has relevant first is found here.
     for first, second in permutations(studied, 2):
         settings = []
         for one in (first.campaign, second.campaign):

@@ -42,6 +42,7 @@ from judges.tasks import database_parameters
 POLICY = Campaign.Policy.LARA.value
 GO_ON = "annotation.go_on_with_lara"  # A step in the background, for a campaign.
 REST = timedelta(minutes=10)  # A step that failed is asked for again after so long, or by `lara NAME`.
+# One step of a campaign at a time; a second one waits, and then finds nothing left to do.
 LOCK = "SELECT pg_advisory_xact_lock(7108, %s)"
 
 # P(yes) or P(no). Votes that were stored while the answer not given could be missing have its bound: the rest.
@@ -54,6 +55,7 @@ FROM judges_work w LEFT JOIN judges_attempt a ON a.campaign_id = w.campaign_id A
 WHERE w.campaign_id = %s AND w.state IN ('labelled', 'escalated')
 """
 
+# The lease never ends: no worker claims these rows, and only a step of LARA ends them.
 BEGIN = """
 INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, lease_until, reason, error, attempt_base)
 SELECT %(campaign)s, pair_id, 'running', 1, 1, now() + interval '100 years', '', '', 0
@@ -125,8 +127,10 @@ def start(
     protocol: dict[str, Any] = {POLICY: {"source": found.pk, "place": place, "share": share}}
     protocol |= {} if debates else {"debate_for_people": False}
     with transaction.atomic(), connection.cursor() as cursor:
+        # The engine's own lock, so that a start never meets the end of another campaign of the collection.
         cursor.execute(leases.LOCK, {"collection": collection.pk})
         known = Campaign.objects.filter(collection=collection, policy=POLICY, protocol=protocol)
+        # The same judge, source and share is the same campaign, whoever asks again.
         if going := known.exclude(state=Campaign.State.CANCELLED).order_by("-pk").first():
             return going
         campaign = Campaign.objects.create(
@@ -183,6 +187,7 @@ def step(campaign: Campaign) -> LaraStep:
         budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
         waiting = int((now.labels < 0).sum())
         at = LaraStep(len(now.asked), waiting, budget)
+        # People have not settled the last batch: calibrating on part of it would favour pairs that are settled fast.
         if waiting or campaign.state != Campaign.State.RUNNING:
             return at
         plan = load_plan(campaign.pk)
@@ -195,6 +200,7 @@ def step(campaign: Campaign) -> LaraStep:
             return LaraStep(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
         rest = np.setdiff1d(np.arange(len(now.pairs)), now.asked)
         _write_outcomes(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
+    # By the engine's own function: the audit sample is filled up as at the end of every campaign.
     in_transaction(partial(leases.finish_campaign, campaign=campaign.pk, collection=campaign.collection_id))
     return LaraStep(at.asked, 0, budget, labelled=len(rest))
 
@@ -208,6 +214,7 @@ def wake() -> None:
     for campaign in found:
         job = last.get(campaign)
         failed = job is not None and job.state == job.FAILED and job.ended_at
+        # A step that keeps failing is not started again at each look.
         if not (failed and failed > timezone.now() - REST):
             background.enqueue(GO_ON, campaign)
 
@@ -263,12 +270,14 @@ def _write_outcomes(
     """Outcomes of these places: a label, or None for people. By the engine's statement, in this transaction."""
     ended = []
     for place, label in chosen:
+        # 1 at probability 0.5, 0 where the calibration is sure: the uncertainty that orders the queue.
         doubt = 1 - 2 * abs(float(probability[place]) - 0.5)
         state, reason = (
             (RoutingState.ESCALATED, EscalationReason.UNCERTAIN)
             if label is None
             else (RoutingState.LABELLED, EscalationReason.NONE)
         )
+        # The engine's records, so that its one statement writes labels, tasks and counters here too.
         pair = Claimed(now.work[place], now.pairs[place], 1, 0, now.queries[place])
         pair.ended["vote", 0, 0] = Turn(now.verdicts[place], "")
         ended.append(build_decision(plan, pair, RoutingOutcome(state, label, reason, None, doubt)))
@@ -289,6 +298,7 @@ def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
         # Where a row has ended meanwhile, the next one that runs is found in its place, and is not meant.
         next_running = [(number, leases.running_pairs(own, plan, after=number - 1, n=1)) for number in work]
     held = [one for number, found in next_running for one in found if one.work == number]
+    # The debates may take minutes: Django's connection is not kept open meanwhile.
     connection.close()
     runner.run_inline(plan, held, _play_debate)
 

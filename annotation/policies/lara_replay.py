@@ -39,6 +39,7 @@ def replay_lara(
 def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Reference, overlap: int) -> list[Replayed]:
     judge = panel.judges[place]
     rules = [Rule(LARA, place=place, share=share, name=f"lara {share:.1%}: {judge}") for share in PRESETS]
+    # Without a truth there is nobody to play people.
     beliefs = [belief for belief in found.beliefs[place] if belief[2] is not None]
     wanted = found.measured("gold")
     if reference != "gold" or len(beliefs) < wanted:
@@ -47,6 +48,7 @@ def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Ref
         ) % {"judge": judge, "given": f"{len(beliefs):,}", "wanted": f"{wanted:,}"}
         return [Replayed(rule, NO_GOLD if reference != "gold" else few) for rule in rules]
     gold = np.array([truth for _yes, _no, truth, _spent in beliefs], dtype=np.int64)
+    # What one vote costs is the same at each share.
     needed = {id(group): needed_slots(rules[0], panel, group) for group in found.groups}
     matrix = np.array([belief[:2] for belief in beliefs], dtype=np.float64)
     results = lara.run_shares(matrix, lambda places: gold[places], PRESETS)
@@ -58,6 +60,7 @@ def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Ref
             escalated=len(one.asked),
             own=_measure_labels(gold[one.own], one.label[one.own]),
             after={AS_GOLD: _measure_labels(gold, one.label)},
+            # Every pair was voted on, whoever labels it in the end.
             spent=sum((spent for *_, spent in beliefs), CallTotals()),
             judgments=len(one.asked) * overlap,
             latency=median_latency(needed, found),

@@ -93,12 +93,14 @@ def read_answers(campaign: Campaign) -> Gathered:
     with transaction.atomic(), connection.cursor() as plain:
         plain.execute(f"SELECT count(*) FROM judges_work w WHERE w.campaign_id = %s AND {ENDED}", [campaign.pk])
         (expected,) = plain.fetchone()
+        # The expected number lets memory be planned before the rows arrive.
         return group_answers(pairs_of(campaign, truths), expected=expected)
 
 
 def pairs_of(campaign: Campaign, truths: Mapping[int, ReferenceLabels]) -> Iterator[StoredAnswers]:
     with connection.chunked_cursor() as cursor:
         cursor.execute(ATTEMPTS, [campaign.pk, ROLES])
+        # In chunks and grouped as they arrive: a campaign may have millions of attempts.
         rows_of_all = chain.from_iterable(iter(partial(cursor.fetchmany, CHUNK), []))
         for pair, rows in groupby(rows_of_all, key=itemgetter(0)):
             one = StoredAnswers(int(pair), truth=truths.get(int(pair), ReferenceLabels()))
@@ -110,6 +112,7 @@ def pairs_of(campaign: Campaign, truths: Mapping[int, ReferenceLabels]) -> Itera
 def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
     """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
     generated = {who for role, _, who, *_ in rows if role == "generation"}
+    # A try that counts stands for its slot; failed tries only add to its cost.
     counted = {row[:3] for row in rows if row[4]}
     kept = {who for role, _, who, *_ in rows if role == "vote"}
     for role, nth, who, outcome, counts, verdict, cached, ms, cost, quotes, probabilities in rows:
@@ -166,6 +169,7 @@ def sampling_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
     for stratum, probability, done in asked:
         drawn[stratum, probability] += 1
         settled[stratum, probability] += done
+    # Horvitz-Thompson: 1 / probability, scaled up for drawn pairs that people have not settled yet.
     return [
         drawn[stratum, probability] / settled[stratum, probability] / probability if done else 0.0
         for stratum, probability, done in asked

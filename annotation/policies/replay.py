@@ -65,6 +65,8 @@ def replay_policy(
 ) -> Replayed:
     """Replay every pair under a policy other than LARA. `overlap`: people who judge an escalated pair."""
     outcomes = [(group, policy_outcome(rule, panel, group)) for group in found.groups]
+    # A policy that needs what was never asked is not replayed on the rest: the pairs with all answers are not a random
+    # part.
     if missing := sum(group.pairs for group, one in outcomes if one is None):
         reason = _(NOT_STORED.get((rule.debates, rule.votes), VOTE_NOT_STORED))
         return Replayed(rule, reason % {"missing": f"{missing:,}", "pairs": f"{found.pairs:,}"}, pairs=found.pairs)
@@ -154,6 +156,7 @@ def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Referen
                     lacking += pairs
                 else:
                     table.add(at[0], answer, weight=at[1], pairs=pairs)
+    # One unanswered pair leaves the recall unknown, since those left open are the hard ones.
     if lacking:
         words = (
             _("not available: people answered %(answered)s of %(wanted)s escalated pairs")
@@ -201,6 +204,7 @@ def _pair_latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Sl
         return spent[slot].milliseconds if slot in spent else 0
 
     # Turns of a round are asked at the same time, and so are all votes, beside the debate.
+    # A round waits for its slowest turn; votes run beside the debate.
     debate = sum(max(map(of, turns)) for turns in rounds)
     summed = sum(map(of, chain(*rounds, votes)))
     return float(summed), float(max(debate, max(map(of, votes), default=0)))

@@ -32,6 +32,7 @@ def order_table(relevant_first: Mapping[int, int | None], irrelevant_first: Mapp
     both = relevant_first.keys() & irrelevant_first.keys()
     for pair in both:
         rf, other = relevant_first[pair], irrelevant_first[pair]
+        # Pairs that one order escalated are counted apart: they compare no labels.
         if rf is not None and other is not None:
             counts[LABELS[rf]][LABELS[other]] += 1
     labelled = sum(sum(row.values()) for row in counts.values())
@@ -59,6 +60,7 @@ def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) 
 
 
 def _round_persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, int]) -> dict[str, Any]:
+    # Debates that ended by themselves in an earlier round are in no later one.
     played = {pair: debate for pair, debate in began.items() if len(debate) >= number}
     agreed = {
         pair: found for pair, debate in played.items() if (found := agreed_verdict(debate[number - 1])) is not None
