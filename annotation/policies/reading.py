@@ -93,7 +93,7 @@ def read_answers(campaign: Campaign) -> Gathered:
     with transaction.atomic(), connection.cursor() as plain:
         plain.execute(f"SELECT count(*) FROM judges_work w WHERE w.campaign_id = %s AND {ENDED}", [campaign.pk])
         (expected,) = plain.fetchone()
-        # The expected number lets memory be planned before the rows arrive.
+        # The expected number spreads the samples of latency over all pairs, which come one by one.
         return group_answers(pairs_of(campaign, truths), expected=expected)
 
 
