@@ -1,4 +1,4 @@
-"""Addresses that pages may be fetched from: public ones. `resolve_host` alone turns a name into addresses.
+"""Addresses that pages may be fetched from: public ones.
 
 `resolve_host` alone turns a name into addresses. The connection is opened to what was checked: a name that answers
 otherwise a moment later changes nothing.

@@ -28,6 +28,7 @@ TINY = 1e-12
 def ideal_dcg(counts: Integers, gains: Floats, k: int) -> Floats:
     """(problems,) the gain of the best order, cut at k. `counts`: (problems, grades) documents of each grade."""
     reach = np.concatenate([[0.0], np.cumsum(dcg_discounts(k))])
+    # The best order takes documents from the highest grade down until k places are full.
     from_top = np.minimum(np.cumsum(counts[:, ::-1], axis=1), k)
     taken = np.diff(reach[from_top], axis=1, prepend=0.0)
     return np.asarray((taken * gains[::-1]).sum(axis=1))
@@ -41,6 +42,8 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
     them are as good as more). `counts`: (problems, grades) judged documents by grade. `gains`: (grades,) ascending,
     from 0. An ideal of 0 makes the ratio 0.
     """
+    # Dinkelbach's iteration: the largest a/b is found by maximising a - ratio x b, with a ratio that grows until it
+    # stands.
     ratio = divide_or_zero(const, ideal_dcg(counts, gains, k))
     # A problem is open until an iteration gains nothing; one without unjudged documents never is.
     chosen = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
@@ -48,6 +51,7 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
     while len(open_):
         found = _best_grades(weights[open_], sizes[open_], counts[open_], gains, k, ratio[open_])
         better = _ndcg_of_grades(const[open_], weights[open_], sizes[open_], found, counts[open_], gains, k)
+        # TINY, since in exact arithmetic the ratio would stand still at the end, and floats may creep.
         gained = better > ratio[open_] + TINY
         open_, found = open_[gained], found[gained]
         ratio[open_], chosen[open_] = better[gained], found
@@ -74,19 +78,24 @@ def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floa
     before = np.concatenate([np.zeros((problems, 1)), np.cumsum(weights, axis=1)], axis=1)
     reach = np.concatenate([[0.0], np.cumsum(dcg_discounts(k))])
     places = np.arange(most + 1)
+    # best[n]: the largest value with n documents graded from this grade up; -inf where n cannot be.
     best = np.full((problems, most + 1), -np.inf)
     best[:, 0] = 0.0
     steps: list[Integers] = []
     above = np.zeros(problems, dtype=np.int64)
+    # From the highest grade down: the ideal fills in this order, so what a grade adds depends only on how many stand
+    # above.
     for grade in range(len(gains) - 1, 0, -1):
         upto = above + counts[:, grade]
         # What n documents graded this high or higher have filled of the ideal, before and after this grade.
         start = reach[np.minimum(above[:, None] + places, k)]
         end = reach[np.minimum(upto[:, None] + places, k)]
         left = best - gains[grade] * (before - ratio[:, None] * start)
+        # The best number of documents above for each n, by a running maximum instead of all pairs of numbers.
         origin = _running_argmax(left)
         right = gains[grade] * (before - ratio[:, None] * end)
         best = np.take_along_axis(left, origin, axis=1) + right
+        # A query has only so many unjudged documents.
         best[places[None, :] > sizes[:, None]] = -np.inf
         steps.append(origin)
         above = upto
@@ -104,6 +113,7 @@ def _trace_grades(ends: Integers, steps: list[Integers], grades: int, most: int)
     """The grades of each document, from how many were graded after the lowest step, back up."""
     found = np.zeros((len(ends), most), dtype=np.int64)
     rows, places = np.arange(len(ends)), np.arange(most)
+    # Back from the lowest grade: each step says how many documents had been graded before it.
     for grade, origin in zip(range(1, grades), reversed(steps), strict=True):
         starts = origin[rows, ends]
         inside = (places >= starts[:, None]) & (places < ends[:, None])

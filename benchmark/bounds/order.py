@@ -1,4 +1,4 @@
-"""Stability of an order of systems: which pairs of systems unjudged documents can still turn. Pure. Pure.
+"""Stability of an order of systems: which pairs of systems unjudged documents can still turn. Pure.
 
 All is over nDCG@k with linear gain, averaged over queries; queries are judged independently of each other, so the
 extreme of a mean is the mean of the extremes.
@@ -41,6 +41,7 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Float
     """The pool of a query. `ranked`: each run's documents, best first."""
     known, grades = judged.get(query, (np.empty(0, np.int64), np.empty(0, np.int16)))
     tops = [np.asarray(documents[:k], dtype=np.int64) for documents in ranked]
+    # Only documents that some run returned in its top k: others change the ideal alone.
     documents = np.unique(np.concatenate(tops)) if tops else np.empty(0, np.int64)
     weights = np.zeros((len(tops), len(documents)))
     for row, top in enumerate(tops):
@@ -72,6 +73,7 @@ def compute_bounds(
     # Linear gain, as trec_eval's ndcg_cut has it.
     gains, none = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
     pools = [pool_of(query, [rankings[run].get(query, none) for run in runs], judged, gains, k) for query in queries]
+    # Two passes over the pools: bounds, and then the pairs that matter.
     steps, done = 2 * len(pools), 0
     low, high, today = np.zeros(len(runs)), np.zeros(len(runs)), np.zeros(len(runs))
     lead = np.zeros((len(runs), len(runs)))
@@ -165,6 +167,7 @@ def _find_open_orders(
     return [
         (one, other)
         for one, other in combinations(range(len(low)), 2)
+        # Disjoint bounds settle an order at once, without the other looks.
         if low[one] < high[other] and low[other] < high[one] and can_lead(one, other) and can_lead(other, one)
     ]
 
@@ -172,6 +175,7 @@ def _find_open_orders(
 def _exact_lead(pools: Sequence[BoundsPool], gains: Floats, k: int, one: int, other: int) -> float:
     """The most that a run's mean can lie above another's, over all completions."""
     const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
+    # Only the documents' weights differ between the two runs, so one problem on the differences bounds the lead.
     counts = np.stack([pool.counts for pool in pools])
     weights, sizes = _stack_weights([(pool.weights[one] - pool.weights[other])[None, :] for pool in pools], k)
     return float(largest_ndcg(const, weights, sizes, counts, gains, k)[0].mean())
@@ -201,6 +205,7 @@ def _rank_informative_pairs(
 
 def _pair_influences(pool: BoundsPool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
     """(unjudged,) summed over pairs of runs: the farthest that one more grade moves their difference of nDCG@k."""
+    # What each grade's ideal would be with one more document of that grade.
     counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
     counts[0] = pool.counts
     ideals = ideal_dcg(counts, gains, k)
@@ -209,6 +214,7 @@ def _pair_influences(pool: BoundsPool, one: Integers, other: Integers, gains: Fl
     apart = pool.weights[one] - pool.weights[other]
     moved = np.zeros_like(apart)
     for grade in range(1, len(gains)):
+        # The change of the difference: the ideal moves for both runs, the gain for the run that returned the document.
         shift = ahead * (inverse[grade] - inverse[0]) + apart * gains[grade] * inverse[grade]
         np.maximum(moved, np.abs(shift), out=moved)
     return np.asarray(moved.sum(axis=0))

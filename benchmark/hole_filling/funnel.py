@@ -12,6 +12,7 @@ from judges.domain.protocol import Protocol
 from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign
 
+# DISTINCT ON keeps one row of work for each pair.
 # What stands of each pair: its outcome in a campaign of this configuration (an ended one before one that goes on), and
 # the label. A pair was dropped by the filter when nobody else was asked about it.
 STANDING = """
@@ -120,6 +121,7 @@ def _query_values(filling: Filling, campaign: Campaign | None) -> dict[str, Any]
 
 
 def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[dict[str, Any]]) -> Funnel:
+    # A group counts where all the wanted columns have the wanted values.
     def count(**wanted: object) -> int:
         return sum(part["n"] for part in parts if wanted.items() <= part.items())
 
@@ -133,6 +135,7 @@ def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[dict[
     else:
         waiting, failed = count(state="escalated", people=False), count(state="failed", people=False)
         to_people = waiting + settled_by_people
+        # The rest: neither labelled, failed nor with people.
         pending = asked - judges - failed - to_people
     # DREAM's table 8: how many agree in each round of the debate, and how many are left.
     rounds, left = [], asked - filtered

@@ -33,6 +33,7 @@ WHERE NOT EXISTS (
     SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.state IN ('open', 'conflict')
         AND i.reason <> 'evidence' AND i.reason <> ALL (%(measuring)s))"""
 # A pair that waits for people already, for whatever reason, is not asked about twice.
+# In the order given, so that numbers of items follow it too.
 OPEN = f"WITH {_HOLES} {open_items(_UNASKED, order='wanted.place')}"
 HURRY = f"""
 WITH {_HOLES}
@@ -58,6 +59,7 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
     copy_lines("filling_pool", lines, "pairs", ignore_progress)
     execute_sql("ANALYZE filling_pool")
     here = "p.query_id = s.query_id AND p.document_id = s.document_id"
+    # Only rows that change: an UPDATE of all would rewrite and lock a million rows.
     execute_sql(f"UPDATE corpus_pair p SET is_candidate = true FROM filling_pool s WHERE {here} AND NOT p.is_candidate")
     execute_sql(
         f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
@@ -84,6 +86,7 @@ def known_to_people(collection: Collection, queries: Integers, documents: Intege
 
 def count_among(known: Iterable[tuple[int, int]], queries: Integers, documents: Integers) -> int:
     """Count the pairs that are among the known ones, given as query and document."""
+    # An empty set is answered at once; building the pairs takes longer than the look.
     found = set(known)
     return sum(pair in found for pair in zip(queries.tolist(), documents.tolist(), strict=True)) if found else 0
 
@@ -114,6 +117,7 @@ def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool =
             cursor.execute(HURRY, values)
         cursor.execute(OPEN, values)
         opened = int(cursor.rowcount)
+    # A bulk insert leaves the planner with old statistics, and the queue's statements with slow plans.
     table_statistics.renew_statistics(opened, Item)
     forget_watermarks(collection)
     return opened

@@ -85,6 +85,7 @@ def estimate_cost(
     if left <= 0:
         return None
     # Prompts of a sample, spread evenly over the pool: those of all pairs would take too long to write.
+    # unique, since a small pool has fewer pairs than the sample has places.
     at = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))
     texts = Query.objects.in_bulk(queries[at].tolist()), Document.objects.in_bulk(documents[at].tolist())
     shown = [

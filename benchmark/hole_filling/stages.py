@@ -24,6 +24,7 @@ LIVE = 20_000  # Candidates up to which a page counts by itself.
 LOOK_S = 10.0
 # A filling of so many pairs is looked at a second more rarely: counting 300,000 takes about a second.
 PAIRS_A_SECOND = 10_000
+# The time is stored by the statement that chooses: two workers that look at once get different fillings.
 DUE = """
 UPDATE benchmark_filling SET looked_at = now()
 WHERE state IN ('judging', 'people') AND (looked_at IS NULL
@@ -58,6 +59,7 @@ def store_funnel(filling: Filling) -> Filling:
     filling.funnel = funnel.document
     # Conditional: somebody may have finished or cancelled it while the funnel was counted.
     rows = Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED)
+    # A filling that ended meanwhile keeps its last funnel.
     rows.update(state=filling.state, funnel=filling.funnel)
     return filling
 
@@ -92,6 +94,7 @@ def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
         documents = np.concatenate([old.documents, np.array([one[0] for one in new], dtype=np.int64)])
         grades = np.concatenate([old.grades, np.array([one[1] for one in new], dtype=np.int16)])
         origins = [*old.origins, *(one[2] for one in new)]
+        # Ascending documents, as every version is stored.
         order = np.argsort(documents)
         rows[query] = ReadQrel(documents[order], grades[order], [origins[at] for at in order])
     return rows
@@ -147,11 +150,13 @@ def claim_and_act(
     waiting = Filling.objects.filter(pk=key, state=state)
     try:
         with transaction.atomic():
+            # Locked rows belong to another worker, so they are passed over and not waited for.
             rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("collection", "before")
             filling = rows.defer("pairs").first()
             if filling is None:
                 return False
             act(filling)
+    # Outside the transaction that failed, or what went wrong could not be stored.
     except BadInput as error:
         waiting.update(error=f"{problem}{error}", **refused)
     except Exception as error:

@@ -112,6 +112,7 @@ def _unjudged_pairs(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integer
     queries, documents = pool.candidates
     if pairs is not None:
         unjudged = set(zip(queries.tolist(), documents.tolist(), strict=True))
+        # The order given is the order in which people get the pairs; dict keys keep it.
         chosen = [pair for pair in dict.fromkeys(pairs) if pair in unjudged]
         queries, documents = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
     if not len(queries):
@@ -134,12 +135,14 @@ def _begin_filling(
     """Write the pairs and ask about them. `own`: the filling that waited for a worker to do so."""
     ids = pairs_of(wish.collection, queries, documents)
     own = own or _find_same(wish, ids)
+    # What is filled, or about to be, is only shown again.
     if own is not None and own.state in (State.FILLED, State.FINISHING):
         return own
     # What people said is final: judges are not asked about it again.
     asked = without_final(ids)
     if own is None:
         own = _create_filling(wish)
+    # Written once: a filling that goes on keeps the pairs it began with.
     if own.state == State.PREPARING or not own.pairs:
         funnel = replace(begun, candidates=len(ids), known=len(ids) - len(asked))
         own.pairs, own.state, own.funnel, own.error = ids, State.JUDGING, funnel.document, ""
@@ -172,6 +175,7 @@ def _find_same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
         known = [one.pk for one in lifecycle.same_configuration(wish.collection, wish.wanted)]
         found = found.filter(campaign__in=known)
     for filling in found.select_related("collection", "before", "after").order_by("-pk"):
+        # The arrays are compared at last: they are long.
         if _has_runs(filling, wish.runs) and filling.pairs == list(ids):
             if filling.state != State.FILLED:
                 return filling
@@ -225,6 +229,7 @@ def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels
     """Query and document of each pair, from the report that is there already, else computed now."""
     report = reports.find_report(collection, before, before, runs, k)
     if report is not None and report.state == JobState.READY and report.result:
+        # Bounds of the report are kept with the values; only query and document matter here.
         return [(query, document) for query, document, _value in report.result["safety"]["first"]]
     loaded = rankings.load([run.pk for run in runs], k)
     found = compute_bounds(loaded, reading.load(before), collection.grades, k)

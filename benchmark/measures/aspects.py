@@ -46,6 +46,7 @@ class Sought:
     def one(self) -> "Sought":
         """Return the same with each document under the heaviest of its aspects alone."""
         heaviest = {
+            # The heaviest aspect, of equal ones the first: the `-one` form counts each document once.
             document: frozenset([min(places, key=lambda place: (-self.weights[place], place))])
             for document, places in self.supports.items()
         }
@@ -133,10 +134,12 @@ def _alpha_dcg(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
 
 def _greedy_ranking(aspects: Sought, cut: int, alpha: float) -> list[str]:
     """At each rank the document with the largest gain, of equals the last by id: as ties are broken everywhere."""
+    # From the last id on, so that `next` below takes the last of equal gains.
     left, seen = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
     chosen: list[str] = []
     while left and len(chosen) < cut:
         gains = [_novelty_gain(document, aspects, seen, alpha) for document in left]
+        # NEAR, since gains are sums of floats in another order.
         most = max(gains) - NEAR
         best = left.pop(next(place for place, gain in enumerate(gains) if gain >= most))
         chosen.append(best)

@@ -31,6 +31,7 @@ def became_irrelevant(original: Qrels, changed: Qrels, relevant_from: int = 1) -
 
 def rank_change_score(rank: int, new_rank: int) -> float:
     """Score how one document moved, from -1 to 1; ranks are from 1."""
+    # FollowIR's score: relative to the better of both ranks, negative where the document rose.
     return new_rank / rank - 1 if rank >= new_rank else 1 - rank / new_rank
 
 
@@ -60,4 +61,5 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> dict[str, Any]:
 
 def _rank_of(ranks: Mapping[str, int], document: str) -> int:
     """Return a document's rank; one that is missing stands behind the last."""
+    # A run without the document ranks it just behind its last one, as FollowIR does.
     return ranks.get(document, len(ranks) + 1)

@@ -111,6 +111,7 @@ def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Measu
     wanted = parse_measures(measures)
     if not qrels:
         raise BadInput("the qrels hold no query: there is nothing to measure")
+    # Queries without any document of the run are scored by `_of_nothing`.
     shared = {query: _by_rank(run[query]) for query in qrels if run.get(query)}
     per_query = {
         name: {query: 0.0 if query in shared else _of_nothing(measure, grades) for query, grades in qrels.items()}
@@ -144,6 +145,7 @@ def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[
     """(measure, query, value) of every query of the run; of some measures no value, where it is 0."""
     import ir_measures
 
+    # Copies as plain dictionaries: the libraries behind ir_measures check for them.
     kept = {query: dict(qrels[query]) for query in run}
     judged = {query: {document: grade for document, grade in kept[query].items() if grade >= 0} for query in run}
     for measure in wanted:
@@ -181,10 +183,12 @@ def interpolated_precision(measure: Any, grades: Mapping[str, int], scores: Mapp
     if given.get("judged_only", False):
         ranked = [document for document in ranked if grades.get(document, -1) >= 0]
     found = np.cumsum([document in relevant for document in ranked])
+    # trec_eval rounds the wanted recall to whole documents (half up).
     wanted = floor(given["recall"] * len(relevant) + 0.5)
     if not len(found) or wanted > found[-1]:
         return 0.0
     precisions = found / np.arange(1, len(found) + 1)
+    # The highest precision from the first rank on at which the recall is reached.
     return float(precisions[np.searchsorted(found, wanted) :].max())
 
 
@@ -213,6 +217,7 @@ def is_count(measure: Any) -> bool:
 
 def compare_runs(measure: str, one: Mapping[str, float], other: Mapping[str, float], *, seed: int = 0) -> Paired:
     """`one` minus `other` over the queries that both have. Raises BadInput when they share none."""
+    # Paired: only queries that both runs answered.
     shared = sorted(one.keys() & other.keys())
     if not shared:
         raise BadInput(f"the two runs share no query to compare {measure} on")

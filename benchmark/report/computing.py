@@ -51,6 +51,7 @@ class ReportQuestion:
     def queries(self) -> list[int]:
         """The queries that either version grades, or else the runs'; one that a version lacks counts 0 in it."""
         graded = self.before.keys() | self.after.keys()
+        # Without any judged query the runs' own queries stand in, so that bounds of an unjudged pool can be computed.
         return sorted(graded or {query for system in self.systems for query in system.rankings})
 
 
@@ -63,6 +64,7 @@ def compute_report(
     """
     progress(0, STEPS)
     documents = stack_rankings([system.rankings for system in asked.systems], asked.queries, asked.k)
+    # Pairs as one number each: looking millions of them up is then one search in a sorted array.
     codes = encode_pairs(documents)
     before, after = (Version.of(found, asked.queries) for found in (asked.before, asked.after))
     grades = [measures.Graded(documents, one.look_up(codes), one, asked.relevant_from) for one in (before, after)]
@@ -116,9 +118,11 @@ def _common_queries(
 
     Without `systems`: these are all queries, or none.
     """
+    # A version that judges nothing would leave no query in common.
     versions = [found for found in (asked.before, asked.after) if found]
     is_judged = np.array([all(query in found for found in versions) for query in asked.queries])
     places = np.flatnonzero(is_judged & (documents != NONE).any(axis=2).all(axis=0))
+    # With all or none of the queries the figures would only repeat the others, or be empty.
     if len(places) in (0, len(asked.queries)):
         return {"queries": len(places)}
     some = {key: values[key].of(places) for key in ("hole", *measures.BY_VERSION)}
@@ -210,6 +214,7 @@ def _growth_curve(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, 
     names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
     by_step = curves.mean_bands(rates)
     if len(last) > 1:
+        # One value for each system as the last: the spread over orders says nothing there.
         by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.mean_bands(last[:, None])[0]
     bands = zip(curves.mean_bands(sizes), by_step, strict=True)
     return [{"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)]

@@ -51,9 +51,11 @@ def changed_labels(documents: Ints, before: Version, after: Version, relevant_fr
     ranks = np.full((len(documents), len(pairs)), NONE, dtype=np.int64)
     for system, own in enumerate(codes):
         flat = own.ravel()
+        # Where each returned pair stands among the changed ones; those that are not among them are dropped.
         at = np.searchsorted(pairs, flat)
         known = at < len(pairs)
         known[known] = pairs[at[known]] == flat[known]
+        # The rank is the position modulo k, since the array is flat over (queries, k).
         ranks[system, at[known]] = np.nonzero(known)[0] % documents.shape[2]
     holes = (old == NONE) & (new >= relevant_from)
     whole = np.maximum(old, 0).astype(np.int64), np.maximum(new, 0).astype(np.int64)
@@ -72,6 +74,7 @@ def pool_sizes(found: Changed, given: Ints) -> Ints:
     systems = len(returned)
     sizes = np.zeros(given.shape, dtype=np.int64)
     for place, order in enumerate(given):
+        # The first system of the order that returned a hole brings it into the pool (argmax of booleans).
         first = np.argmax(returned[order], axis=0)
         sizes[place] = np.cumsum(np.bincount(first, minlength=systems))
     return sizes
@@ -92,6 +95,7 @@ def last_growth_rates(found: Changed) -> Floats:
     """
     returned = found.returned[:, found.is_hole]
     alone = (returned & (returned.sum(axis=0) == 1)).sum(axis=1)
+    # Holes that the other systems find without this one.
     others = returned.any(axis=0).sum() - alone
     rates: Floats = np.divide(alone, others, out=np.full(len(returned), np.nan), where=others > 0)
     return rates
@@ -123,6 +127,7 @@ def marginal_contributions(
     sums = {name: np.zeros((len(given), max(0, systems - 1))) for name in MARGINAL}
     for place, order in enumerate(given):
         for system in range(systems):
+            # Annotation follows the pool: a pair gets its label when the first system that returned it joins.
             steps = _first_steps(found.returned, order, system)
             without = _performance_curve(start, graded[system], found, system, steps, systems)
             # With the system in the pool all that it returned is annotated from the start on.
@@ -137,6 +142,7 @@ def _first_steps(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Int
     """How many systems it takes until each pair is in the pool of the others; one more than there are: never."""
     others = order[order != left_out]
     if not len(others):
+        # argmax gives 0 too where no system returned the pair, hence the `where`.
         return np.ones(returned.shape[1], dtype=np.int64)
     inside = returned[others]
     return np.where(inside.any(axis=0), np.argmax(inside, axis=0) + 1, len(others) + 1)
@@ -152,9 +158,11 @@ def _performance_curve(
 
     def over(weights: NDArray[np.generic], places: Ints, when: Ints) -> Floats:
         """(queries, m): weights added up over the pairs that are annotated by then."""
+        # Pairs that are never annotated (step >= systems) and those without weight are left out.
         inside = (when < systems) & (weights != 0)
         bins = places[inside] * systems + when[inside]
         added = np.bincount(bins, weights=weights[inside].astype(np.float64), minlength=queries * systems)
+        # Summed over m, since a pair stays annotated once it is.
         sums: Floats = np.cumsum(added.reshape(queries, systems), axis=1, dtype=np.float64)
         return sums[:, 1:]
 
@@ -172,6 +180,7 @@ def _performance_curve(
         counts.append((base[:, None] + over(crossed, found.queries, steps)).round().astype(np.int64))
     best = measures.ideal_dcg(start.levels, counts, start.k, measures.linear_gain) if counts else np.zeros_like(dcg)
     return {
+        # A count that went through floats: above 0.5 is at least 1.
         "hit": (got > 0.5).mean(axis=0),
         "ndcg": measures.divide_or_zero(dcg, best).mean(axis=0),
         "recall": measures.divide_or_zero(got, known).mean(axis=0),

@@ -31,6 +31,7 @@ def stack_rankings(runs: Sequence[Rankings], queries: Sequence[int], k: int) -> 
 
 def encode_pairs(documents: Ints) -> Ints:
     """Codes of the pairs in (..., queries, k); NONE stays NONE."""
+    # Documents are told apart by query: the same document in two queries is two pairs.
     places = np.arange(documents.shape[-2], dtype=np.int64)[:, None] * SPAN
     return np.where(documents == NONE, NONE, documents + places)
 
@@ -50,6 +51,7 @@ class Version:
         for place, query in enumerate(queries):
             if query in judgments:
                 documents, given = judgments[query]
+                # A grade below 0 is TREC's mark for "in the pool, not judged".
                 is_judged = np.asarray(given) >= 0
                 codes.append(np.asarray(documents, dtype=np.int64)[is_judged] + place * SPAN)
                 grades.append(np.asarray(given, dtype=np.int16)[is_judged])

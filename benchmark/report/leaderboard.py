@@ -70,6 +70,7 @@ def load_leaderboard(collection: Collection) -> LeaderboardState:
 
 def _newest_single(collection: Collection) -> Report | None:
     found = Report.objects.filter(collection=collection, after=F("before"), state=JobState.READY)
+    # Of the present version of the result's shape: an older one lacks what the page shows.
     return found.filter(result__version=VERSION).select_related("before", "after").order_by("-pk").first()
 
 
@@ -89,6 +90,7 @@ def make_small(report: Report) -> None:
     """Make a report that waits in this process, if it is small enough for a reader to wait for it."""
     queries = report.after.counts.get("queries") or Query.objects.filter(collection=report.collection_id).count()
     if not report.is_over and len(report.options["runs"]) * queries <= AT_ONCE:
+        # Claimed as a worker does, so that a reader and a worker never compute the same report.
         row = leases.claim(Report, pk=report.pk)
         if row is not None:
             reports.work_on_report(row)
@@ -131,6 +133,7 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
 def _rows(stored: StoredReport, measure: str) -> list[dict[str, Any]]:
     """The systems in the order of the measure, the best first."""
     result, found = stored.result, []
+    # The first place goes to the best mean; of equal means to the first name.
     best = min(range(len(result["systems"])), key=lambda at: _place(stored, measure, at))
     for at in sorted(range(len(result["systems"])), key=lambda at: _place(stored, measure, at)):
         one, cost = result["systems"][at], result["costs"][at]
@@ -169,6 +172,7 @@ def difference_of(result: Mapping[str, Any], measure: str, one: int, other: int)
     systems = result["systems"]
     # Rows stand in the order of itertools.combinations.
     row = first * len(systems) - first * (first + 1) // 2 + second - first - 1
+    # 0.0 - x instead of -x, because -0.0 would print with its sign.
     p, corrected, low, high = result["pairs"][measure][row]
     low, high = (low, high) if one < other else (0.0 - high, 0.0 - low)
     value = systems[one]["values"][measure]["after"] - systems[other]["values"][measure]["after"]

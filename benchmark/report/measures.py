@@ -33,6 +33,7 @@ def dcg_discounts(k: int) -> Floats:
 def largest_discounted_sum(counts: Ints, k: int | None) -> Floats:
     """The discounted sum of so many documents of gain 1 at the top, at most k of them; None: all."""
     longest = int(counts.max(initial=0)) if k is None else k
+    # A sum of discounts for each possible number of documents, looked up by count.
     sums = np.concatenate([[0.0], np.cumsum(dcg_discounts(longest))])
     found: Floats = sums[np.minimum(counts, longest)]
     return found
@@ -43,6 +44,7 @@ def ideal_dcg(levels: Sequence[int], at_least: Sequence[Ints], k: int, gain: Gai
 
     The sorted grades are layers that lie on each other: a layer for each step from one grade to the next.
     """
+    # Gain in steps from grade to grade: each document counts once for each grade that it reaches, which needs no sort.
     steps = np.diff(gain(np.array([0, *levels], dtype=np.float64)))
     layers = [step * largest_discounted_sum(counts, k) for step, counts in zip(steps, at_least, strict=True)]
     return np.asarray(np.sum(layers, axis=0), dtype=np.float64)
@@ -97,6 +99,7 @@ def unjudged_share(found: Graded) -> Floats:
 
 def ndcg(found: Graded, gain: Gain = linear_gain) -> Floats:
     """Return nDCG@k with the ideal cut at k. With linear gain it is trec_eval's ndcg_cut."""
+    # Grades below 0 (not judged) gain nothing, as in trec_eval.
     got = gain(np.maximum(found.grades, 0).astype(np.float64)) @ dcg_discounts(found.k)
     version = found.version
     counts = [version.at_least(grade) for grade in version.levels]
@@ -113,7 +116,9 @@ def ndcg_exp(found: Graded) -> Floats:
 def ndcg_bridge(found: Graded) -> Floats:
     """Return nDCG@k as in the public BRIDGE code: binary, its ideal over all relevant documents, also beyond k."""
     return divide_or_zero(
-        found.relevant.astype(np.float64) @ dcg_discounts(found.k), largest_discounted_sum(found.relevant_known, None)
+        # No cut: the BRIDGE code divides by the ideal over all relevant documents.
+        found.relevant.astype(np.float64) @ dcg_discounts(found.k),
+        largest_discounted_sum(found.relevant_known, None),
     )
 
 

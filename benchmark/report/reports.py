@@ -43,12 +43,14 @@ def key_of(
         "version": VERSION,
         "before": before.pk,
         "after": after.pk,
+        # Sorted: the same runs in another order are the same report.
         "runs": sorted(run.pk for run in runs),
         "k": k,
         "aspects_k": aspects_k or k,
         "seed": SEED,
         "relevant_from": collection.relevant_from,
         "grades": collection.grades,
+        # The newest revision stands for all aspects, since their history only grows.
         "aspects": inputs.aspects_mark(collection),
     }
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -123,6 +125,7 @@ def ensure_report(
 ) -> Report:
     """The report, made in this process unless a worker has it in hand. Raises BadInput when it fails."""
     report = request_report(collection, before, after, runs, k, by, aspects_k=aspects_k)
+    # Either this process makes it, or it waits for the worker that has claimed it.
     while not report.is_over:
         if (row := leases.claim(Report, pk=report.pk)) is not None:
             work_on_report(row)
@@ -178,6 +181,7 @@ def _store_report(report: Report, asked: ReportQuestion, result: dict[str, Any],
         if not leases.finish(report, JobState.READY, result=result):
             return
         ReportValues.objects.filter(report=report).delete()
+        # Rows of arrays are long: fifty of them make a statement of some megabytes.
         ReportValues.objects.bulk_create(rows, batch_size=50)
 
 

@@ -76,6 +76,7 @@ def start_run(
         raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
     complete = maker_module(kind).check(collection, dict(recipe), depth)
     values = {"kind": kind, "recipe": complete, "instruction": str(complete.get("instruction", "")), "depth": depth}
+    # The name's unique constraint decides between two starts, hence no look before.
     try:
         with transaction.atomic():
             run = Run.objects.create(collection=collection, name=name, total=total, made_by=by, **values)
@@ -88,7 +89,7 @@ def start_run(
 def start_or_join(
     *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
 ) -> Run:
-    """Resume the run of this name where its recipe is the same, else start it. Raises BadInput. Raises BadInput.
+    """Resume the run of this name where its recipe is the same, else start it. Raises BadInput.
 
     Limits (`budget`, `max_calls`) may be others than before: they replace the old ones.
     """
@@ -132,6 +133,7 @@ def estimate_cost(collection: Collection, kind: str, recipe: Mapping[str, Any]) 
     found = getattr(module, "estimate", None)
     if found is None:
         return None
+    # The depth of an estimate is any: it changes no call.
     return cast("Estimate | None", found(collection, module.check(collection, dict(recipe), DEPTH)))
 
 
@@ -155,6 +157,7 @@ def each_query(
     done, since = total - len(waiting), monotonic()
     batch: dict[int, RankedQuery] = {}
     progress(done, total, phase)
+    # Stored by time and not by number: a query may take milliseconds or minutes.
     for query in waiting:
         if stopped():
             break

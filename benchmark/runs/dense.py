@@ -68,6 +68,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     rows = Document.objects.filter(collection=collection, is_current=True)
     documents, queries = rows.count(), len(rankings.current_queries(collection))
     texts = list(rows.order_by("pk").values_list("text", flat=True)[: llm_budget.SAMPLED])
+    # As large as real calls, so that the estimate sees their overhead.
     sample = [plain_prompt(ROLE, texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
     return of_calls(llm_budget.judge_of(ROLE, recipe), -(-documents // TOGETHER) + queries, sample, {}, 0)
 
@@ -88,6 +89,7 @@ class Dense:
         return model_requests.ask_model(self.campaign, self.judge, wanted, stopped=self.stopped)
 
     def _calls(self, query: int, group: Sequence[str]) -> tuple[RetrievalRequest, ...]:
+        # Texts of one call are told apart too: the same document text twice is one vector.
         missing = [one for one in dict.fromkeys(group) if self.store.find([text_digest(one)])[0] < 0]
         if not missing:
             return ()

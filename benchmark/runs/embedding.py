@@ -61,6 +61,7 @@ def rank_all(run: Run, search: "VectorSearch[Any]", progress: Tell, stopped: Sto
     """Compute the vectors that VAR lacks, then rank the queries that have no ranking yet, `together` at a time."""
     if not search.embed_documents(run.collection, progress, stopped):
         return
+    # Documents that a query excludes are found all the same, so more are asked for.
     left_out = rankings.excluded_documents(run.collection)
     waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection))
     for at in range(0, len(waiting), together):
@@ -96,6 +97,7 @@ class VectorSearch(ABC, Generic[Kept]):
             part = self.keys[begin : begin + AHEAD].tolist()
             known = texts_of(part)
             texts = [self.recipe.get("document_prefix", "") + known[key] for key in part]
+            # A text is embedded once, however many documents have it.
             missing = list(dict.fromkeys(text for text in texts if text_digest(text) not in self.store.places))
             if missing:
                 self.add(missing)

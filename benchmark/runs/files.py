@@ -20,10 +20,7 @@ SHOWN = 20  # Bad lines that are listed; the rest is counted.
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Read qrels: query id -> document id -> grade.
 
-    Raises BadInput for bad rows and for a pair with two grades. Raises BadInput for bad rows and for a pair with two
-    grades.
-
-    A grade below 0 stays: the pair is in the pool, and nobody judged it, as trec_eval has it.
+    Raises BadInput for bad rows and for a pair with two grades. A grade below 0 stays: the pair is in the pool, and nobody judged it, as trec_eval has it.
     """
     source = FileSource(path)
     found: dict[str, dict[str, int]] = {}
@@ -31,6 +28,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     for row in read_grades(source, TOP_GRADE):
         if row.problem:
             bad.append(describe_line(row.line, row.problem))
+        # A pair may stand twice with the same grade, as some published qrels do.
         elif found.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
             words = _('document "%(document)s" has another grade for query "%(query)s" above')
             bad.append(describe_line(row.line, words % {"document": row.document, "query": row.query}))
@@ -99,6 +97,7 @@ class RunLines:
 
     def best_first(self, names: Sequence[str]) -> Iterator[tuple[str, float]]:
         """Documents and scores by score (float32) descending, then by document id descending."""
+        # float32 as trec_eval compares, so that ties are the same ones.
         pairs = zip(self.scores, (names[at] for at in self.documents), strict=True)
         return ((name, score) for score, name in sorted(pairs, reverse=True))
 
@@ -148,6 +147,7 @@ class RunFile:
             of = queries.get(query)
             if of is None:
                 of = queries[query] = RunLines()
+            # Numbers for names: a document id of 20 letters stands once, not in each line.
             of.documents.append(known.setdefault(document, len(known)))
             of.scores.append(value)
             of.lines.append(number)
@@ -181,6 +181,7 @@ def _parse_float32(text: str) -> float:
 def write_run(path: Path, ranking: dict[str, dict[str, float]], tag: str) -> int:
     """A TREC run, queries in the order given, documents by score and then id descending; returns the lines."""
     lines = 0
+    # Renamed when it is whole: nobody reads half a run.
     part = path.with_name(f".{path.name}.part")
     with part.open("x", encoding="utf-8") as file:
         for query, documents in ranking.items():

@@ -23,6 +23,7 @@ TOLD = {
     "margins": gettext_lazy("log odds; the sigmoid was applied before combining"),
     "plain": gettext_lazy("used unchanged, without the sigmoid"),
 }
+# One negative score tells margins from probabilities.
 NEGATIVE = "SELECT EXISTS (SELECT FROM benchmark_ranking WHERE run_id = %s AND 0 > ANY (scores))"
 
 
@@ -113,6 +114,7 @@ def scores_told(run: Run) -> str:
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Make the run query by query; its seconds are those of BM25 and combining, without the first run's."""
     recipe = run.recipe
+    # Recipes of earlier versions combined two runs by name.
     if "run_id" not in recipe:
         told = _("run %(name)s uses an outdated form: delete it, and create it again from a reranked run")
         raise BadInput(told % {"name": run.name})
@@ -122,6 +124,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     def rank(query: Query) -> RankedQuery:
         begin = perf_counter()
         documents, scores = candidates.get(query.pk, (np.empty(0, np.int64), np.empty(0)))
+        # A document that left the index has no BM25 score: half a combination would rank it wrongly.
         if not index.holds(documents):
             told = _("documents in run %(name)s have since changed or been removed: create or import it again")
             raise BadInput(told % {"name": recipe["run"]})

@@ -30,6 +30,7 @@ Keys = Mapping[str, int]
 def name_of(path: Path) -> str:
     """The name that a run gets from its file: without the usual endings."""
     name = path.name
+    # Several endings may follow each other: run.txt.gz.
     while (shorter := Path(name).stem) != name and name.lower().endswith(ENDINGS):
         name = shorter
     return name
@@ -46,8 +47,7 @@ def import_runs(
 ) -> list[tuple[Run, dict[str, Any]]]:
     """Import runs by their names.
 
-    Raises BadInput with what is wrong in each file: its first 20 lines, and the total. Raises BadInput with what is
-    wrong in each file: its first 20 lines, and the total.
+    Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
     Each run comes with what --json says of it: lines stored and left out (`excluded`: their query excludes the
     document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
@@ -74,6 +74,7 @@ def import_runs(
         progress("lines of runs", sum(one.lines for one, _ in read.values()))
     if wrong:
         raise BadInput("; ".join(wrong))
+    # Each problem of each file is told at once: people mend files before they try again.
     # All runs or none: every file is read, and every problem told, before the first one is stored.
     with transaction.atomic():
         found = []
@@ -102,6 +103,7 @@ def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
             for line in of.lines:
                 file.problems.add(line, problem)
             continue
+        # The arrays of ids are int32: half the memory of a file of millions of lines.
         for at in np.flatnonzero(~known[np.frombuffer(of.documents, dtype=np.int32)]):
             words = _('no document has the id "%(id)s"')
             file.problems.add(of.lines[at], words % {"id": file.documents[of.documents[at]]})
@@ -109,6 +111,7 @@ def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
 
 def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> tuple[Run, dict[str, Any]]:
     """Save the run, which is not in the database yet, with the rankings of its file."""
+    # 0 stands for a document that the collection does not know; keys begin at 1.
     keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
     found, unknown_documents = {}, 0
     for query, of in file.queries.items():
@@ -124,6 +127,7 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
     names = {key: one for one, key in documents.items()}
     run.kind, run.state, run.total = Run.Kind.IMPORTED, JobState.READY, len(queries)
     run.save()
+    # In parts, so that one statement does not hold a million rankings.
     waiting, stored = iter(found), 0
     while part := list(islice(waiting, BATCH)):
         stored += rankings.store(run, {query: found[query] for query in part}, names)
@@ -145,6 +149,7 @@ def saved_uploads(uploads: list["UploadedFile[Any]"]) -> Iterator[list[Path]]:
         try:
             yield [_save_upload(Path(folder) / str(place), upload) for place, upload in enumerate(uploads)]
         except BadInput as error:
+            # Paths of the temporary folder would say nothing to whoever uploaded the file.
             raise BadInput(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error))) from None
 
 

@@ -58,6 +58,7 @@ def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, An
     total = Document.objects.filter(collection=run.collection, is_current=True).count()
 
     def tell(documents: int) -> None:
+        # LeaseLost stops the build in its middle, which may take minutes.
         progress(documents, total, _("indexing documents"))
         if stopped():
             raise LeaseLost(f"run {run.name} stopped while its index was built")

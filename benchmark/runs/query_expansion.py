@@ -61,6 +61,7 @@ def make_expanded_run(
         texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}
         depths = {key: run.depth + len(left_out.get(key, ())) for key in texts}
         found, later = searcher.search(texts, depths)
+        # Kept in one reply, so that the run stops when either of both has to.
         # A dense search asks a model, too: its limits and errors count as the run's.
         answered.merge_status(later)
         used = model_requests.usage_by_query(campaign, list(texts), [role])
@@ -74,6 +75,7 @@ def estimate_cost(collection: Collection, judge: Judge, calls: Calls) -> Estimat
     queries = rankings.current_queries(collection)
     asked = [calls(query, query.instruction or collection.instruction) for query in queries[: llm_budget.SAMPLED]]
     prompts = [call.prompt for group in asked for call in group]
+    # All queries are asked alike, so the first one tells how many calls each takes.
     each = len(asked[0]) if asked else 0
     schema = dict(asked[0][0].schema) if asked else {}
     return of_calls(judge, each * len(queries), prompts, schema, LIKELY, mixes_of([judge]).get(judge.id, NO_MIX))

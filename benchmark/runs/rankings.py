@@ -42,6 +42,7 @@ def store(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str] |
     ids of the documents, where the caller has them. Raises BadInput for scores that are none and for a document that
     stands twice, JobLost when the run was cancelled or is somebody else's.
     """
+    # All names in one statement, since ties need them.
     ids = names_of(key for one in found.values() for key in one.documents) if names is None else names
     left_out = excluded_documents(run.collection, found)
     rows = [_insert_values(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
@@ -60,10 +61,12 @@ def _insert_values(
 ) -> tuple[tuple[int | float | str | None, ...], int]:
     """Values for INSERT, and how many documents they hold."""
     documents, scores = np.asarray(one.documents, dtype=np.int64), np.asarray(one.scores, dtype=np.float64)
+    # Left out before the depth is cut, so that the ranking is as deep as asked.
     if left_out:
         kept = np.array([ids[int(key)] not in left_out for key in documents], dtype=bool)
         documents, scores = documents[kept], scores[kept]
     documents, ranked = in_order(documents, scores, ids)
+    # Imported runs (depth 0 at first) keep all that their file has.
     if run.depth:
         documents, ranked = documents[: run.depth], ranked[: run.depth]
     arrays = (array_literal(documents.tolist()), array_literal(ranked.astype(np.float64).tolist()))
@@ -78,6 +81,7 @@ def array_literal(numbers: Iterable[float]) -> str:
 
 def in_order(documents: Keys, scores: npt.NDArray[np.float64], ids: Mapping[int, str]) -> tuple[Keys, Scores]:
     """Sort by score as float32, then by external id, both descending, as trec_eval ranks. Raises BadInput."""
+    # Equal lengths, and no document twice: trec_eval would count it twice.
     if len(documents) != len(scores) or len(np.unique(documents)) != len(documents):
         raise BadInput("a ranking names a document twice, or has not one score for each document")
     with np.errstate(over="ignore"):
@@ -116,6 +120,7 @@ def excluded_documents(collection: Collection, wanted: Iterable[int] | None = No
 def current_queries(collection: Collection) -> list[Query]:
     """The current queries that a run ranks, by external id."""
     rows = Query.objects.filter(collection=collection, is_current=True)
+    # In Python, since PostgreSQL sorts by its collation and programs of the field by code points.
     return sorted(rows, key=lambda query: query.external_id)
 
 
@@ -131,6 +136,7 @@ def load(runs: Sequence[int], depth: int | None = None) -> dict[int, dict[int, K
     found: dict[int, dict[int, Keys]] = {int(run): {} for run in runs}
     with connection.cursor() as cursor:
         cursor.execute(
+            # Arrays as text: psycopg builds a Python list number by number, and this is read by numpy at once.
             f"""SELECT run_id, array_agg(query_id), array_agg(cardinality({part})),
                        string_agg(array_to_string({part}, ' '), ' ')
                 FROM benchmark_ranking WHERE run_id = ANY(%s) GROUP BY run_id, query_id / 1000""",
@@ -171,6 +177,7 @@ def _named_rankings(run: Run) -> Iterator[tuple[str, list[tuple[str, float]]]]:
     order = sorted(names, key=lambda key: names[key])
     for begin in range(0, len(order), NAMED_TOGETHER):
         part = order[begin : begin + NAMED_TOGETHER]
+        # Names and rankings of one moment: a document may be exchanged in between.
         with transaction.atomic():
             found = {row.query_id: row for row in Ranking.objects.filter(run=run, query__in=part)}
             ids = names_of(key for row in found.values() for key in row.documents)

@@ -78,11 +78,13 @@ class SparseStore(TextStore):
         if not len(places):
             return csr_array((0, self.size), dtype=np.float32)
         ends = np.memmap(self.ends, dtype="<i8", mode="r")
+        # A text begins where the one before it ends; the first begins at 0.
         begins = np.where(places > 0, ends[places - 1], 0)
         lengths = ends[places] - begins
         bounds = np.concatenate([[0], np.cumsum(lengths)])
         if not bounds[-1]:  # An empty file cannot be mapped.
             return csr_array((len(places), self.size), dtype=np.float32)
+        # For each number of a row, where it lies in the file: one look-up for all rows.
         at = np.repeat(begins - bounds[:-1], lengths) + np.arange(bounds[-1])
         terms = np.memmap(self.terms, dtype="<i4", mode="r")[at]
         weights = np.memmap(self.weights, dtype="<f4", mode="r")[at]
@@ -95,6 +97,7 @@ class SparseStore(TextStore):
             begin = int(np.memmap(self.ends, dtype="<i8", mode="r")[len(self.places) - 1]) if self.places else 0
             append_at(self.terms, begin * 4, added.indices.astype("<i4").tobytes())
             append_at(self.weights, begin * 4, added.data.astype("<f4").tobytes())
+            # Ends last but for the hashes: they say how many terms count.
             append_at(self.ends, len(self.places) * 8, (begin + added.indptr[1:]).astype("<i8").tobytes())
 
 
@@ -114,6 +117,7 @@ class SparseSearch(VectorSearch[SparseStore]):
         """Rank documents (primary keys) for any texts."""
         queries = self.model.encode_queries(texts).toarray()
         found = nearest_vectors(queries, len(self.keys), self._rows, depths)
+        # A score of 0 shares no term with the query: such documents are not found.
         return [(self.keys[places[scores > 0]], scores[scores > 0]) for places, scores in found]
 
     def _rows(self, begin: int, end: int) -> csr_array:

@@ -34,6 +34,7 @@ class TextStore:
     """What one model made of each text, found by the text's digest, in files that several processes share."""
 
     def __init__(self, root: Path, judge: Judge) -> None:
+        # What decides a vector: not the name that somebody gave the judge.
         named = json.dumps([judge.provider, judge.base_url, judge.model])
         self.folder = root / sha256(named.encode()).hexdigest()[:20]
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -53,8 +54,10 @@ class TextStore:
         if not self.hashes.exists():
             return
         with self.hashes.open("rb") as file:
+            # Only what came since: places are kept in memory.
             file.seek(len(self.places) * WIDTH)
             found = file.read()
+        # A killed process may leave half a hash at the end, which is no place yet.
         for at in range(0, len(found) - WIDTH + 1, WIDTH):
             self.places[found[at : at + WIDTH]] = len(self.places)
         if self.places and not self.size:
@@ -72,6 +75,7 @@ class TextStore:
         next writer cuts away. Raises BadInput where the model gave another `size` before.
         """
         with (self.folder / "lock").open("w") as lock:
+            # One writer at a time: vectors and hashes have to land in the same order.
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.look()
             if not self.size:
@@ -84,6 +88,8 @@ class TextStore:
                 )
             fresh = {one: at for at, one in enumerate(digests) if one not in self.places}
             yield fresh
+            # Hashes last: a vector without a hash is cut away by the next writer, a hash without a vector would be
+            # wrong.
             append_at(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
             for one in fresh:
                 self.places[one] = len(self.places)
@@ -116,6 +122,7 @@ def append_at(path: Path, at: int, data: bytes) -> None:
     """Write from byte `at` on, which is the end but for what a killed process left half."""
     path.touch(0o600)
     with path.open("r+b") as file:
+        # What a killed writer left behind the last whole entry goes first.
         file.truncate(at)
         file.seek(at)
         file.write(data)
@@ -139,6 +146,7 @@ def nearest_vectors(
     for begin in range(0, documents, block):
         end = min(begin + block, documents)
         scores = queries @ rows(begin, end).T
+        # Each query's best so far and this block, so that memory holds one block of scores.
         for place, depth in enumerate(depths):
             best[place] = _merge_best(best[place], scores[place], begin, depth)
     return best
@@ -147,8 +155,10 @@ def nearest_vectors(
 def _merge_best(best: Found, scores: Vectors, begin: int, depth: int) -> Found:
     """Best so far and a block together. Places of a block come after all earlier ones, so a stable sort is enough."""
     places, kept = best
+    # Only what beats the worst kept one can enter, once there are enough.
     fresh = np.arange(len(scores)) if len(kept) < depth else np.flatnonzero(scores > kept[-1])
     if len(fresh) > depth:
+        # A partition instead of a sort: of a block of thousands only `depth` can stay.
         bound = np.partition(scores[fresh], -depth)[-depth]
         fresh = fresh[scores[fresh] >= bound]
     together = np.concatenate([kept, scores[fresh]])

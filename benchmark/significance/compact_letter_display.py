@@ -21,6 +21,7 @@ def compact_letter_display(different: NDArray[np.bool_], order: Sequence[int]) -
     places = {system: place for place, system in enumerate(order)}
     groups = sorted(groups_of(different, order), key=lambda group: sorted(places[one] for one in group))
     names = _letter_names(len(groups))
+    # A group for each best system with the worst one that does not differ: such groups reach farthest.
     return [
         "".join(name for name, group in zip(names, groups, strict=True) if one in group) for one in range(len(order))
     ]
@@ -31,6 +32,7 @@ def groups_of(different: NDArray[np.bool_], order: Sequence[int]) -> list[Group]
     found: list[Group] = []
     covered: set[frozenset[int]] = set()
     for place, one in enumerate(order):
+        # From the end of the order, so that the widest group of a system is found first.
         for other in reversed(order[place:]):
             if not different[one, other] and frozenset((one, other)) not in covered:
                 group = _grow_group(different, order, [one, other], covered)
@@ -56,6 +58,7 @@ def _sweep_groups(groups: list[Group]) -> list[Group]:
     """Without groups whose every pair others have too; the small go first."""
     times = Counter(pair for group in groups for pair in _group_pairs(group))
     left = list(groups)
+    # Small groups first: a letter that others make superfluous is most often one of theirs.
     for group in sorted(groups, key=lambda group: (len(group), sorted(group))):
         pairs = _group_pairs(group)
         if all(times[pair] > 1 for pair in pairs):

@@ -32,8 +32,10 @@ class Tests:
         it already; 1 unless given.
         """
         self.values = values
+        # All sign patterns up to 2^15; beyond that they are drawn.
         self.is_exact = len(values) <= EXACT
         self.weight = float(len(values) if weights is None else weights.sum())
+        # A column of weights rides along: intervals need the sum of signs of each pattern.
         signed = np.column_stack([values, np.ones(len(values)) if weights is None else weights])
         found = np.concatenate([signs @ signed for signs in _random_signs(len(values), seed)])
         self.sums, self.weights = found[:, :-1], found[:, -1]
@@ -41,7 +43,9 @@ class Tests:
     def p(self, one: int, other: int) -> float:
         """Return the two-sided p: how often random signs give a difference at least as far from 0."""
         seen, turned = self._difference(one, other)
+        # Sums in another order differ by rounding: a pattern that repeats what was seen must count.
         far = int((np.abs(turned) >= abs(seen) - NEAR).sum())
+        # With drawn patterns what was seen counts as one of them, so that p is never 0.
         return far / len(turned) if self.is_exact else (1 + far) / (len(turned) + 1)
 
     def interval(self, one: int, other: int, level: float) -> tuple[float, float]:
@@ -52,11 +56,14 @@ class Tests:
         """
         seen, turned = self._difference(one, other)
         patterns = len(turned)
+        # At least so many patterns must be as far from 0 for p to reach the level.
         needed = ceil(level * patterns) if self.is_exact else ceil(level * (patterns + 1)) - 1
         if needed < 1:
             return -1.0, 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
             less, more = self.weight - self.weights, self.weight + self.weights
+            # For each pattern the difference d at which it stops being as far: the bound is an order statistic of
+            # these.
             low = np.fmin((seen - NEAR - turned) / less, (seen - NEAR + turned) / more)
             high = np.fmax((seen + NEAR - turned) / less, (seen + NEAR + turned) / more)
         same = self.weight - np.abs(self.weights) < NEAR  # no sign or every sign is turned: any d is as far
@@ -93,6 +100,7 @@ def all_signs(queries: int) -> Floats:
 
     The last sign is the same in all: turning every sign round leaves a sum as far from 0, so half the patterns do.
     """
+    # Half of all patterns: those with the first sign turned give the same absolute sums.
     bits = (np.arange(2 ** (queries - 1))[:, None] >> np.arange(queries)) & 1
     return (2 * bits - 1).astype(np.float64)
 
@@ -101,6 +109,7 @@ def holm_correction(p: Sequence[float]) -> list[float]:
     """Correct p values by Holm's step-down procedure, in the same order."""
     corrected, highest = [0.0] * len(p), 0.0
     for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
+        # Monotone: a larger p is never corrected to a smaller one.
         highest = max(highest, min(1.0, (len(p) - place) * p[at]))
         corrected[at] = highest
     return corrected
@@ -115,6 +124,7 @@ def holm_levels(p: Sequence[float]) -> list[float]:
     stopped: float | None = None
     for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
         level = LEVEL / (len(p) - place)
+        # From the first test that fails on, Holm's procedure rejects nothing more, so its level stays.
         if stopped is None and p[at] >= level:
             stopped = level
         found[at] = level if stopped is None else stopped

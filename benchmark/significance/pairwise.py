@@ -40,7 +40,9 @@ def mean_intervals(values: Mapping[str, Floats], seed: int) -> dict[str, list[tu
     queries, random = flat.shape[1], np.random.default_rng(seed)
     shares = np.full(queries, 1 / queries)
     means = np.concatenate(
-        [flat @ random.multinomial(queries, shares, CHUNK).T / queries for _ in range(RESAMPLES // CHUNK)], axis=1
+        # A bootstrap sample is a vector of counts, so all systems' means are one matrix product.
+        [flat @ random.multinomial(queries, shares, CHUNK).T / queries for _ in range(RESAMPLES // CHUNK)],
+        axis=1,
     )
     low, high = np.quantile(means, (LEVEL / 2, 1 - LEVEL / 2), axis=1)
     bounds = list(zip(low.tolist(), high.tolist(), strict=True))

@@ -38,6 +38,7 @@ def join_members(members: Sequence[Values]) -> Values:
     weights = weights_of(sizes)
 
     def joined(parts: Sequence[Floats]) -> Floats:
+        # Values times their weights: means over all of them are then means of the members' means.
         return np.concatenate([part * weight for part, weight in zip(parts, weights, strict=True)], axis=1)
 
     before = [one.before for one in members if one.before is not None]
@@ -79,11 +80,13 @@ def add_tests(
                 at[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
                 blocks.append(found.T)
     weights = np.repeat(weights_of(sizes), sizes) if sizes else None
+    # Every version's columns stand side by side under the same signs.
     # One set of random signs for all columns: 300 pairs of 25 systems cost no more draws than one pair.
     tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
     for (key, when), columns in at.items():
         means = [row[when] for row in told[key]]
         given = compact_letter_display(significant_differences(tests, columns), order_systems(means, names))
+        # Rows and letters are both by place of the system.
         for row, rank, letter in zip(told[key], rank_means(means), given, strict=True):
             row |= {f"rank_{when}": rank, f"letters_{when}": letter}
     for key, one in values.items():
@@ -104,6 +107,7 @@ def rank_means(means: Sequence[float]) -> list[int]:
 
 def order_systems(means: Sequence[float], names: Sequence[str]) -> list[int]:
     """Places of the systems, best first; equals by name."""
+    # Means within SAME are one rank, so the name decides and not the rounding.
     return sorted(range(len(means)), key=lambda one: (rank_means(means)[one], names[one]))
 
 
@@ -118,6 +122,7 @@ def _pair_signs(means: Sequence[float]) -> Floats:
 def kendall_tau(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Kendall's tau-b of two lists of means; None where one of them orders nothing."""
     first, second = _pair_signs(one), _pair_signs(other)
+    # Ties count on neither side (tau-b).
     room = np.sqrt((first**2).sum() * (second**2).sum())
     return float((first * second).sum() / room) if room else None
 

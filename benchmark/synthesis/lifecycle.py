@@ -109,9 +109,7 @@ def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimat
 def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str = "") -> Synthesis:
     """Resume the synthesis of these seeds and options where there is one, else start it.
 
-    Raises BadInput. Raises BadInput.
-
-    What it may spend is no part of what it is: other limits replace the old ones.
+    Raises BadInput. What it may spend is no part of what it is: other limits replace the old ones.
     """
     known, seeds = check_options(collection, options)
     key = _key_of(known, seeds)

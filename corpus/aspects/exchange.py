@@ -20,7 +20,7 @@ IMPORTER = "aspects"  # The assessor under whose name imported sets stand.
 def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
     """Import a file of aspects: each of its queries gets the file's set.
 
-    Any bad line refuses the whole file. Any bad line refuses the whole file.
+    Any bad line refuses the whole file.
 
     A document that the file does not name is under the aspect no longer; a discarded one that it does not name stays
     discarded. What was before stands in the history and can be brought back by undo. Return what was done, as the

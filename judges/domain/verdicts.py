@@ -85,7 +85,7 @@ def parse_answer(role: str, text: str, document: str, judge: Judge) -> Turn:
 def parse_turn(text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
     """Parse a debate turn: reference, reason, response.
 
-    Quotes are looked up in `document`. Quotes are looked up in `document`. Raises Unparsed, OutOfRange.
+    Quotes are looked up in `document`. Raises Unparsed, OutOfRange.
     """
     fields = fields_of(text, rules, required={"reference", "reason", "response"})
     sentences = fields["reference"]

@@ -1,4 +1,4 @@
-"""Quality of contribution and evidence: when they are good enough to learn from (SPEC S6). Pure. Pure.
+"""Quality of contribution and evidence: when they are good enough to learn from (SPEC S6). Pure.
 
 Six dimensions are judged from 1 to 5, beginning at 3 (P 5.3). What rules can see caps a judge's scores: a judge that
 overlooks an altered number does not make it right.

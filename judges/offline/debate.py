@@ -47,8 +47,7 @@ def argue_turn(
 ) -> Turn:
     """Make one turn.
 
-    `history`: the turns of the round before; None in round 1. `history`: the turns of the round before; None in round
-    1.
+    `history`: the turns of the round before; None in round 1.
 
     An agent that never gives in says the best that can be said for its side, whatever the text says.
     """
