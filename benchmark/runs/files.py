@@ -20,7 +20,8 @@ SHOWN = 20  # Bad lines that are listed; the rest is counted.
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Read qrels: query id -> document id -> grade.
 
-    Raises BadInput for bad rows and for a pair with two grades. A grade below 0 stays: the pair is in the pool, and nobody judged it, as trec_eval has it.
+    Raises BadInput for bad rows and for a pair with two grades. A grade below 0 stays: the pair is in
+    the pool, and nobody judged it, as trec_eval has it.
     """
     source = FileSource(path)
     found: dict[str, dict[str, int]] = {}

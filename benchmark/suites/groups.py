@@ -120,9 +120,9 @@ def _systems_by_member(found: Sequence[SuiteColumn]) -> list[dict[str, Mapping[s
 def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[dict[str, Any]]:
     """Return the systems by their mean, the best first, those without one last.
 
-    `work`: as `suite_tests` has it. `mean`: before, after and change, unweighted; None where a member is missing. `tests`: of the mean, its change's
-    low, high, p and p_holm, letters_before and letters_after; empty where it is blank, and for measures that order no
-    systems.
+    `work`: as `suite_tests` has it. `mean`: before, after and change, unweighted; None where a member is missing.
+    `tests`: of the mean, its change's low, high, p and p_holm, letters_before and letters_after;
+    empty where it is blank, and for measures that order no systems.
     """
     by_member = _systems_by_member(found)
     names = sorted({name for systems in by_member for name in systems})

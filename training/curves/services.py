@@ -35,7 +35,8 @@ def begin_curve(
 ) -> LearningCurve:
     """Queue a training for each point of the curve.
 
-    Raises BadInput for what is known without reading the set. Each job plans its part of the set for itself, and is refused where the points make no curve.
+    Raises BadInput for what is known without reading the set. Each job plans its part of the set for itself, and is
+    refused where the points make no curve.
     `folder`: where the models go; without one they go to VAR/models.
     """
     seed = table.recipe_options(recipe, given).seed

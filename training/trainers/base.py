@@ -24,6 +24,7 @@ def find_base(name: str, made: Path) -> Path:
     """Return the folder of a base (a tiny one is made in `made`), without any download. Raises BadInput."""
     if name in TINY:
         folder = made / name.replace(":", "-")
+        # Made once for a job: its processes and those that resume share the folder.
         if (folder / "config.json").exists():
             return folder
         return tiny_encoder(folder) if name == "tiny:encoder" else tiny_base(folder, shape=name.removeprefix("tiny:"))
@@ -58,6 +59,7 @@ def check_causal(folder: Path) -> Any:
         raise BadInput(
             f"{folder.name} is no model that transformers can read: {' '.join(str(error).split())[:200]}"
         ) from None
+    # Some configs name no architecture at all.
     names = list(getattr(config, "architectures", None) or [])
     # BERT and others have a causal form as well, so the architecture that the file names decides.
     causal = any(name.endswith(("ForCausalLM", "ForConditionalGeneration")) for name in names)
@@ -91,6 +93,7 @@ def answer_ids(tokenizer: Any) -> tuple[int, int]:
     found = []
     for word in (rendering.YES, rendering.NO):
         ids = tokenizer(word, add_special_tokens=False)["input_ids"]
+        # The margin compares two logits, so each answer has to be one token.
         if len(ids) != 1:
             raise BadInput(f"the tokenizer cuts {word!r} into {len(ids)} tokens, it must be one: take another base")
         found.append(int(ids[0]))
@@ -121,6 +124,7 @@ def generation_ends(model: Any, tokenizer: Any) -> list[int]:
 
 def longest_prompt(tokenizer: Any, config: Any) -> int:
     """Return how many tokens a model reads: as its tokenizer says, and no more than it has positions."""
+    # `model_max_length` is a huge number where the tokenizer's files say nothing.
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(min(tokenizer.model_max_length, positions or tokenizer.model_max_length))
 
@@ -136,6 +140,7 @@ def choose_precision(asked: str, device: str) -> str:
 
 def dtype_of(precision: str) -> torch.dtype:
     """Return the number format of the weights; lets a GPU multiply fp32 as TF32 only where that is asked for."""
+    # A global switch of torch, hence set on every load.
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
@@ -149,6 +154,7 @@ def load_model(folder: Path, device: str, dtype: torch.dtype, attention: str = "
         if not chosen:
             raise
         raise BadInput(f"attention {attention}: {' '.join(str(error).split())[:300]}") from None
+    # Training needs no cache of keys, and it would take memory.
     model.config.use_cache = False
     warn_of_slow_path(model.config, device)
     return model.to(device)

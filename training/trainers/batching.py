@@ -29,6 +29,7 @@ class Epochs:
 
     def order(self, epoch: int) -> list[list[int]]:
         """Return all steps of an epoch. Every row comes exactly once."""
+        # Of seed and epoch alone, so that a resumed training finds the same order.
         random = np.random.default_rng([self.seed, epoch])
         rows = random.permutation(len(self.lengths)).tolist()
         span = self.batch * NEIGHBOURS
@@ -50,6 +51,7 @@ def pack_batches(lengths: Sequence[int], budget: int, *, padded: bool = True) ->
     passes: list[list[int]] = []
     used = 0
     for place in order:
+        # Padded, a pass costs its longest row times its rows; the first row is the longest, since they are sorted.
         cost = lengths[passes[-1][0]] * (len(passes[-1]) + 1) if passes and padded else used + lengths[place]
         if passes and cost <= budget:
             passes[-1].append(place)

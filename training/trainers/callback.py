@@ -98,12 +98,15 @@ class JobCallback(TrainerCallback):
         task, options = self.task, self.task.options
         processes = int(os.environ.get("WORLD_SIZE", "1"))
         if options.tracking != "none":
+            # setdefault: what whoever started the trainer has set goes first.
             for name, value in tracker_environment(self.folder.path).items():
                 os.environ.setdefault(name, value)
+        # Epochs may be fractions, so steps are rounded up.
         everything = math.ceil(options.epochs * math.ceil(rows / options.batch))
         total = min(everything, options.max_steps or everything)
         given: dict[str, Any] = {
             "output_dir": str(self.folder.checkpoints),
+            # One process's share of a step; the steps stay the same for any number of processes.
             "per_device_train_batch_size": max(1, options.batch // processes),
             "max_steps": total,
             "learning_rate": options.learning_rate,
@@ -138,6 +141,7 @@ class JobCallback(TrainerCallback):
             trainer.add_callback(TensorBoardCallback(writer))  # type: ignore[no-untyped-call]
         steps = self.folder.steps()
         if steps:
+            # Read before transformers resumes: its callbacks run before the first step.
             self.restore(json.loads((self.folder.checkpoint(steps[-1]) / "trainer.json").read_text()))
         try:
             trainer.train(resume_from_checkpoint=str(self.folder.checkpoint(steps[-1])) if steps else None)
@@ -152,6 +156,7 @@ class JobCallback(TrainerCallback):
             ) from error
         except StopInStep:
             self.cancelled = True
+            # The library saves at the ends of steps, and this stop came within one.
             if self.progress.step not in self.folder.steps():
                 trainer._save_checkpoint(trainer.model, trial=None)  # type: ignore[arg-type]
                 self.seal()
@@ -179,6 +184,7 @@ class JobCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.total = int(state.max_steps)
         self.flops, self.rate = flops_per_token(rest["model"]), device_rate(self.task.device)
+        # Four measurements unless somebody says how often.
         self.every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
         if is_leading():
             self.folder.keep_until(self.progress.step)
@@ -201,6 +207,7 @@ class JobCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         done = self.progress
         done.step = int(state.global_step)
+        # Time in steps alone: measuring and saving are not counted.
         done.seconds += time.monotonic() - self.began
         often = self.task.options.checkpoint_every or min(self.every, LEAST_EVERY)
         control.should_save = self.is_due() or done.step % often == 0
@@ -265,12 +272,14 @@ class JobCallback(TrainerCallback):
         if not is_leading():
             return
         target = self.folder.checkpoint(self.progress.step)
+        # Each file is brought to the disk before trainer.json says that the checkpoint is whole.
         for path in target.rglob("*"):
             if path.is_file():
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
         write_atomically(target / "trainer.json", json.dumps(asdict(self.progress)))
         steps = self.folder.steps()
+        # Beside the newest ones the best checkpoint stays, since that is published.
         self.folder.prune({*steps[-KEPT:], self.choice()[0]})
 
     def measure(self) -> None:
@@ -280,6 +289,7 @@ class JobCallback(TrainerCallback):
             return
         self.say("measuring on the dev split")
         rank, size = place_in_world()
+        # Every size-th row, so that each process has about as many.
         own = list(range(len(dev)))[rank::size]
         margins: list[float] = [0.0] * len(dev)
         for found in gather(dict(zip(own, self.dev_margins([dev[place] for place in own]), strict=True))):
@@ -302,6 +312,7 @@ class JobCallback(TrainerCallback):
     def is_over(self) -> bool:
         """Whether the last measurements, as many as early stopping waits for, were all no better than one before."""
         patience = self.task.options.early_stopping
+        # Measurements after the best one, as many as `early_stopping` names.
         return bool(patience) and len([step for step in self.progress.measured if step > self.choice()[0]]) >= patience
 
     def choice(self) -> tuple[int, str]:
@@ -328,6 +339,7 @@ def warmup_steps(options: RecipeOptions, total: int) -> int:
 
 def flops_per_token(model: torch.nn.Module) -> float:
     """Return what a token costs: two for each weight there and back, and two for each that is trained."""
+    # Forward 2 and backward 2 for each weight, and 2 more for the gradient of each trained one.
     sizes = [(value.numel(), value.requires_grad) for value in model.parameters()]
     return float(sum(4 * size + (2 * size if trained else 0) for size, trained in sizes))
 
@@ -343,6 +355,7 @@ def device_rate(device: str) -> float:
 
 def share_of_queries(dev: Sequence[Any], share: float) -> list[Any]:
     """Return the rows of so large a share of the queries, always of the same ones; the least is one query."""
+    # By hash and not by order: another process, or the next training, takes the same queries.
     queries = sorted({row.query_id for row in dev}, key=lambda query_id: sha256(query_id.encode()).digest())
     kept = set(queries[: max(1, math.ceil(share * len(queries)))])
     return [row for row in dev if row.query_id in kept]
@@ -360,6 +373,7 @@ def reserve_optimizer(optimizer: Any) -> None:
     try:
         for value in values:
             value.grad = torch.zeros_like(value)
+        # A rate of 0 with gradients of 0: the optimiser allocates its moments and changes nothing.
         for group in optimizer.param_groups:
             group["lr"] = 0.0
         optimizer.step()
@@ -371,6 +385,7 @@ def reserve_optimizer(optimizer: Any) -> None:
         group["lr"] = rate
     for value in values:
         value.grad = None
+        # The count of steps goes into AdamW's bias correction, so this one must not count.
         if "step" in (kept := optimizer.state.get(value, {})):
             kept["step"] = kept["step"] * 0
     if any(gather(ran_out)):

@@ -42,6 +42,7 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
     ) -> None:
         super().__init__(
             model,
+            # The library multiplies by a scale where papers divide by a temperature.
             scale=1 / temperature,
             mini_batch_size=SCORED,
             mini_batch_num_tokens=token_budget,
@@ -61,6 +62,7 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
     def embed_minibatch(
         self, sentence_feature: Any, begin: int, end: int, with_grad: bool, *rest: Any, **more: Any
     ) -> Any:
+        # The first pass, without gradients, has one chunk for each mini-batch, and the second pass repeats them.
         self.chunks += not with_grad  # The second pass takes the same ones again.
         self.replayed += with_grad
         if with_grad and self.replayed == self.chunks:
@@ -70,7 +72,9 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
     def calculate_loss(self, reps: Any, labels: Tensor | None = None, *, with_backward: bool = False) -> Tensor:
         assert labels is not None
         agree(False)  # From here on each process needs the others' vectors.
+        # Labels are (bundle, positive, negative): which texts of which bundle this process drew.
         own, everyone = labels.tolist(), self._gather_labels(labels)
+        # This process's queries are the columns from `offset` on, since the vectors of all processes are joined.
         offset = get_rank() * len(own) if self.gather_across_devices else 0
         blocked = find_false_negatives(self.bundles, own, everyone, offset).to(labels.device)
         scored, hits, near, far = 0, 0, 0.0, 0.0
@@ -83,10 +87,13 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
             part, seen = blocked[scored : scored + len(queries)], found.detach()
             hits += int((seen.argmax(dim=1) == positive).sum())
             near += float(seen[rows, positive].sum())
+            # The own negative stands as many columns behind the own positive as there are queries.
             far += float(seen[rows, positive + len(everyone)].sum())
             scored += len(queries)
+            # A false negative at -inf has no part in the softmax.
             return found.masked_fill(part, -torch.inf) if self.mask else found
 
+        # The library calls the similarity for parts of the queries, so counts go on from call to call.
         self.loss.similarity_fct = similarity
         try:
             loss: Tensor = super().calculate_loss(reps, labels, with_backward=with_backward)
@@ -132,5 +139,6 @@ def find_false_negatives(
         for passage in bundles[row].positives:
             for name in passage.names:
                 blocked[place, columns.get(name, [])] = True
+        # A query's own positive is never blocked.
         blocked[place, offset + place] = False
     return blocked

@@ -77,6 +77,7 @@ def build_rows(
             by_query.setdefault(example.query_id, []).append(place)
         # Among equal targets the file's order stays: the sort is stable.
         lists = [sorted(several, key=lambda place: -targets[place])[:documents] for several in by_query.values()]
+        # A list of equal targets has no order to learn.
         places = [several for several in lists if len({targets[place] for place in several}) > 1]
         if not places:
             raise BadInput("the loss lambda needs queries with relevant and not relevant documents; there is none")
@@ -87,6 +88,7 @@ def build_rows(
 
 
 def _training_target(example: Any, loss: str) -> float:
+    # The loss decides which is wanted first; the other stands in where the set has only that.
     first, second = (example.teacher, example.label) if loss == "mse" else (example.label, example.teacher)
     found = first if first is not None else second
     if found is None:
@@ -118,6 +120,7 @@ class CrossEncoderRecipe:
 
         def make(number: int) -> dict[str, Any]:
             pair = (examples[number].query, examples[number].document)
+            # Tokenised twice, so that the page can say how many rows the limit cuts.
             whole, cut = (encode_pairs(self.tokenizer, [pair], max_length=most)[0] for most in (10**9, self.max_length))
             return {"ids": cut.ids, "types": cut.types, "whole": len(whole.ids)}
 
@@ -179,8 +182,10 @@ class CrossEncoderRecipe:
     def forward(self, rows: Sequence[int]) -> dict[str, Tensor]:
         """Return the library's loss times by what it is divided. Weights stay fp32, bf16 is an autocast."""
         inputs = self.current.data_collator([self.dataset[row] for row in rows])
+        # bf16 multiplies faster, and fp32 weights keep small updates.
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
             loss: Any = self.current.compute_loss(self.model, inputs)
+        # A mean times its number is a sum: a step adds up several passes before it divides.
         return {self.loss: loss * self.counts(rows)[self.loss]}
 
     def dev_margins(self, rows: Sequence[Any]) -> list[float]:

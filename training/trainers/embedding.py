@@ -27,6 +27,7 @@ class Pooled:
     ) -> None:
         self.pooling, self.device, self.words = pooling, device, words
         self.tokenizer = load_tokenizer(folder)
+        # On the right, since the last token is looked up by the length of the row.
         self.tokenizer.padding_side = "right"
         self.tokenizer.split_special_tokens = True  # A control token in a text stays text.
         self.length = longest_input(folder, self.tokenizer, longest)
@@ -36,6 +37,7 @@ class Pooled:
     def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
         """Return vectors of length 1, (n, size), and how many tokens were read."""
         ids = self.tokenizer(list(texts), truncation=True, max_length=self.length)["input_ids"]
+        # Short texts with short ones: little is padded.
         order = sorted(range(len(texts)), key=lambda place: len(ids[place]))
         rows: dict[int, Vectors] = {}
         for begin in range(0, len(order), TOGETHER):
@@ -49,6 +51,7 @@ class Pooled:
         states, mask = self.model(**batch).last_hidden_state, batch["attention_mask"]
         if self.pooling == "mean":
             weights = mask.unsqueeze(-1).to(states.dtype)
+            # clamp, since an empty text has no token to divide by.
             found = (states * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
         elif self.pooling == "last":
             found = states[torch.arange(len(rows), device=states.device), mask.sum(1) - 1]

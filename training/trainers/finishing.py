@@ -55,7 +55,9 @@ def finish_training(
     report("scoring the dev split with the base")
     before = trained.base_margins(dev)
     report("scoring the dev split with the chosen checkpoint")
+    # The fixture is scored with the split, in one pass over the model.
     everything = [*dev, *FIXTURE]
+    # fp32 throughout: what is published is held to these margins.
     expected = trained.trained_margins(everything)
     after = expected[: len(dev)]
     calibration = fit_calibration(after, [row.label for row in dev])
@@ -70,6 +72,7 @@ def finish_training(
         precision = str(record.options.get("publish_precision") or "fp32")
         convert_weights(folder, precision)
         report("scoring the dev split with the merged model")
+        # By another way: the published folder is loaded as somebody loads it who has nothing of ours.
         found = trained.published_margins(folder, everything)
         record = replace(
             record,
@@ -92,6 +95,7 @@ def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, 
 
     `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
     """
+    # Some dev queries have no part in choosing a checkpoint, so that the verdict on them is not flattered.
     apart = kept_apart(dev)
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
     choosing = measure_dev_split([margins[place] for place in places], [dev[place] for place in places])

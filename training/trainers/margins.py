@@ -46,6 +46,7 @@ class PromptTokens:
     @property
     def tail(self) -> str:
         """What follows the document, which truncation must keep."""
+        # A mark that no prompt holds, to find what stands behind the document.
         mark = "\x01d\x01"
         return self.render("q", mark, "").partition(mark)[2]
 
@@ -57,6 +58,7 @@ class PromptTokens:
         cut = [False] * len(rows)
         if document_tokens:
             parted[1::3], cut = cut_texts(tokenizer, parted[1::3], document_tokens)
+        # query, document and instruction of each row lie one after another.
         texts = [self.render(*parted[at : at + 3]) for at in range(0, len(parted), 3)]
         most, tail = self.max_length, self.tail
         return [
@@ -84,6 +86,7 @@ class AnswerHead:
                 f"the output layer is a {type(output).__name__}, in which yes and no have no weights to read"
             )
         self.output = output
+        # Two rows of the output layer: a vocabulary of 248,000 would take gigabytes of logits for a batch.
         self.weight = output.weight.detach()[[yes_id, no_id]].float()
         bias = getattr(output, "bias", None)
         self.bias = None if bias is None else bias.detach()[[yes_id, no_id]].float()
@@ -102,6 +105,7 @@ class AnswerHead:
         with torch.autocast(states.device.type, enabled=False):
             states = states.float()
             if self.cap is None:
+                # One product with the difference of the rows, which is the difference of the products.
                 found: Tensor = (states * (self.weight[0] - self.weight[1])).sum(-1) * self.scale
                 return found if self.bias is None else found + self.scale * (self.bias[0] - self.bias[1])
             logits = torch.stack([(states * weight).sum(-1) for weight in self.weight], dim=-1) * self.scale
@@ -140,6 +144,7 @@ def encode_pairs(
     encode = partial(tokenizer, split_special_tokens=True, verbose=False)
     found = encode(left, right)
     ids, types = found["input_ids"], found.get("token_type_ids") or [None] * len(pairs)
+    # Cut only where it is too long: the tokenizer's truncation is slow and most rows fit.
     for place in [place for place, one in enumerate(ids) if len(one) > max_length]:
         short = encode(left[place], right[place], truncation="longest_first", max_length=max_length)
         ids[place], types[place], cut[place] = short["input_ids"], short.get("token_type_ids"), True
@@ -165,6 +170,7 @@ def score_encoded(model: Any, tokenizer: Any, rows: Sequence[EncodedRow], budget
 def pad_encoded(tokenizer: Any, rows: Sequence[EncodedRow]) -> Any:
     """Return an encoder's rows as one batch of tensors."""
     chosen: dict[str, Any] = {"input_ids": [row.ids for row in rows]}
+    # Models without token types must not be given any.
     chosen |= {"token_type_ids": [row.types for row in rows]} if rows[0].types is not None else {}
     return tokenizer.pad(chosen, return_tensors="pt")
 
@@ -186,6 +192,7 @@ def generate_answers(
         with torch.inference_mode():
             written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings, use_cache=True)
         answers = written[:, ids.shape[1] :]
+        # Without an end token in what was written it was cut.
         ended = torch.isin(answers, torch.tensor(ends, device=answers.device)).any(dim=1).tolist()
         said = tokenizer.batch_decode(answers, skip_special_tokens=True)
         return [RenderedPair(str(text), is_cut=not whole) for text, whole in zip(said, ended, strict=True)]
@@ -204,6 +211,7 @@ def map_batches(
     Where memory runs out, a batch is halved. Raises BadInput when it runs out for one row.
     """
     found: dict[int, Found] = {}
+    # Rows of similar length go together, and results come back by their places.
     for places in pack_batches([len(row.ids) + room for row in rows], budget):
         found.update(zip(places, act_in_halves([rows[place] for place in places], act), strict=True))
     return [found[place] for place in range(len(rows))]

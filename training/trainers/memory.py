@@ -51,6 +51,7 @@ def count_weights(folder: Path) -> int:
 
 def _read_shapes(path: Path) -> Iterator[tuple[str, list[int]]]:
     with path.open("rb") as file:
+        # safetensors: eight bytes of length, then the header as JSON; no weight is read.
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     for name, one in header.items():
         if name != "__metadata__":
@@ -71,11 +72,14 @@ def needed_memory(
     weights = count_weights(task.base)
     hidden, layers = int(config.hidden_size), int(config.num_hidden_layers)
     wide = int(getattr(config, "intermediate_size", None) or 4 * hidden)
+    # What is kept of each layer: with checkpointing inputs alone, else about 12 hidden and 3 wide states a token.
     kept = hidden * (2 if task.checkpointing else 12) + (0 if task.checkpointing else 3 * wide)
+    # Logits of the answer, and their gradient, in fp32.
     activations = longest * layers * kept * (2 if half else 4) + answer * int(config.vocab_size) * 4 * 2
     activations += weights * copies * task.dtype.itemsize
     if not options.lora_rank:
         return weights * OPTIMISER + activations
+    # LoRA's two matrices for each linear layer: attention's four, and the three of the feed-forward part.
     adapter = options.lora_rank * layers * (8 * hidden + 3 * (hidden + wide))
     return weights * frozen + adapter * OPTIMISER + activations
 
@@ -87,6 +91,7 @@ def finishing_memory(task: TrainingTask) -> int:
 
 def check_memory(task: TrainingTask, config: Any, longest: int, answer: int = 0, **more: Any) -> None:
     """Raise BadInput when training or finishing cannot fit, with both numbers; `more`: as needed_memory has it."""
+    # What the trainer was given goes before what the machine has free.
     there = available_memory(task.device) if task.memory_mb is None else int(task.memory_mb * 2**20)
     needs = {"training": needed_memory(task, config.get_text_config(), longest, answer, **more)}
     finishing = finishing_memory(task)

@@ -46,6 +46,7 @@ def prefixed_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int =
     """Return l_yes - l_no at the end of each row, fp32, in the order given. Rows of one key share how they begin."""
     alone: list[int] = []
     groups: list[Group] = []
+    # Sorted by key, so that rows with the same query and instruction follow each other.
     for _, found in groupby(sorted(range(len(rows)), key=lambda place: rows[place].key), lambda place: rows[place].key):
         places = list(found)
         several = [rows[place].ids for place in places]
@@ -77,6 +78,7 @@ def _score_groups(
     # Padded on the left, so that what follows a beginning stands at once after it.
     begins, before = pad_rows([group.ids for group in groups], 0, head.device, side="left")
     lengths = before.sum(1, keepdim=True)
+    # Positions count real tokens only; padding on the left has position 0.
     places = (before.cumsum(1) - 1).clamp(min=0)
     with torch.inference_mode():
         cache = head.decoder(
@@ -89,6 +91,7 @@ def _score_groups(
         with torch.inference_mode():
             states = head.decoder(
                 input_ids=ids,
+                # The cache keeps its left padding, so the mask says which of its keys count.
                 attention_mask=torch.cat([before[chosen], mask], dim=1),
                 position_ids=lengths[chosen] + torch.arange(ids.shape[1], device=head.device),
                 past_key_values=_chosen_rows(cache, chosen),
@@ -106,6 +109,7 @@ def _score_groups(
 
 def _chosen_rows(cache: Any, rows: Tensor) -> Any:
     """Return a cache of these rows, each as often as it is named. A pass writes its own keys into its cache."""
+    # A shallow copy: layers are replaced below, and the shared keys stay as they are for the next rows.
     chosen = copy.copy(cache)
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
     # Makes new tensors of the layers' old ones.

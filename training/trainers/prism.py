@@ -50,6 +50,7 @@ class PrismRow:
     @property
     def label_positions(self) -> range:
         """The positions whose logits the loss reads."""
+        # The logits at a position are those of the next token, hence one before the answer.
         return range(self.start - 1, len(self.ids) - 1 if self.sft else self.start)
 
 
@@ -90,6 +91,7 @@ class PrismRecipe:
         text = rendering.render_target(int(one.label or 0), one.target).removesuffix(rendering.END)
         answer = [*encode_texts(self.tokenizer, [text])[0], self.end_id] if sft else []
         room = self.task.options.max_length - len(answer)
+        # Without a limit, to know how long the row would be.
         anything = replace(self.prompt, max_length=10**9)
         whole, bare = anything.encode(
             self.tokenizer, [(one.query, one.document, one.instruction), (one.query, "", one.instruction)]
@@ -101,6 +103,7 @@ class PrismRecipe:
             )
         prompt = truncate_ids(whole.ids, self.tokenizer, room, self.prompt.tail)
         teacher = 0.0 if one.teacher is None else one.teacher
+        # Whole prompt and answer, as the summary of cut rows counts them.
         size = len(whole.ids) + len(answer)
         return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft, size)
 
@@ -112,6 +115,7 @@ class PrismRecipe:
             base.enable_input_require_grads()
         # LoRA's first matrices are random.
         torch.manual_seed(options.seed)
+        # The base stays as it is; only the adapter's matrices are trained.
         lora = LoraConfig(
             r=options.lora_rank,
             lora_alpha=options.lora_alpha,
@@ -219,6 +223,7 @@ def label_states(model: Any, rows: Sequence[PrismRow], pad: int, *, packed: bool
     decoder = model.get_base_model().get_decoder()
     device = next(model.parameters()).device
     # Padded on the right, where a causal model does not look, or one sequence whose positions begin anew.
+    # Packed: several rows in one sequence; positions that begin anew keep attention within each row.
     if packed:
         ids = torch.tensor([[one for row in rows for one in row.ids]], device=device)
         places = torch.tensor([[place for row in rows for place in range(len(row.ids))]], device=device)
@@ -228,6 +233,7 @@ def label_states(model: Any, rows: Sequence[PrismRow], pad: int, *, packed: bool
         ids, mask = pad_rows([row.ids for row in rows], pad, device)
         shape = {"attention_mask": mask}
         begins = [(place, 0) for place in range(len(rows))]
+    # Only states at label positions are kept: the others would need logits nobody reads.
     keep = torch.zeros_like(ids, dtype=torch.bool)
     for row, (line, begin) in zip(rows, begins, strict=True):
         keep[line, begin + row.label_positions.start : begin + row.label_positions.stop] = True
@@ -252,6 +258,7 @@ def prism_losses(head: OutputHead, states: Tensor, rows: Sequence[PrismRow], red
     """Return the sums of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
     sizes = [len(row.label_positions) for row in rows]
     device = states.device
+    # Where each row's states begin in the flat tensor.
     firsts = torch.tensor([0, *sizes[:-1]], device=device).cumsum(0)
     wanted = torch.tensor([row.teacher for row in rows], device=device)
     has_point = torch.tensor([row.point for row in rows], device=device)
@@ -264,5 +271,6 @@ def prism_losses(head: OutputHead, states: Tensor, rows: Sequence[PrismRow], red
     answers = torch.tensor([one for row in rows if row.sft for one in row.ids[row.start :]], device=device)
     tokens = head.entropies(states[own], answers)
     if reduction == "mean":
+        # Mean over a row's tokens: each token divided by its row's number.
         tokens = tokens / torch.tensor([sizes[place] for place in kept], device=device)
     return {"point": point, "sft": tokens.sum()}

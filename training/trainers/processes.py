@@ -36,12 +36,15 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
     # The host's own name cannot be looked up in many containers.
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     if "RANK" not in os.environ:
+        # All processes are on one machine, so they meet on the loopback.
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(size)}
         command = [sys.executable, *(program or ("-m", "training.trainer", str(folder)))]
+        # The first process is rank 0 itself.
         for rank in range(1, size):
             place = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             children.append(spawn_child(command, {**os.environ, **meeting, **place}))
         os.environ.update({**meeting, "RANK": "0", "LOCAL_RANK": "0"})
+        # A thread, since the main one may be blocked in a collective operation.
         threading.Thread(target=_end_with, args=(children, over), daemon=True).start()
     if device == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -53,6 +56,7 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
         over.set()
         dist.destroy_process_group()
         stop_children(children)
+        # Only who set the variables takes them away.
         if children:
             for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
                 os.environ.pop(name, None)
@@ -71,6 +75,7 @@ def _end_with(children: Sequence[Popen[str]], over: threading.Event) -> None:
             if not over.wait(PATIENCE_S):
                 print("one of the processes that share this training ended", file=sys.stderr, flush=True)  # noqa: T201
                 stop_children(children)
+                # `os._exit`, because a process blocked in a collective cannot be ended in an orderly way.
                 os._exit(1)
             return
 
@@ -107,8 +112,10 @@ def add_gradients(values: Sequence[torch.nn.Parameter], bucket: int = 2**24) -> 
     waiting: list[torch.nn.Parameter] = []
     for value in values:
         if value.grad is None:
+            # Every process has to bring every gradient, or the sums would belong to other weights.
             value.grad = torch.zeros_like(value)
         waiting.append(value)
+        # Buckets of some megabytes: one message for each weight would cost latency, one for all memory.
         if sum(one.numel() for one in waiting) >= bucket:
             _add_bucket(waiting)
             waiting = []
@@ -118,6 +125,7 @@ def add_gradients(values: Sequence[torch.nn.Parameter], bucket: int = 2**24) -> 
 
 def _add_bucket(values: Sequence[torch.nn.Parameter]) -> None:
     grads = [value.grad for value in values if value.grad is not None]
+    # Flat, so that one operation serves many tensors.
     flat = torch.cat([grad.reshape(-1) for grad in grads])
     dist.all_reduce(flat)
     for grad, part in zip(grads, torch.split(flat, [grad.numel() for grad in grads]), strict=True):

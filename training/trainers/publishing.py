@@ -35,6 +35,7 @@ class MergeDiffers(BadInput):
 def check_merge(expected: Sequence[float], found: Sequence[float], precision: str = "fp32") -> float:
     """Return the greatest difference of two models' margins. Raises MergeDiffers above the tolerance, or for NaN."""
     difference, tolerance = greatest_difference(expected, found), TOLERANCES[precision]
+    # Written with `not`, so that NaN is refused as well.
     if not difference <= tolerance:
         raise MergeDiffers(
             f"the written model's scores differ from the trained one's by {difference:.2e} "
@@ -59,7 +60,10 @@ def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max
         config.mtp_num_hidden_layers = 0
     config.use_cache = True
     model.generation_config = transformers.GenerationConfig(  # type: ignore[no-untyped-call]
-        do_sample=False, eos_token_id=generation_ends(model, tokenizer), pad_token_id=tokenizer.pad_token_id
+        # Without these in the folder others would generate past the end.
+        do_sample=False,
+        eos_token_id=generation_ends(model, tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
     )
     tokenizer.chat_template = template
     save_model(folder, model, tokenizer, max_length)
@@ -67,6 +71,7 @@ def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max
 
 def save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
     """Write config.json, the weights (several files where they are large) and the files of the tokenizer."""
+    # The path on this machine is nobody else's business.
     model.config.name_or_path = ""
     tokenizer.model_max_length = max_length
     # A limit that training set on the tokenizer itself would cut documents at load without a word.
@@ -84,6 +89,7 @@ def convert_weights(folder: Path, precision: str) -> None:
     dtype, total = DTYPES[precision], 0
     for path in sorted(folder.glob("*.safetensors")):
         kept = load_file(path)
+        # Integer tensors keep their type: they are indices.
         found = {name: value.to(dtype) if value.is_floating_point() else value for name, value in kept.items()}
         total += sum(value.nbytes for value in found.values())
         save_file(found, path, metadata={"format": "pt"})

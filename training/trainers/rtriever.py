@@ -41,6 +41,7 @@ def load_embedder(folder: Path, options: RetrieverOptions, device: str, attentio
     tokenizer = body.tokenizer
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
+    # "last" pools the state of the final token, which has to be the same end token for every text.
     if pooling == "last" and tokenizer("x")["input_ids"][-1] not in (tokenizer.eos_token_id, tokenizer.pad_token_id):
         end = tokenizer.eos_token
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
@@ -84,9 +85,11 @@ class Draws(TrainerCallback):
     """What the epoch takes of each bundle: a row is its place, and becomes places of texts when a batch asks for it."""
 
     def __init__(self, bundles: Sequence[Any], texts: Texts, seed: int) -> None:
+        # Drawn by seed and epoch, so that a resumed epoch draws the same documents.
         self.bundles, self.texts, self.seed, self.epoch = bundles, texts, seed, 0
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        # transformers counts epochs in floats: 1e-6 keeps 0.9999999 from being epoch 0.
         self.epoch = int((state.epoch or 0) + 1e-6)
 
     def __call__(self, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
@@ -108,6 +111,7 @@ class RetrieverTrainer(SentenceTransformerTrainer):
     cached: InBatchLoss
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
+        # Until the step fits, or DoesNotFit says that it never will.
         while True:
             self.cached.mini_batch_num_tokens = self.callback.progress.token_budget
             try:
@@ -123,9 +127,11 @@ class RetrieverTrainer(SentenceTransformerTrainer):
 
     def shrink(self, inputs: dict[str, Any]) -> None:
         """Halve the token budget in all processes, down to one text for each pass. Raises DoesNotFit."""
+        # Gradients of the failed attempt would add to those of the next one.
         for value in self.model.parameters():
             value.grad = None
         lengths = [mask.sum(1) for name, mask in inputs.items() if name.endswith("attention_mask")]
+        # The largest of all processes decides, since they must shrink alike.
         longest, used = (max(found) for found in zip(*gather(_measure_texts(lengths)), strict=True))
         budget = self.callback.progress.token_budget
         if budget <= longest:
