@@ -60,15 +60,19 @@ def fit_curve(labels: tuple[int, ...], values: tuple[tuple[float, ...], ...]) ->
     if len(labels) < LEAST_POINTS:
         return None
     counts, table = np.array(labels, dtype=np.float64), np.array(values)
+    # In units of the smallest point, so that b and the bounds do not depend on how many labels there are.
     unit = counts[0]
     found = fit_law(counts / unit, table.mean(axis=1))
+    # Resamples start from the exponent found: one start instead of three, 300 times.
     again = [fit_law(counts / unit, means, starts=(found[2],)) for means in _resample(table)]
     grid = np.unique([*counts, *np.linspace(counts[0], counts[-1] + NEXT, GRID).round()])
     line = _estimates(law(grid / unit, *found), np.array([law(grid / unit, *one) for one in again]))
+    # The gain is the difference at both ends of one fitted curve, so its interval is narrower than that of either end.
     ends = np.array([counts[-1], counts[-1] + NEXT]) / unit
     gains = [np.diff(law(ends, *one)) for one in (found, *again)]
     (gain,) = _estimates(gains[0], np.array(gains[1:]))
     a, b, c = found
+    # Back to single labels: b n^-c in units is b unit^c n^-c.
     return CurveFit(a, b * unit**c, c, tuple(zip(map(int, grid), line, strict=True)), gain)
 
 
@@ -78,6 +82,7 @@ def law(counts: Floats, a: float, b: float, c: float) -> Floats:
 
 
 def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 1.5)) -> tuple[float, float, float]:
+    # Several starts, since least squares in c has flat stretches.
     """Return a, b and c of least squares within the bounds: the best from several starting values of c."""
     from scipy.optimize import least_squares
 
@@ -108,6 +113,7 @@ def _slopes(counts: Floats, a: float, b: float, c: float) -> Floats:
 def _resample(table: Floats) -> Floats:
     """Return (RESAMPLES, points): means over queries drawn with replacement, the same queries at all points."""
     draw = np.random.default_rng(0)
+    # The same queries at all points: the curve is compared within queries.
     places = draw.integers(table.shape[1], size=(RESAMPLES, table.shape[1]))
     return np.asarray(table[:, places].mean(axis=2).T)
 

@@ -46,6 +46,7 @@ def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryL
         )
     if shared := sorted(train.keys() & dev.keys()):
         raise BadInput(_("query %(query)s is in train and in dev: export the set again") % {"query": shared[0]})
+    # By hash, so that a subset at another point keeps the queries of the smaller one.
     if order == RANDOM:
         return sorted(train.values(), key=lambda one: sha256(f"{seed}\0{one.query_id}".encode()).digest())
     if without := [one.query_id for one in train.values() if not one.labelled_at]:
@@ -98,6 +99,7 @@ def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) ->
         raise BadInput(_("%(folder)s has no dev split to measure on: export with a smaller --split") % {
             "folder": folder.name,
         })  # fmt: skip
+    # Rows of the manifest, without reading the set.
     rows = next((one["rows"] for one in manifest.get("files", []) if one["name"] == train.name and "rows" in one), None)
     first = _read_first(train)
     if "positives" not in first and rows is not None and points[-1] > rows:
@@ -139,6 +141,7 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
             % {"asked": f"{points[-1]:,}", "there": f"{sums[-1]:,}"}
         )
     # Of two that are equally near, the smaller.
+    # Nearest from below or above: whole queries seldom come to the exact number.
     chosen = [min(range(len(sums)), key=lambda place: (abs(sums[place] - point), place)) for point in points]
     if same := [asked for asked, one, next_one in zip(points[1:], chosen, chosen[1:], strict=False) if one == next_one]:
         raise BadInput(
@@ -165,6 +168,7 @@ def write_subset(
     queries = order_queries(source, form, order, seed)
     subset = next(one for one in plan_subsets(queries, points) if one["asked"] == asked)
     chosen = sorted(line for one in queries[: subset["queries"]] for line in one.lines)
+    # Bytes and not text: a subset's lines are those of the export, to the byte.
     lines = (source / "train.jsonl").read_bytes().split(b"\n")
     contents = {
         "train.jsonl": b"".join(lines[number - 1] + b"\n" for number in chosen),

@@ -88,6 +88,7 @@ def write_answers(
     )
 
     def write(rows: list[EncodedRow]) -> list[list[int]]:
+        # On the left: an answer follows its prompt at once.
         ids, mask = pad_rows([row.ids for row in rows], pad, model.device, side="left")
         with torch.inference_mode():
             written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
@@ -103,6 +104,7 @@ def cut_at_end(ids: list[int], ends: Sequence[int]) -> list[int]:
 
 def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:
     """Return an answer without its end. Tags may be tokens that the tokenizer calls special: they stay."""
+    # Both tokens may end an answer, and padding follows it.
     ends = {tokenizer.convert_tokens_to_ids(END), tokenizer.eos_token_id, tokenizer.pad_token_id}
     kept = ids[:-1] if ids and ids[-1] in ends else ids
     return str(tokenizer.decode(kept, skip_special_tokens=False))
@@ -118,6 +120,7 @@ def measure_answers(
         [] if score is None else score_places(tokenizer, ids, text, score)
         for ids, text, score in zip(answers, texts, scores, strict=True)
     ]
+    # The prompt with the answer up to the score: one pass gives the probabilities of its tokens.
     rows = [
         AnsweredRow([*prompt.ids, *ids[: kept[-1] + 1]], len(kept))
         for prompt, ids, kept in zip(prompts, answers, places, strict=True)
@@ -137,9 +140,11 @@ class AnsweredRow(NamedTuple):
 
 def score_places(tokenizer: Any, ids: Sequence[int], text: str, score: int) -> list[int]:
     """Return the places of the tokens that hold the score's digits, which stand near the answer's end."""
+    # The last <answer>: the chain before it may speak of one.
     begin = text.index(str(score), text.rindex("<answer>") + len("<answer>"))
     end = begin + len(str(score))
     first = max(0, len(ids) - END_TOKENS)
+    # A token's share of the text is found by decoding with and without it, since bytes of a letter may be split.
     offsets = [len(answer_text(tokenizer, ids[:place])) for place in range(first, len(ids) + 1)]
     return [first + step for step, (low, high) in enumerate(pairwise(offsets)) if low < end and high > begin]
 
@@ -150,6 +155,7 @@ def probabilities_at_end(model: Any, tokenizer: Any, rows: Sequence[AnsweredRow]
 
     def measure(batch: list[AnsweredRow]) -> list[float]:
         ids, mask = pad_rows([row.ids for row in batch], pad, model.device)
+        # Only the columns that some row needs: logits of all positions would fill the memory.
         kept = sorted({len(row.ids) - back - 1 for row in batch for back in range(1, row.held + 1)})
         columns = {place: column for column, place in enumerate(kept)}
         with torch.inference_mode():
@@ -159,6 +165,7 @@ def probabilities_at_end(model: Any, tokenizer: Any, rows: Sequence[AnsweredRow]
         for line, row in zip(logits, batch, strict=True):
             shares = [
                 line[columns[len(row.ids) - back - 1]].float().log_softmax(-1)[row.ids[-back]]
+                # The token at -back was predicted by the position before it.
                 for back in range(1, row.held + 1)
             ]
             found.append(float(torch.stack(shares).sum().exp()))

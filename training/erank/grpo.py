@@ -46,6 +46,7 @@ class ErankGrpo:
         assert isinstance(task.options, GrpoOptions)
         self.task, self.options = task, task.options
         config = check_causal(task.base)
+        # A query with one document, or none relevant, has no ranks to reward.
         queries, self.left_out = group_by_query(task.data.train)
         if not queries:
             raise BadInput("no query of the set has two documents or more and a relevant one: nothing can be ranked")
@@ -55,6 +56,7 @@ class ErankGrpo:
         self.row_lengths: dict[str, Any] = {}  # Until train has said them.
         self.rounds = plan_rounds({query: len(rows) for query, rows in queries.items()}, self.options)
         self.rows: list[ScoredExample] = [row for rows in queries.values() for row in rows]  # type: ignore[misc]
+        # A query's rows lie side by side, so that a range names them.
         first, at = {}, 0
         for query, rows in queries.items():
             first[query], at = at, at + len(rows)
@@ -93,6 +95,7 @@ class ErankGrpo:
         if self.options.reward == "se":
             return [float(row.score) for row in self.rows]
         path = folder.path / "references.jsonl"
+        # Any process that sees the file: a shared disk may show it to some of them a moment later.
         if not any(gather(path.exists())):
             self._write_references(folder, path)
         wait_for_all()
@@ -109,6 +112,7 @@ class ErankGrpo:
         own = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
         shares = gather([one.score for one in own])
         if is_leading():
+            # Back into the order of the rows: shares went out every size-th row.
             scores = [shares[place % size][place // size] for place in range(len(self.rows))]
             lines = [
                 {"query_id": row.query_id, "doc_id": row.doc_id, "score": score}
@@ -142,6 +146,7 @@ class ErankGrpo:
             beta=options.kl_weight,
             epsilon=options.clip_ratio,
             num_iterations=1,
+            # TRL's other defaults would train by another loss than the paper's table 9.
             # Each of these has another default than GRPO's own (FORMATS).
             loss_type="grpo" if options.grpo_reduction == "rollout" else "dapo",
             scale_rewards="none",  # Advantages are ours: one divided by the SD plus 1e-6, and exactly 0 where it is 0.
@@ -166,16 +171,19 @@ class ErankGrpo:
         )
         trainer.recipe, trainer.folder, trainer.callback = self, folder, callback
         trainers.append(trainer)
+        # The reference only scores, so half the memory is exact enough.
         if trainer.ref_model is not None and self.task.precision == "bf16":
             torch.nn.Module.to(trainer.ref_model, torch.bfloat16)
         return trainer
 
     def sample(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
         """Return rollouts for TRL: the prompts are places of rows; the same step samples the same answers."""
+        # -1 - row fills a free place with a row that is sampled and gets no reward.
         rows = [self.encoded[max(place, -1 - place)] for place in map(int, prompts)]
         model = trainer.accelerator.unwrap_model(trainer.model_wrapped)
         devices = [trainer.accelerator.device] if self.task.device == "cuda" else []
         model.eval()
+        # A generator of its own: sampling must not move the one that the trainer resumes with.
         with torch.random.fork_rng(devices=devices), trainer.accelerator.autocast():
             torch.manual_seed(
                 sampling_seed(self.options.seed, trainer.state.global_step, trainer.accelerator.process_index)
@@ -224,6 +232,7 @@ class Rounds:
         for bins in self.bins:
             for queries in bins:
                 own = [place for query in queries for place in places[query]]
+                # The last row of the share fills it up: any row would do, since it gets no reward.
                 last = own[-1] if own else 0
                 rows += [*own, *[-1 - last] * (self.room - len(own))]
         return rows
@@ -233,6 +242,7 @@ def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
     """Plan rounds of whole queries, anew for each epoch, in a seeded order. Raises BadInput for a query too large."""
     shares = max(1, options.processes)
     room = options.batch // shares
+    # By size alone, the first of equals: the message names one query.
     largest = max(sizes, key=lambda query: sizes[query])
     if sizes[largest] > room:
         raise BadInput(
@@ -240,6 +250,7 @@ def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
         )
     epochs = []
     for epoch in range(max(1, round(options.epochs))):
+        # Sorted before it is shuffled, so that only the seed decides.
         order = sorted(sizes)
         random.Random(f"{options.seed} {epoch}").shuffle(order)
         bins: list[list[str]] = []
@@ -252,6 +263,7 @@ def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
                 free.append(room)
             bins[place].append(query)
             free[place] -= sizes[query]
+        # Empty shares fill the last round, since each process needs one.
         bins += [[] for _ in range(-len(bins) % shares)]
         epochs.append(bins)
     steps = options.batch // options.mini_batch
@@ -295,6 +307,7 @@ def rate_answers(
     ranks: dict[int, int | None] = {}
     rewards: dict[int, float] = {}
     for places in of_query.values():
+        # All rollouts of a query compete: G answers of each of its documents.
         rollouts = [
             Rollout(recipe.rows[rows[at]].doc_id, bool(recipe.rows[rows[at]].label), scores[at], references[rows[at]])
             for at in places
@@ -302,6 +315,7 @@ def rate_answers(
         ranks |= zip(places, rank_scores([one.score for one in rollouts]), strict=True)
         rewards |= zip(places, reward_rollouts(recipe.options.reward, rollouts), strict=True)
     advantages = [0.0] * len(rows)
+    # The G answers of one document lie side by side.
     for at in range(0, len(rows), group):
         if rows[at] >= 0:
             advantages[at : at + group] = normalize_rewards([rewards[place] for place in range(at, at + group)])
@@ -323,6 +337,7 @@ class RankingTrainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        # TRL's own advantages are replaced: its groups are documents, and rewards here rank across a query.
         advantages = [one.advantage for one in self.rated]
         found["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
         every = [one for share in gather(list(self.rated)) for one in share]
@@ -351,6 +366,7 @@ class RankingTrainer(GRPOTrainer):
             return [None] * len(self.rated)
         own = found.get("old_per_token_logps")
         if own is None:
+            # In the first update of a round TRL keeps no old log-probabilities: they are the model's own.
             ids = torch.cat([found["prompt_ids"], found["completion_ids"]], dim=1)
             mask = torch.cat([found["prompt_mask"], found["completion_mask"]], dim=1)
             with torch.no_grad():
@@ -358,6 +374,7 @@ class RankingTrainer(GRPOTrainer):
                     self.model, ids, mask, found["completion_ids"].size(1), self.args.per_device_train_batch_size
                 )
         apart, held = found["ref_per_token_logps"] - own, found["completion_mask"]
+        # The estimator exp(x) - x - 1 with x = log p_ref - log p (Schulman's k3): never below 0.
         kl = torch.exp(apart) - apart - 1
         return [float(one) for one in (kl * held).sum(-1) / held.sum(-1).clamp(min=1)]
 
@@ -417,6 +434,7 @@ class RoundCallback(JobCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         super().on_train_begin(args, state, control, **rest)
+        # Measured between rounds only, so the interval is rounded up to whole rounds.
         self.every = -(-self.every // self.round_steps) * self.round_steps
 
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:

@@ -69,6 +69,7 @@ class ErankSft:
         def make(number: int) -> dict[str, Any]:
             row = encode_chain(examples[number], self.tokenizer, self.task.options.max_length)
             ids, start, whole = (row.ids, row.start, row.whole) if row else ([0], 0, 0)
+            # -100 is the label that torch's cross-entropy passes over: only the answer is learned.
             return {"input_ids": ids, "labels": [*[-100] * start, *ids[start:]], "start": start, "whole": whole}
 
         decides = (chain_prompt_sha256(), self.task.options.max_length)
@@ -149,6 +150,7 @@ class ChainTrainer(SFTTrainer):
         samples, tokens = super().get_batch_samples(*given, **named)
         if self.reduction == "mean" or tokens is None:
             return samples, tokens
+        # All processes' rows, as TRL divides by the number over all of them.
         rows = torch.tensor(sum(len(batch["input_ids"]) for batch in samples), device=self.args.device)
         return samples, self.accelerator.gather(rows).sum() if self.args.average_tokens_across_devices else rows
 
@@ -177,6 +179,8 @@ def make_trainer(model: Any, tokenizer: Any, rows: TokenRows, task: TrainingTask
 
 def split_step(rows: int, longest: int, budget: int) -> tuple[int, int]:
     """Return rows of one pass and passes of one step: as many rows as fit the budget, and divide the step."""
+    # At most so many rows of the longest length fit into the budget.
     most = max(1, budget // longest)
+    # A divisor of the step's rows, so that every pass of the accumulation has the same number.
     each = next(size for size in range(min(most, rows), 0, -1) if rows % size == 0)
     return each, rows // each

@@ -49,6 +49,7 @@ class JobFolder:
 
     def say(self, **changes: Any) -> None:
         """Change some of the state."""
+        # Read and written whole: the file is small, and one process alone writes it.
         write_atomically(self.path / "state.json", json.dumps({**self.state, **changes}))
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -109,6 +110,7 @@ def count_whole_lines(path: Path) -> int:
         return 0
     data = path.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
+    # Cut off, so that what is appended next begins a line.
     if len(whole) != len(data):
         os.truncate(path, len(whole))
     return whole.count(b"\n")
@@ -125,12 +127,14 @@ def write_folder(folder: Path) -> Iterator[Path]:
     part.mkdir(parents=True)
     try:
         yield part
+        # Contents on the disk before the name: after a crash the folder is whole or not there.
         for path in part.rglob("*"):
             if path.is_file():
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
         part.rename(folder)
     finally:
+        # Nothing is left at its own name after the rename; after a failure this removes the half.
         shutil.rmtree(part, ignore_errors=True)
 
 

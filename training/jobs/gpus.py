@@ -22,6 +22,7 @@ def visible_gpus() -> tuple[str, ...]:
     if not DRIVER.exists():
         return ()
     # In a process of its own: what asks for GPUs once cannot be told another set of them later.
+    # torch in this process would open a CUDA context and hold memory for good.
     asked = [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"]
     done = subprocess.run(asked, check=False, capture_output=True, text=True)
     count = int(done.stdout.strip() or 0) if done.returncode == 0 else 0
@@ -42,6 +43,7 @@ def claim_gpus(count: int) -> Iterator[list[str]]:
             if len(taken) < count and (lock := _lock_gpu(name)) is not None:
                 held.enter_context(lock)
                 taken.append(name)
+        # All or none: two jobs that each held half would wait for each other for ever.
         if len(taken) < count:
             held.close()
             taken = []
@@ -50,6 +52,7 @@ def claim_gpus(count: int) -> Iterator[list[str]]:
 
 def _lock_gpu(name: str) -> IO[str] | None:
     """Return the lock of a GPU, or None where somebody holds it; the kernel frees it when its process dies."""
+    # By machine, since VAR may be shared by several.
     folder = Path(settings.VAR) / "gpus" / socket.gethostname()
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / name.replace("/", "-")).open("w")

@@ -56,6 +56,7 @@ def _candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
     """Yield the first documents of the queries: those of the dev split for what is measured, else all."""
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
     relevant = _relevant_labels(collection)
+    # Only queries that had no part in training or choosing, where there are some.
     if job.kind in MEASURED:
         wanted = sorted(dev_queries(Path(job.options["data"]))[0])
         # A query without a relevant document has no nDCG, and cannot tell two rankings apart.
@@ -116,6 +117,7 @@ def _open_pairs(collection: Collection) -> Iterable[dict[str, Any]]:
         .order_by("query_id", "pk")
         .distinct()
     )
+    # groupby needs the rows by query, and they come so.
     for query, several in groupby(pairs.iterator(BATCH), key=attrgetter("query")):
         yield _query_line(collection, query, [(pair.document, 0.0) for pair in several])
 
@@ -144,5 +146,6 @@ def _load_qrels(collection: Collection, queries: Sequence[str]) -> dict[str, dic
     ).values_list("pair__query__external_id", "pair__document__external_id", "grade")
     found: dict[str, dict[str, int]] = {}
     for query, document, grade in rows.iterator():
+        # Grades below 0 (not judged) count 0 in measures.
         found.setdefault(query, {})[document] = max(0, grade)
     return found

@@ -51,6 +51,7 @@ def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
     asked = job.options
     named = [asked.get("data"), asked.get("base"), *(asked.get("models") or {}).values()]
     # What is no path (tiny:qwen3, a hub id) is not absolute; the subprocess looks for it.
+    # Relative names are hub ids and tiny bases.
     paths = [folder.path / "job.json", *(Path(str(one)) for one in named if one)]
     return next((path for path in paths if path.is_absolute() and not path.exists()), None)
 
@@ -68,6 +69,7 @@ def _run_on_device(lease: leases.Lease, job: Job, folder: JobFolder, shutting_do
             if len(found) == count:
                 return _run_subprocess(lease, folder, shutting_down, found)
         time.sleep(LOOK_S)
+        # Renewed while it waits, or another worker would take the job for lost.
         if not lease.renew(phase=_("waiting for free GPUs")):
             return None
         if Job.objects.filter(pk=job.pk, cancel_asked=True).exists():
@@ -92,6 +94,7 @@ def _run_subprocess(
     """Return the subprocess's exit code; None when another worker holds the job."""
     job = lease.job
     # A job for the CPU sees no GPU, and takes nobody's memory.
+    # Unbuffered, so that the page shows the log as it grows.
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": ",".join(devices)}
     command = [sys.executable, "-m", "training.trainer", str(folder.path)]
     with folder.log.open("a") as log:
@@ -102,6 +105,7 @@ def _run_subprocess(
         stopping = shutting_down()
         if not lease.renew(**_read_progress(folder)):
             # Somebody else holds the job: what this child would still save counts for nobody.
+            # At once: two processes must not write one folder.
             stop_children([child], patience=0)
             return None
         if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
@@ -111,6 +115,7 @@ def _run_subprocess(
         if asked and time.monotonic() - asked > PATIENCE_S:
             child.kill()
     # A worker that ends gives its job back, unless a person cancelled it at the same time.
+    # Read again, since a person may have cancelled while the child ended.
     job.refresh_from_db(fields=["cancel_asked"])
     if shutting_down() and not job.cancel_asked and code != FINISHED:
         leases.give_back(job, phase=_("waiting to resume"))
@@ -132,6 +137,7 @@ def _record_end(job: Job, folder: JobFolder, code: int) -> None:
     state, news = folder.state, _read_progress(folder)
     error = str(state.get("error") or "")
     if code == FINISHED:
+        # Stored before the job is finished, so that a finished job always has its outcome.
         job.result, job.words = dict(state.get("result") or {}), news.get("words", job.words)
         try:
             result = outcomes.store_outcome(job, folder)
@@ -143,6 +149,7 @@ def _record_end(job: Job, folder: JobFolder, code: int) -> None:
         leases.finish(job, Job.State.CANCELLED, **{**news, "phase": "cancelled"})
     elif code == REFUSED:
         leases.finish(job, Job.State.REFUSED, error=error, **news)
+    # A negative code is the signal that killed the process.
     elif code < 0 and job.attempts < leases.MOST_ATTEMPTS:
         # Killed from outside (the kernel, short of memory, or a person): the next claim goes on from the checkpoint.
         logger.warning("%s was killed by signal %s and goes on from its checkpoint", job, -code)

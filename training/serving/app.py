@@ -76,6 +76,7 @@ class Served:
         self.room = threading.BoundedSemaphore(limit)
         self.batcher = Batcher(self.scorer) if self.scorer else None
         # A thread of its own each: what one of them writes or embeds does not hold up scores.
+        # One thread: a model writes for one request at a time.
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     @contextlib.contextmanager
@@ -101,6 +102,7 @@ class Served:
     async def score(self, asked: ServingRequest, http: Request) -> list[Score]:
         """Return the scores of one request, scored together with others that wait. Raises Refused."""
         assert self.scorer is not None and self.batcher is not None
+        # In a thread, since tokenising long documents would hold up the event loop.
         rows = await run_in_threadpool(self.scorer.encode, asked)
         margins = await wait_for(self.batcher.submit(rows), http)
         return [Score(margin, row.is_cut) for margin, row in zip(margins, rows, strict=True)]
@@ -119,6 +121,7 @@ class Served:
 async def wait_for(future: Future[Found], http: Request) -> Found:
     """Return what comes of a future; cancelled when its caller is gone, or after PATIENCE_S. Raises Refused."""
     result = asyncio.wrap_future(future)
+    # A caller that hung up frees its place at once.
     gone = asyncio.ensure_future(_watch_disconnect(http))
     both: set[asyncio.Future[Any]] = {result, gone}
     try:
@@ -213,6 +216,7 @@ async def answer_rerank(served: Served, body: RerankBody, http: Request) -> Rera
     scores = await served.score(asked, http)
     assert served.scorer is not None
     # The raw margin decides, then the order in which they came: probabilities near 1 round to the same number.
+    # Sorted by margin: a stable order for equal scores, too.
     places = sorted(range(len(scores)), key=lambda place: (-scores[place].margin, place))[: body.top]
     probability = served.scorer.own_probability if body.score == "raw" else served.scorer.probability
     results = [

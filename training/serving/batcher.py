@@ -48,6 +48,7 @@ class Batcher:
     def _work(self) -> None:
         while True:
             with self.changed:
+                # Cancelled ones leave the queue before any of their rows is scored.
                 self.waiting = [one for one in self.waiting if not one.future.done()]
                 if not self.waiting:
                     self.changed.wait()
@@ -61,6 +62,7 @@ class Batcher:
         try:
             margins = iter(self.scorer.score_rows(rows))
         except BaseException as error:
+            # One by one, so that a request with a bad row takes no other down with it.
             if len(chosen) == 1:
                 _answer(chosen[0][0].future, error)
             else:
@@ -79,10 +81,12 @@ def share_step(waiting: list[PendingRequest], budget: int) -> list[tuple[Pending
     What small requests leave of theirs goes to the larger ones. Each gets one row at least while there is room.
     """
     chosen = []
+    # The smallest first: what they leave of their share goes to the larger ones.
     by_size = sorted(waiting, key=lambda one: one.left)
     for place, one in enumerate(by_size):
         share, used, count = budget / (len(by_size) - place), 0, 0
         for row in one.rows[len(one.margins) :]:
+            # At least one row, however long it is.
             if used and used + len(row.ids) > share:
                 break
             used, count = used + len(row.ids), count + 1

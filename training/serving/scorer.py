@@ -42,6 +42,7 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text())
     except ValueError:
         raise BadInput(f"{path} is not JSON: train or copy the model again") from None
+    # A prompt that differs by a blank gives other scores than those that calibration and threshold were fitted on.
     # A model scores with the prompt that it learned, to the byte; its card's own text must be that prompt, too.
     if found.get("kind") == "causal" and recorded_prompt(found) is None:
         theirs = str(found.get("prompt_sha256"))[:12]
@@ -66,6 +67,7 @@ def choose_prompt(folder: Path, wanted: str = "", option: str = "--prompt") -> s
     if known is not None:
         return known.name
     template = own_template(folder)
+    # Templates of rerankers name both roles; those of chat models do not.
     if all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document")):
         return OWN_TEMPLATE
     if wanted in rendering.PROMPTS:
@@ -110,6 +112,7 @@ def make_prompt(folder: Path, tokenizer: Any, name: str) -> "PromptTokens":
 def _named_ids(folder: Path, about: dict[str, Any]) -> tuple[int, int] | None:
     """Return the answers' ids as a reranker of others names them, beside its modules."""
     path = folder / "1_LogitScore" / "config.json"
+    # Our own folders name their answers in reranker.json.
     if about or not path.exists():
         return None
     named = json.loads(path.read_text())
@@ -186,6 +189,7 @@ class Scorer(ABC):
         encoded = [self.encode(request) for request in requests]
         every = [row for rows in encoded for row in rows]
         size = together or max(1, len(every))
+        # A generator, so that scores of one part are there before the next one is made.
         margins = (one for at in range(0, len(every), size) for one in self.score_rows(every[at : at + size]))
         return [[Score(next(margins), row.is_cut) for row in rows] for rows in encoded]
 

@@ -21,6 +21,7 @@ def tokenize_rows(
     task: TrainingTask, tokenizer: Any, count: int, make: Callable[[int], Mapping[str, Any]], *decides: object
 ) -> Any:
     """Return the table of a task's rows; what it decides on besides set and tokenizer stands in `decides`."""
+    # The tokenizer's whole definition: two of one name may differ.
     parts = (task.recipe, task.data.sha256, tokenizer.backend_tokenizer.to_str(), *decides)
     key = sha256("\0".join(map(str, parts)).encode()).hexdigest()
     return make_table(count, make, task.cache, key)
@@ -38,6 +39,7 @@ def make_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: Pat
         if folder.exists():  # Of another base, set or length.
             shutil.rmtree(folder)
         _write_table(count, make, kept)
+    # The other processes read what the first one wrote.
     wait_for_all()
     return datasets.load_from_disk(str(kept))
 
@@ -61,6 +63,7 @@ def _write_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: P
 def list_lengths(table: Any, column: str) -> list[int]:
     """Return the length of each list of a column, without reading what is in them."""
     chunks = table.data.column(column).chunks
+    # Offsets of Arrow's lists alone: no token is read from the disk.
     offsets = [np.diff(chunk.offsets.to_numpy()) for chunk in chunks]
     return [int(one) for one in np.concatenate(offsets)] if offsets else []
 

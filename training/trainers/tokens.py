@@ -22,6 +22,7 @@ def part_controls(tokenizer: Any, texts: Sequence[str]) -> list[str]:
 
     `split_special_tokens` would do it for special tokens alone, and for those of the prompt, too.
     """
+    # Longest names first: a name that begins like another one would otherwise be cut in its middle.
     names = sorted((name for name in tokenizer.get_added_vocab() if len(name) > 1), key=len, reverse=True)
     if not names:
         return [text.replace(BREAK, "") for text in texts]
@@ -31,6 +32,7 @@ def part_controls(tokenizer: Any, texts: Sequence[str]) -> list[str]:
 
 def encode_parted(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     """Return the tokens of texts, each tokenised whole but for where part_controls put a BREAK."""
+    # Tokenised in parts, since a tokenizer knows a control token only where it stands whole.
     parts = [text.split(BREAK) for text in texts]
     flat = [part for several in parts for part in several]
     ids = iter(tokenizer(flat, add_special_tokens=False, verbose=False)["input_ids"] if flat else [])
@@ -45,6 +47,7 @@ def encode_texts(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
 def cut_texts(tokenizer: Any, texts: Sequence[str], most: int) -> tuple[list[str], list[bool]]:
     """Return texts of at most so many tokens each, and which of them were cut."""
     found = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    # The end of the last kept token, in characters: cut as text, so that the prompt is built as for any document.
     ends = [offsets[most - 1][1] if len(offsets) > most else None for offsets in found["offset_mapping"]]
     return [text[:end] for text, end in zip(texts, ends, strict=True)], [end is not None for end in ends]
 

@@ -30,6 +30,7 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     """
     job = folder.job
     out = Path(job["out"])
+    # Refused before hours of training, and looked at again by the rename at the end.
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out} is not empty: name a new or an empty folder")
     task = prepare_task(folder, job)
@@ -38,6 +39,7 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
             folder.say(words=describe_setup(task.tiny, task.device), phase="loading the base")
         recipe = open_recipe(task)
         chosen = recipe.train(folder, asked_to_stop)
+        # The other processes end here: one of them publishes.
         if not is_leading():
             return {}
     record = publish_model(folder, recipe, out, chosen)
