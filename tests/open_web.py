@@ -48,10 +48,10 @@ class Web:
         """Names as `names` has them, and addresses: all reached at the local server. Other names as they really are."""
         self.looked_up.append(host)
         with contextlib.suppress(ValueError):
-            return [FetchTarget(str(ipaddress.ip_address(host)), ("127.0.0.1", self.port))]
+            return [(str(ipaddress.ip_address(host)), ("127.0.0.1", self.port))]
         if host not in self.names:
             return real_resolve(host, port)
-        return [FetchTarget(address, ("127.0.0.1", self.port)) for address in self.names[host]]
+        return [(address, ("127.0.0.1", self.port)) for address in self.names[host]]
 
     def page(self, path: str, body: str | bytes, **headers: str) -> None:
         """An ordinary answer."""

@@ -78,15 +78,8 @@ class RerankRequest:
     tries: int = 0  # Calls made for them so far.
 
 
-@dataclass(frozen=True, slots=True)
-class Came:
-    """The outcome of a call: a body, or an error with whatever body came with it."""
-
-    ask: RerankRequest
-    raw: str
-    scores: dict[int, float]
-    error: ProviderError | None
-    milliseconds: int
+# The outcome of a call: its request, the raw body, scores by place, an error with whatever body came, milliseconds.
+Outcome = tuple[RerankRequest, str, dict[int, float], ProviderError | None, int]
 
 
 def score_pairs(
@@ -150,7 +143,7 @@ def _collect_answers(
     told: Progress,
 ) -> None:
     """Send the calls from threads, and store the answers here, each in its own transaction, as they come."""
-    out: set[Future[Came]] = {pool.submit(_call_api, client, ask, 0.0) for ask in islice(asks, THREADS)}
+    out: set[Future[Outcome]] = {pool.submit(_call_api, client, ask, 0.0) for ask in islice(asks, THREADS)}
     while out:
         done, out = wait(out, return_when=FIRST_COMPLETED)
         for future in done:
@@ -158,12 +151,12 @@ def _collect_answers(
             again = _store_answer(came, client.teacher, collection, report)
             told(report.scored)
             if again is not None:
-                out.add(pool.submit(_call_api, client, again, _retry_delay(again.tries, came.error)))
+                out.add(pool.submit(_call_api, client, again, _retry_delay(again.tries, came[3])))
             elif (new := next(asks, None)) is not None:
                 out.add(pool.submit(_call_api, client, new, 0.0))
 
 
-def _call_api(client: Client, ask: RerankRequest, pause: float) -> Came:
+def _call_api(client: Client, ask: RerankRequest, pause: float) -> Outcome:
     """Send one request, after a pause. No database here: this is another thread."""
     time.sleep(pause)
     started, raw, scores, error = time.monotonic(), "", dict[int, float](), None
@@ -172,7 +165,7 @@ def _call_api(client: Client, ask: RerankRequest, pause: float) -> Came:
         scores = scores_of(client.teacher.api, raw, len(ask.documents))
     except ProviderError as failed:
         raw, error = raw or failed.raw, failed
-    return Came(ask, raw, scores, error, int((time.monotonic() - started) * 1000))
+    return ask, raw, scores, error, int((time.monotonic() - started) * 1000)
 
 
 def _retry_delay(tries: int, error: ProviderError | None) -> float:
@@ -181,10 +174,12 @@ def _retry_delay(tries: int, error: ProviderError | None) -> float:
     return at_least + random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**tries))
 
 
-def _store_answer(came: Came, teacher: Teacher, collection: Collection, report: ScoringReport) -> RerankRequest | None:
+def _store_answer(
+    came: Outcome, teacher: Teacher, collection: Collection, report: ScoringReport
+) -> RerankRequest | None:
     """Keep the answer and its scores; return what is to be asked again, or None."""
-    ask, error = came.ask, came.error
-    left = [place for place in range(len(ask.pairs)) if place not in came.scores]
+    ask, raw, scores, error, milliseconds = came
+    left = [place for place in range(len(ask.pairs)) if place not in scores]
     if left and error is None:
         error = BadAnswer(f"{teacher.host}: {len(left)} of {len(ask.pairs)} documents have no score in the answer")
     with transaction.atomic():
@@ -196,17 +191,17 @@ def _store_answer(came: Came, teacher: Teacher, collection: Collection, report: 
             model=teacher.model,
             pairs=list(ask.pairs),
             request_sha256=sha256(asked.encode()).hexdigest(),
-            raw=came.raw,
+            raw=raw,
             error=" ".join(str(error).split()) if error is not None else "",
-            milliseconds=came.milliseconds,
+            milliseconds=milliseconds,
         )
         TeacherScore.objects.bulk_create(
-            TeacherScore(answer=answer, pair_id=ask.pairs[place], score=score) for place, score in came.scores.items()
+            TeacherScore(answer=answer, pair_id=ask.pairs[place], score=score) for place, score in scores.items()
         )
         with connection.cursor() as cursor:
-            cursor.execute(TEACH, [[ask.pairs[place] for place in came.scores]])
+            cursor.execute(TEACH, [[ask.pairs[place] for place in scores]])
     report.calls += 1
-    report.scored += len(came.scores)
+    report.scored += len(scores)
     if error is None:
         return None
     report.calls_failed += 1

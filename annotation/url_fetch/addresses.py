@@ -6,7 +6,6 @@ otherwise a moment later changes nothing.
 
 import ipaddress
 import socket
-from dataclasses import dataclass
 
 from annotation.url_fetch.problems import NoPage
 
@@ -25,12 +24,8 @@ _GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
 _NOT_GLOBAL_6 = [ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
 
 
-@dataclass(frozen=True, slots=True)
-class FetchTarget:
-    """An address, and where a socket that means it is opened: the same, with the port."""
-
-    address: str
-    endpoint: tuple[str, int]
+# An address, and where a socket that means it is opened: the same, with the port.
+FetchTarget = tuple[str, tuple[str, int]]
 
 
 def resolve_host(host: str, port: int) -> list[FetchTarget]:
@@ -39,14 +34,14 @@ def resolve_host(host: str, port: int) -> list[FetchTarget]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise NoPage("name", host=host) from None
-    return [FetchTarget(str(address[0]), (str(address[0]), port)) for *_rest, address in found]
+    return [(str(address[0]), (str(address[0]), port)) for *_rest, address in found]
 
 
 def place_of(host: str, port: int) -> FetchTarget:
     """Return where to open the connection. NoPage unless every address of the name is public."""
     places = resolve_host(host, port)
     # All of them: a name with one private address among public ones could be used to reach that one.
-    if not places or not all(is_public(place.address) for place in places):
+    if not places or not all(is_public(address) for address, _endpoint in places):
         raise NoPage("not-public", host=host)
     return places[0]
 

@@ -80,7 +80,7 @@ class _Pinned(http.client.HTTPConnection):
         self.plug: socket.socket | None = None
 
     def connect(self) -> None:
-        self.sock = socket.create_connection(self.place.endpoint, self.timeout)
+        self.sock = socket.create_connection(self.place[1], self.timeout)
         # A second handle, because TLS takes the first one away, and `pull` comes from another thread.
         self.plug = self.sock.dup()
 

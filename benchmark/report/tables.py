@@ -1,6 +1,6 @@
 """Tables to save of the pages that show rows, uncut, and the view's answer when one of them is asked for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,7 +14,6 @@ from benchmark.report.downloads import Cell as Value
 from benchmark.report.downloads import DownloadTable
 from benchmark.report.tabling import CHANGE_FIELDS, change_names
 from benchmark.systems.page import SystemPage
-from benchmark.systems.queries import RankCell
 from charts import Chart
 from corpus import chart_downloads
 from corpus.access import AccessScope
@@ -159,13 +158,13 @@ def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool
     return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
 
 
-def _describe_cell(cell: RankCell | None, *, with_grades: bool) -> tuple[Value, Value]:
+def _describe_cell(cell: Mapping[str, Any] | None, *, with_grades: bool) -> tuple[Value, Value]:
     """The document's id, and what it is in words."""
     if cell is None:
         return None, None
     words = {"relevant": _("relevant"), "hole": _("hole"), "judged": _("not relevant"), "unjudged": _("unjudged")}
-    grade = f" ({cell.grade})" if with_grades and cell.grade is not None else ""
-    return cell.document.external_id, words[cell.state] + grade
+    grade = f" ({cell['grade']})" if with_grades and cell["grade"] is not None else ""
+    return cell["document"].external_id, words[cell["state"]] + grade
 
 
 def fillings_table(rows: Iterable[Filling]) -> DownloadTable:

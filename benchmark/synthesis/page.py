@@ -22,22 +22,13 @@ LONGEST = 160  # Characters of a text in a table to save.
 
 
 @dataclass(frozen=True, slots=True)
-class DroppedCount:
-    """How many bundles were dropped at a step for a reason."""
-
-    step: str
-    reason: str
-    bundles: int
-
-
-@dataclass(frozen=True, slots=True)
 class SynthesisPage:
     """Data of a synthesis's page: the outcome, a page of its bundles, and what was dropped."""
 
     synthesis: Synthesis
     told: dict[str, Any]
     bundles: Page[SyntheticBundle]
-    dropped: Sequence[DroppedCount]
+    dropped: Sequence[dict[str, Any]]  # How many `bundles` at which `step` for which `reason`, in words.
     examples: Sequence[SyntheticBundle]  # Of what was dropped, the first ones.
 
 
@@ -62,7 +53,7 @@ def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
         synthesis,
         describe_synthesis(synthesis),
         Paginator(rows, ROWS).get_page(number),
-        [DroppedCount(name_step(step), name_reason(reason), count) for step, reason, count in counted],
+        [{"step": name_step(step), "reason": name_reason(reason), "bundles": count} for step, reason, count in counted],
         list(dropped.exclude(problem="")[:5]),
     )
 
@@ -88,7 +79,7 @@ def name_reason(reason: str) -> str:
 
 def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
     """The bundles and what was dropped, uncut."""
-    dropped = tuple((one.step, one.reason, one.bundles) for one in found.dropped)
+    dropped = tuple((one["step"], one["reason"], one["bundles"]) for one in found.dropped)
     if found.synthesis.kind != Synthesis.Product.BUNDLES:
         names = (pgettext("column", "step"), _("reason"), _("seeds"))
         return [

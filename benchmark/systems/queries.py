@@ -1,6 +1,5 @@
 """Queries of the benchmark: a list with what is known of each, and one query with what every system returned."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
@@ -63,15 +62,6 @@ def list_queries(collection: Collection, *, words: str, order: str, page: int, w
     return {"rows": rows, "order": order, "words": words, "page": page, "has_more": len(found) > len(some)}
 
 
-@dataclass(frozen=True)
-class RankCell:
-    """A document that a system returned. `state`: relevant, hole, judged (not relevant), or unjudged."""
-
-    document: Document
-    state: str
-    grade: int | None
-
-
 def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> dict[str, Any]:
     """What the systems returned for a query. `names`: which systems; none: the first six."""
     runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
@@ -83,7 +73,7 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
     keys = {key for row in ranked.values() for key in row.documents[:k]}
     documents = Document.objects.defer("text").in_bulk(keys)
     cells = {
-        key: RankCell(document, *_document_state(key, known, graded, collection.relevant_from))
+        key: {"document": document} | _document_state(key, known, graded, collection.relevant_from)
         for key, document in documents.items()
     }
     columns: list[dict[str, Any]] = []
@@ -94,7 +84,7 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
         columns.append({"run": run, "cells": found, "seconds": row.seconds, "text": row.text})
     counts = dict.fromkeys(STATES, 0)
     for cell in cells.values():
-        counts[cell.state] += 1
+        counts[cell["state"]] += 1
     return {
         "columns": columns,
         "rows": [(rank + 1, [column["cells"][rank] for column in columns]) for rank in range(k)],
@@ -114,10 +104,11 @@ def _query_grades(query: Query, before: Qrels | None, after: Qrels | None) -> tu
     return known, dict(zip(last.documents, last.grades, strict=True)) if last else {}
 
 
-def _document_state(key: int, known: set[int], graded: dict[int, int], relevant_from: int) -> tuple[str, int | None]:
+def _document_state(key: int, known: set[int], graded: dict[int, int], relevant_from: int) -> dict[str, Any]:
+    """Return the `grade` of a returned document, and its `state`: relevant, hole, judged (not relevant), unjudged."""
     grade = graded.get(key)
     if grade is None:
-        return "unjudged", None
+        return {"state": "unjudged", "grade": None}
     if grade < relevant_from:
-        return "judged", grade
-    return ("relevant" if key in known else "hole"), grade
+        return {"state": "judged", "grade": grade}
+    return {"state": "relevant" if key in known else "hole", "grade": grade}
