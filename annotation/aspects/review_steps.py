@@ -62,6 +62,7 @@ class ReviewedDecision:
 def give_weights(review: AspectReview, member: Membership, importances: Mapping[str, int]) -> ReviewStep:
     """Keep the reviewer's own importances. BadInput unless every aspect has one; they are given once."""
     _hold(review)
+    # Own weights count only when given blind (BRIGHT-Pro app. B): after this step the first ones are on the page.
     if Kind.WEIGHTS in current_steps(review):
         raise BadInput(_("You have already given your weights. They cannot be changed once you saw the first ones."))
     if set(importances) != {entry.id for entry in load_aspects(review.revision.aspects)}:
@@ -82,15 +83,18 @@ def judge_aspects(
             raise BadInput(_("Choose “Accept” or “Change” for: %(criterion)s.") % {"criterion": title})
         _require_reason(verdicts[name], str(title))
     _check_changes(review, held.entries, verdicts, importances)
+    # What the form sends is compared with what holds, so that a weight left as it was makes no revision.
     changed = {entry.id for entry in held.entries if importances.get(entry.id, entry.importance) != entry.importance}
     revision = None
     if changed:
         note = f"weights: {verdicts['weights'].reason}"
         revision = revising.apply_review(review.query, review.reviewer, importances=importances, note=note, base=base)
+    # What the revision stored is what the step records.
     final = load_aspects(revision.aspects) if revision else held.entries
     answers = {
         "criteria": {name: asdict(verdicts[name]) for name in CRITERIA},
         "importances": {entry.id: entry.importance for entry in final},
+        # The wordings as judged: judge_documents refuses when they changed afterwards.
         "set": _wordings(final),
     }
     return _append(review, member, Kind.ASPECTS, answers, revision)
@@ -100,6 +104,7 @@ def _check_changes(
     review: AspectReview, entries: Entries, verdicts: Mapping[str, Verdict], importances: Mapping[str, int]
 ) -> None:
     """BadInput unless what is called changed was changed, and what was changed is called so."""
+    # Compared with the revision under review, not with what holds: the reviewer may have edited on the query's page.
     first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
     reworded = _wordings(load_aspects(review.revision.aspects)) != _wordings(entries)
     reweighed = any(
@@ -112,6 +117,7 @@ def _check_changes(
     of_the_set = [name for name in ("granularity", "balance", "coverage") if not verdicts[name].accept]
     if reworded and not of_the_set:
         raise BadInput(_("You changed the aspects. Choose “Change” for granularity, balance or coverage and say why."))
+    # A set that is out of balance may be mended by weights alone; granularity and coverage need other words.
     unmade = [name for name in of_the_set if not (reworded or (name == "balance" and reweighed))]
     if unmade:
         raise BadInput(
@@ -130,9 +136,11 @@ def decisions_under_review(review: AspectReview) -> list[ReviewedDecision]:
     rows = Judgment.objects.filter(pk__in=review.judgments).select_related("aspect", "pair__document")
     found = []
     ordered = rows.order_by("pair__document__external_id", "aspect__place", "pk")
+    # One person's rows on a document lie together after the order above, which groupby needs.
     for document, some in groupby(ordered, key=lambda row: row.pair.document):
         said = list(some)
         kept = [row for row in said if row.grade and row.aspect]
+        # An aspect that was removed since leaves its judgments without one.
         name = document.external_id
         if kept:
             found += [ReviewedDecision(document.pk, name, row.aspect.external_id) for row in kept if row.aspect]
@@ -148,10 +156,12 @@ def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[
     """Keep what the reviewer says of each decision, change what they changed, and submit the review."""
     held = _hold(review)
     steps = _require_next(review, Kind.DOCUMENTS)
+    # A step that judged other words than the ones that hold would approve what nobody saw.
     if steps[Kind.ASPECTS].answers["set"] != _wordings(held.entries):
         raise BadInput(_("You changed the aspects after you judged them. Undo that step and judge them again."))
     decisions = decisions_under_review(review)
     known = {entry.id for entry in held.entries}
+    # All are checked before anything is changed: the page comes back with the first problem and nothing half done.
     for one in decisions:
         _check_verdict(one, verdicts.get(one.key), known)
     changes = _document_changes(decisions, verdicts, held.entries)
@@ -195,6 +205,7 @@ def _document_changes(
             made += [RevisionDecision(one.document, name, None) for name in known - set(verdict.aspects)]
         for change in made:
             before = changes.setdefault((change.document, change.aspect), change)
+            # Two decisions on one document can meet on one aspect: kept by one, removed by the other.
             if before.keep != change.keep:
                 raise BadInput(
                     _("You both keep and remove the document %(id)s under the aspect %(aspect)s. Choose one.")
@@ -207,6 +218,7 @@ def _apply_documents(
     review: AspectReview, held: Held, changes: Sequence[RevisionDecision], base: int
 ) -> AspectRevision | None:
     """Make the changes, where they change anything: on the page of the query the reviewer may have made them before."""
+    # What the reviewer already changed on the query's page would otherwise be appended a second time.
     standing = held.current_judgments({change.aspect for change in changes})
     left = []
     for change in changes:
@@ -228,13 +240,19 @@ def undo_step(review: AspectReview, member: Membership) -> None:
     last = list(steps.values())[-1] if steps else None
     if last is None or last.kind == Kind.WEIGHTS or review.state not in {State.OPEN, State.SUBMITTED}:
         raise BadInput(_("There is nothing to undo in this review."))
+    # An undo behind somebody else's revision would take back their change too.
     if review.state == State.SUBMITTED and (held.newest is None or held.newest.pk != review.final_id):
         raise BadInput(_("The aspects were changed after this review. It can no longer be undone."))
     if last.revision:
         revising.undo_revision(review.query, review.reviewer, last.revision.number)
     ReviewStep.objects.create(review=review, kind=Kind.UNDO, undoes=last)
     AspectReview.objects.filter(pk=review.pk).update(
-        state=State.OPEN, leased_until=timezone.now() + LEASE, accepted=None, final=None, submitted_at=None
+        # The lease starts anew: the reviewer comes back to work on it.
+        state=State.OPEN,
+        leased_until=timezone.now() + LEASE,
+        accepted=None,
+        final=None,
+        submitted_at=None,
     )
     record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did="undo")
 
@@ -245,6 +263,7 @@ def _hold(review: AspectReview) -> Held:
     review.refresh_from_db()
     if review.state != State.OPEN:
         raise BadInput(_("This review is no longer yours to change: it was submitted, released or taken over."))
+    # The reviewer's own revisions, made through this review, are no reason to start again.
     since = AspectRevision.objects.filter(query=review.query, number__gt=review.revision.number)
     if since.exclude(author=review.reviewer).exists():
         raise BadInput(_("Another person changed the aspects during your review. Release the query and start again."))
@@ -271,6 +290,7 @@ def _append(
     answers: dict[str, Any],
     revision: AspectRevision | None = None,
 ) -> ReviewStep:
+    # Every step renews the lease: a long review is not taken away while somebody works on it.
     AspectReview.objects.filter(pk=review.pk).update(leased_until=timezone.now() + LEASE)
     record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did=kind.value)
     return ReviewStep.objects.create(review=review, kind=kind, answers=answers, revision=revision)

@@ -62,12 +62,14 @@ def measure_annotators(collection: Collection, said: BinaryVotes | None = None) 
         skips=Count("assignments", filter=Q(assignments__state=State.SKIPPED)),
         flags=Count("assignments", filter=Q(assignments__flagged=True, assignments__state=State.DONE)),
     )
+    # The median of people's medians: somebody with very many judgments does not set the usual time.
     medians = [median(one.milliseconds) for one in sums.values() if one.milliseconds]
     usual = median(medians) if medians else None
     shares = estimate_accuracies(said or read_binary_votes(collection))
     people = [
         _person_quality(member, sums.get(member.assessor_id, AnnotatorTally()), usual, shares) for member in members
     ]
+    # A member who has done nothing yet has no quality to show.
     return [one for one in people if one.judged or one.skips or one.flags or one.checks]
 
 
@@ -78,6 +80,7 @@ def _person_quality(
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
     kappa = missing_statistic(NOBODY_ELSE)
     if sums.own:
+        # Grades become two columns, mine and the majority's, because kappa is between two assessors.
         grades = np.array([sums.own, sums.others], dtype=np.int16)
         kappa = compute_measures(grades, bootstrap=RESAMPLES).pairwise[0].kappa
     found = PersonQuality(
@@ -110,6 +113,7 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
     `usual`: the median of everybody's median times, in milliseconds.
     """
     gold, majority, intra = one.gold, one.majority, one.intra
+    # The upper end of the interval lies below the mark: a few unlucky judgments raise no alarm.
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
         words = _("%(gold_value)s correct on %(n)s gold pairs: below %(gold_mark)s (95%% confidence)")
         yield words % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
@@ -137,8 +141,10 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
     items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     before: dict[tuple[int, int], bool] = {}
     for who, item, pair, _ms, kind, yes in rows:
+        # Only ordinary work makes the majority: a check or a repeat would let one person vote twice.
         if kind == ORDINARY:
             items[item][yes] += 1
+            # The first answer is what a repeat is compared with.
             before.setdefault((who, pair), yes)
     found: dict[int, AnnotatorTally] = defaultdict(AnnotatorTally)
     for who, item, pair, ms, kind, yes in rows:
@@ -147,6 +153,7 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
             if (who, pair) in before:
                 one.again.append(before[who, pair] == yes)
             continue
+        # Checks count as gold but not as work: their time and their grades say nothing of the ordinary pairs.
         if kind == CHECK:
             if pair in gold:
                 one.checks.append(gold[pair] == yes)
@@ -156,7 +163,9 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
         one.relevant += yes
         if ms != MISSING:
             one.milliseconds.append(ms)
+        # Without the person's own vote, else everybody would agree with a majority that they make.
         no_votes, yes_votes = (votes - (yes == side) for side, votes in enumerate(items[item]))
+        # A tie among the others is no majority.
         if no_votes != yes_votes:
             one.own.append(int(yes))
             one.others.append(int(yes_votes > no_votes))
@@ -168,10 +177,12 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
 
 def _mark_outliers(found: dict[int, AnnotatorTally]) -> None:
     """Count judgments whose time is far from everybody's, on a logarithmic scale (median absolute deviation)."""
+    # A time below a millisecond has no logarithm.
     times = np.log([max(ms, 1) for one in found.values() for ms in one.milliseconds])
     if len(times) < FEW:
         return
     middle = float(np.median(times))
+    # 1.4826 makes the median absolute deviation an estimate of the standard deviation.
     usual = max(1.4826 * float(np.median(np.abs(times - middle))), LEAST_SPREAD)
     for one in found.values():
         away = (np.log([max(ms, 1) for ms in one.milliseconds]) - middle) / usual
@@ -183,13 +194,16 @@ def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
     rows = [place for place, one in enumerate(said.found.assessors) if one.kind == Assessor.Kind.PERSON]
     grades = said.relevance[rows]
     grades = grades[:, (grades != MISSING).sum(axis=0) >= 2]  # nobody's error shows on a pair that one person judged
+    # With two judges the model cannot tell which of them errs.
     if len(rows) < 3 or not grades.size:
         return {}
     found = group_patterns(grades)
     classes, counts = sparse_counts(found.grades)
     solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64))
+    # A solution that collapsed into one class says that everybody is perfect.
     if solution is None or solution.collapsed:
         return {}
+    # The diagonal is the share of right grades in each class; the priors weigh the classes.
     shares = np.einsum("acc->ac", solution.confusion) @ solution.priors
     heard = (grades != MISSING).any(axis=1)
     return {

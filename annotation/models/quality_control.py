@@ -33,12 +33,14 @@ class JudgmentExclusion(models.Model):
         db_default=[],
         help_text="Ids of the texts that it appended.",
     )
+    # One reversal for each act: bringing back twice would append the same rows again.
     reverses = models.OneToOneField("self", models.CASCADE, null=True, related_name="reversed_by")
     made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", help_text="Null: the rule did.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "annotation_settingaside"
+        # The table keeps the name that it had before the class was renamed.
         triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
@@ -58,6 +60,7 @@ class JudgmentExclusion(models.Model):
 class Batch(models.Model):
     """A batch of an annotator's work whose checks were looked at. Append-only."""
 
+    # The unique constraint below begins with this column, so it needs no index of its own.
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="batches", db_index=False)
     number = models.PositiveIntegerField(help_text="From 0, by the order in which items were lent.")
     size = models.PositiveSmallIntegerField()
@@ -84,6 +87,7 @@ class ConsentText(models.Model):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="consent_texts", db_index=False)
     version = models.PositiveIntegerField()
     text = models.TextField()
+    # People who wrote a version stay in the record: their account can be closed, not deleted.
     written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -163,6 +167,7 @@ class GoldArguments(models.Model):
     written_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now())
 
+    # Written once for each size of debate: every check of that pair shows the same ones.
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pair", "couples"], name="gold_arguments_once")]
 
@@ -188,6 +193,7 @@ class ArgumentsRequest(models.Model):
 
     class Meta:
         indexes = [
+            # The newest request is what the page asks for; the minus makes the index give it first.
             models.Index(fields=["collection", "-id"], name="arguments_newest"),
         ]
 

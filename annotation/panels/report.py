@@ -68,6 +68,7 @@ class Chosen:
     def error_correlation(self, a: int, b: int) -> float | None:
         """How far the errors of two candidates on gold correlate; None where one makes none."""
         value = float(self.choice.correlations[a, b])
+        # The matrix holds nan where a candidate made no errors, and JSON has no such number.
         return value if isfinite(value) else None
 
 
@@ -88,6 +89,7 @@ def choose_panel(
     choice = choose_judges(
         found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap, size=size, alike=found.alike
     )
+    # Only who can be chosen has a self-check worth reading.
     checks = newest_self_checks(collection, dict.fromkeys(one.judge for one in found.candidates if one.usable))
     return Chosen(collection.name, found, choice, checks, size)
 
@@ -169,6 +171,7 @@ def summarise_choice(chosen: Chosen) -> list[str]:
     else:
         words = _("Quality measure: %(name)s on %(sum)s reference grades. Floor: %(floor_value)s (%(source)s).")
     bound = words % {
+        # Names of measures are marked where they stand and translated here, once a reader's language is known.
         "name": _(MEASURES[floor.measure]),
         "why": floor.no_gold,
         "sum": f"{sum(choice.gold):,}",
@@ -220,8 +223,10 @@ def _describe_proposal(chosen: Chosen, best: Proposal) -> list[str]:
     if best.effective:
         worth = _("Its %(size)s votes are worth %(effective)s independent votes.")
         lines.append(worth % {"size": chosen.size, "effective": f"{best.effective:.1f}"})
+    # The most independent set need not be the most accurate, and a reader who sees only one would think so.
     own, sets = best.majority.value, (*chosen.choice.by_mean, *chosen.choice.by_largest)
     other = max(sets, key=lambda one: one.majority.value or 0.0)
+    # A difference below the noise of the figure is not worth a sentence.
     if own is None or other.majority.value is None or other.majority.value - own < WORTH_SAYING:
         return lines
     said = _(

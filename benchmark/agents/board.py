@@ -68,6 +68,7 @@ class AgentBoard:
             rows.append((line["retriever"], _("mean"), *means, None, None, None, None))
             for cell in line["cells"]:
                 figures = (Figure(cell.values[key]) for key, _label in self.columns)
+                # A mean over no trace is unknown, not 0.
                 usd = None if cell.paid.usd is None or not cell.traces else cell.paid.usd / cell.traces
                 tokens = cell.tokens / cell.traces if cell.traces else None
                 rows.append((line["retriever"], cell.agent, *figures, cell.traces, cell.not_graded, usd, tokens))
@@ -142,6 +143,7 @@ def order_column(protocol: str, rounds: int) -> str:
 
 def build_board(job: AgentJob) -> AgentBoard:
     """A job's table, with its newest grading."""
+    # A job of agents always has a sample; only the other kinds of job have none.
     assert job.sample is not None
     protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
     columns = board_columns(protocol, rounds)
@@ -170,6 +172,7 @@ def _order_lines(lines: Sequence[dict[str, Any]], key: str) -> list[dict[str, An
     ordering = {}
     for name, line in by_name.items():
         cells = line["cells"]
+        # The mean over agents is defined for several only; the value of one stands in its place here.
         ordering[name] = line["mean"][key] if len(cells) > 1 else cells[0].values[key]
     return [by_name[name] for name in order_by_mean(ordering)]
 
@@ -192,6 +195,7 @@ def _load_costs(job: AgentJob) -> dict[str, tuple[Paid, int]]:
         RetrievalCall.objects.filter(campaign=job.campaign)
         .values("topic")
         .annotate(
+            # Calls out of the cache cost nothing, so only the others can have an unknown price.
             usd=Sum("cost"),
             calls=Count("pk", filter=Q(cached=False)),
             unknown=Count("pk", filter=Q(cached=False, cost=None)),
@@ -214,14 +218,18 @@ def _build_cell(
 ) -> AgentCell:
     protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
     whole = len(traces) == total > 0
+    # Every column is there from the start, as None: a table has no missing cell.
     values: Values = dict.fromkeys(key for key, _label in board_columns(protocol, rounds))
+    # A mean over some of the queries would favour the retriever whose hard ones are still to come.
     if whole:
         values |= _measure_searches(traces, aspects, protocol, rounds)
     answers = [(trace, one["round"]) for trace in traces for one in trace.answers]
     rows = [grades[trace.pk][number] for trace, number in answers if grades and number in grades[trace.pk]]
+    # Graded by half is not graded: the mean would be over whichever answers came first.
     if whole and grades is not None and len(rows) == len(answers):
         values |= _measure_grades(traces, grades, protocol, rounds)
     paid, tokens = costs.get(f"{cell[0]}/{cell[1]}/{protocol}", (Paid(0.0), 0))
+    # Counted whether or not the cell is whole: they say what went otherwise, and are no measure.
     counts = {
         "empty_rounds": sum(not one["search"] for trace in traces for one in trace.rounds),
         "early_answers": sum(trace.early_answers for trace in traces),
@@ -238,6 +246,7 @@ def _measure_searches(
     traces: Sequence[Trace], aspects: Mapping[int, list[SoughtAspect]], protocol: str, rounds: int
 ) -> Values:
     """alpha-nDCG over the queries whose aspects have documents, and the mean number of searches."""
+    # An aspect without documents can be found by nobody: its query would be 0 for every retriever.
     sought = {query: sought_by(own) for query, own in aspects.items() if any(one.documents for one in own)}
     known = [trace for trace in traces if trace.query_id in sought]
 
@@ -256,6 +265,7 @@ def _measure_searches(
 
 def _lists_of(trace: Trace, upto: int | None) -> list[list[str]]:
     """What the rounds returned, up to a round; an adaptive agent's empty rounds are no searches."""
+    # With fixed rounds an empty one stays, so that round 3 is the third for every agent.
     return [one["returned"] for one in trace.rounds[:upto] if upto is not None or one["search"]]
 
 

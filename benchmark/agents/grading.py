@@ -69,6 +69,7 @@ def start_grading(search: AgentJob, judge: str, *, limits: Mapping[str, Any], by
     """Begin to grade the answers of a job, or go on. Raises BadInput where nothing can be graded."""
     asked = model_requests.judge_for(ROLE, judge)
     references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
+    # Everything that would make the grades others: with one of these changed it is another grading.
     depends = {
         "judge": {asked.name: asked.id},
         "references": references and references.pk,
@@ -99,6 +100,7 @@ def estimate_grading(search: AgentJob, judge: str) -> Estimate:
     """What grading all answers will cost. Raises BadInput."""
     asked = raise_output_limit(model_requests.judge_for(ROLE, judge))
     references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
+    # Answers that cannot be graded cost nothing.
     answers = [one for one in _load_answers(search, references) if not one.problem]
     sample = [one.step(asked).prompt for one in answers[:SAMPLED]]
     return of_calls(asked, len(answers), sample, schema_of(AnswerGrade), LIKELY)
@@ -108,10 +110,12 @@ def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedA
     """Every answer of the job's traces, with its reference: the written one, else the query's own answers."""
     traces = list(Trace.objects.filter(job=search).order_by("retriever", "agent", "query"))
     queries = Query.objects.in_bulk({one.query_id for one in traces})
+    # In bulk: traces of all retrievers and agents share their queries.
     written, aspects = load_references(references), load_query_aspects(search.collection, queries)
     found = []
     for trace in traces:
         query = queries[trace.query_id]
+        # Answers that came with the query stand in for a written one: better than no reference.
         reference = written.get(query.pk) or "\n\n".join(query.answers)
         shown = (query.pk, query.text), (reference, tuple(aspects.get(query.pk, ())))
         found += [GradedAnswer(trace.pk, one["round"], *shown[0], one["answer"], *shown[1]) for one in trace.answers]
@@ -125,6 +129,7 @@ def _references_of(job: AgentJob) -> AgentJob | None:
 
 def _missing_answers(job: AgentJob) -> tuple[list[GradedAnswer], int]:
     """The answers without grades, and how many there are in all."""
+    # A grading is always of a search.
     assert job.graded is not None
     answers = _load_answers(job.graded, _references_of(job))
     have = set(AnswerAssessment.objects.filter(job=job).values_list("trace", "round"))
@@ -139,10 +144,12 @@ def count_done(job: AgentJob) -> tuple[int, int]:
 
 def work(job: AgentJob, lease: Lease) -> None:
     """Grade the answers that are missing. Raises Incomplete."""
+    # One judge: the options hold it as a mapping of one.
     ((_name, version),) = job.options["judge"].items()
     judge = raise_output_limit(judges_of([version])[0])
     campaign = jobs.campaign_of(job, [judge])
     missing, total = _missing_answers(job)
+    # Stored at once, without a call: they would be asked about again with every turn.
     for one in missing:
         if one.problem:
             _store_grades(job, one, None, one.problem)
@@ -153,11 +160,14 @@ def work(job: AgentJob, lease: Lease) -> None:
         answer = unanswered[conversation.subject.topic]
         step = answer.step(judge)
         said = await conversation.ask(step)
+        # A judge that could not be reached may be by the next turn; an answer that cannot be read is kept with its
+        # problem.
         if isinstance(said, NoVerdict) and said.outcome == "error":
             lost.append(conversation.problem_with(step))
             return False
         problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
         grade = None if isinstance(said, NoVerdict) else said
+        # The loop of the conversations must not wait for the database.
         await thread.run(_store_grades, job, answer, grade, problem)
         return True
 
@@ -184,10 +194,12 @@ def _store_grades(job: AgentJob, answer: GradedAnswer, grade: AnswerGrade | None
             "aspect_scores": scores,
             "importances": importances,
             "overall_quality": grade.overall_quality,
+            # None where no aspect has an importance: a mean of nothing.
             "completeness": None if coverage is None else rate_completeness(coverage),
             "justification": grade.justification,
         }
     where = {"job": job, "trace_id": answer.trace, "round": answer.round}
+    # get_or_create, because two workers may hold the same answer for a moment when a lease passes on.
     jobs.store_result(job, lambda: AnswerAssessment.objects.get_or_create(**where, defaults=values))
 
 

@@ -57,6 +57,7 @@ def find_candidates(collection: Collection) -> tuple[AgentJob | None, list[int]]
 @transaction.atomic
 def start_study(collection: Collection, *, queries: int, seed: int, by: str) -> ReferenceStudy:
     """Start a study: draw its queries. Raises BadInput while a study is open, and with too few reference answers."""
+    # Two admins who start at once: the second waits here, then finds the first one's study.
     Collection.objects.select_for_update().get(pk=collection.pk)
     if open_study(collection) is not None:
         raise BadInput(_("A study is open. Close it before you start another one."))
@@ -64,7 +65,9 @@ def start_study(collection: Collection, *, queries: int, seed: int, by: str) -> 
     if job is None or not 1 <= queries <= len(candidates):
         told = _("%(count)d queries have a reference answer. Choose a number of queries from 1 to %(count)d.")
         raise BadInput(told % {"count": len(candidates)})
+    # The name is part of the seed: two collections with one seed do not draw the same places.
     chosen = set(random.Random(f"{seed}/{collection.name}").sample(candidates, queries))
+    # In the order of the queries, not of the draw: people work through them in a stable order.
     drawn = [key for key in candidates if key in chosen]
     return ReferenceStudy.objects.create(collection=collection, job=job, seed=seed, references=drawn, made_by=by)
 
@@ -72,6 +75,7 @@ def start_study(collection: Collection, *, queries: int, seed: int, by: str) -> 
 def close_study(collection: Collection) -> ReferenceStudy | None:
     """End writing and rating; None where no study is open."""
     found = open_study(collection)
+    # Filtered once more by the update: of two who close it at once, one does.
     closed = found and ReferenceStudy.objects.filter(pk=found.pk, closed_at=None).update(closed_at=timezone.now())
     return found if closed else None
 
@@ -117,6 +121,7 @@ def reserve_query(study: ReferenceStudy, writer: Assessor) -> StudyAnswer | None
     """The person's open query, or the next free one; None where none is left. Raises BadInput once it is closed."""
     _lock_open(study)
     if (mine := reserved_for(study, writer)) is not None:
+        # Coming back renews the reservation.
         StudyAnswer.objects.filter(pk=mine.pk).update(reserved_at=timezone.now())
         return mine
     taken = set(_taken(study).values_list("reference", flat=True))
@@ -124,6 +129,7 @@ def reserve_query(study: ReferenceStudy, writer: Assessor) -> StudyAnswer | None
     if free is None:
         return None
     values = {"writer": writer, "reserved_at": timezone.now()}
+    # A reservation that ran out leaves its row: the next writer takes it over.
     found, _made = StudyAnswer.objects.update_or_create(study=study, reference_id=free, defaults=values)
     return found
 
@@ -150,6 +156,7 @@ def write_answer(study: ReferenceStudy, writer: Assessor, text: str) -> StudyAns
     found = reserved_for(study, writer)
     if found is None:
         raise BadInput(_("No query is reserved for you any more. Copy your text, then reserve a query again."))
+    # What the page shows is what may be cited; the collection may hold more.
     known = {key for key, _text in passages_of(found)[1]}
     cited, unknown = find_citations(text, known)
     if unknown:
@@ -169,6 +176,7 @@ def _normalize_text(text: str) -> str:
 
 def is_model_first(study: ReferenceStudy, answer: StudyAnswer, rater: Assessor) -> bool:
     """The coin for one query and one rater: whether the model's answer is shown first."""
+    # Drawn from ids alone, so that it is the same coin on every page load and for the analysis.
     return random.Random(f"{study.seed}/{study.pk}/{answer.reference_id}/{rater.pk}").random() < 0.5
 
 
@@ -182,6 +190,7 @@ def answers_to_rate(study: ReferenceStudy, rater: Assessor) -> QuerySet[StudyAns
     """Return the answers that a person may rate: others' answers, with fewer than two ratings, begun ones first."""
     mine = StudyRating.objects.filter(answer__study=study, rater=rater, withdrawal=None)
     rows = _completed_answers(study).exclude(writer=rater).exclude(pk__in=mine.values("answer"))
+    # A query that one person rated is finished before a new one is begun: pairs of raters are what the study needs.
     begun_first = Case(When(pk__in=_rated_by(study, 1), then=0), default=1)
     left = rows.exclude(pk__in=_rated_by(study, RATERS)).order_by(begun_first, "pk")
     return left.select_related("reference__query", "study__collection")
@@ -193,8 +202,10 @@ def rate_answers(study: ReferenceStudy, rater: Assessor, answer: int, first: Gra
     _lock_open(study)
     found = answers_to_rate(study, rater).filter(pk=answer).first()
     if found is None:
+        # Closed by a second rater, or by their own click twice: nothing is lost.
         raise BadInput(_("This query needs no rating from you any more. Rate the next one."))
     model_first = is_model_first(study, found, rater)
+    # The form speaks of the first and the second answer, the table of the model's and the person's.
     model, person = (first, second) if model_first else (second, first)
     return StudyRating.objects.create(
         answer=found,
@@ -219,6 +230,7 @@ def undo_rating(study: ReferenceStudy, rater: Assessor) -> StudyRating | None:
     _lock_open(study)
     found = last_rating(study, rater)
     if found is not None:
+        # The rating stays, and a row beside it withdraws it: what people said is append-only.
         StudyWithdrawal.objects.create(rating=found)
     return found
 

@@ -46,6 +46,7 @@ def choose_versions(collection: Collection, before: int | None = None, after: in
     if not known:
         raise BadInput(_("%(name)s has no qrels yet: import or judge some pairs first") % {"name": collection.name})
     first = _numbered(known, before) or _newest(known, Qrels.Kind.ORIGINAL) or known[0]
+    # A version of all labels is what an instance without fillings has.
     later = _numbered(known, after) or _newest(known, Qrels.Kind.FILLED) or _newest(known, Qrels.Kind.LABELS)
     return VersionPair(first, None if later is None or later.pk == first.pk else later)
 
@@ -63,6 +64,7 @@ def _numbered(known: Sequence[Qrels], number: int | None) -> Qrels | None:
 def load_result(evaluation: AnswerEvaluation, chosen: VersionPair) -> dict[str, Any]:
     """All figures of an evaluation, cached by its answers and the two versions; no figures before a query is whole."""
     stored = GeneratedAnswer.objects.filter(evaluation=evaluation)
+    # The newest id and the count together change with every answer, so the cache needs no clearing.
     there = stored.aggregate(newest=Max("pk"), count=Count("pk"))
     queries, left_out = split_queries(evaluation.collection)
     asked = repr((VERSION, evaluation.pk, there, left_out, [query.pk for query in queries], chosen.before.pk,
@@ -101,6 +103,7 @@ class StoredAnswers:
     def outcomes(self, queries: Sequence[int]) -> AnswerOutcomes:
         """Arrays over queries that are whole."""
         units = [one for query in queries for one in self.units(query) if one is not None]
+        # Query first here, as the units come; the axes are turned below.
         shape = len(queries), len(self.runs), len(self.generators)
         correct = np.array([bool(one.correct) for one in units], dtype=np.bool_).reshape(shape)
         exact = np.array([one.is_exact_match for one in units], dtype=np.bool_).reshape(shape)
@@ -123,6 +126,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
         units = stored.units(query.pk)
         if None in units:
             waiting += 1
+        # A verdict that is missing for good keeps its query out of every cell, and is counted for the reader.
         elif any(one is not None and one.correct is None for one in units):
             unjudged += 1
         else:
@@ -132,6 +136,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
         "collection": evaluation.collection.name,
         **{name: evaluation.options[name] for name in ("k", "contexts", "characters", "generators", "judge")},
         "before": chosen.before.number,
+        # None, while nothing is filled: the page then shows one version alone.
         "after": chosen.after.number if chosen.after else None,
         "queries": len(whole),
         "waiting": waiting,
@@ -144,6 +149,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
     if not whole:
         return found
     runs = stored.runs
+    # To the same depth as the answers saw: what lies below was shown to nobody.
     documents = stack_rankings(_top_of(runs, evaluation.options["k"]), whole, evaluation.options["k"])
     before = grade_runs(documents, chosen.before, whole, evaluation.collection)
     after = grade_runs(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
@@ -170,6 +176,7 @@ def grade_runs(documents: Ints, version: Qrels, queries: Sequence[int], collecti
 def _add_counts(found: dict[str, Any], stored: StoredAnswers) -> None:
     """Add what went wrong and how much was shown, over all answers that there are."""
     names = {run.pk: run.name for run in stored.runs}
+    # By name, as the cells have it.
     by_cell: dict[tuple[str, str], list[StoredAnswer]] = defaultdict(list)
     for (_query, run, generator), one in stored.rows.items():
         by_cell[names[run], generator].append(one)
@@ -179,6 +186,7 @@ def _add_counts(found: dict[str, Any], stored: StoredAnswers) -> None:
             sum(getattr(one, name) for one in rows) for name in ("document_length", "context_length")
         )
         cell |= {
+            # An answer that broke its format and was judged all the same.
             "malformed": sum(one.correct is not None and bool(one.problem) for one in rows),
             "no_verdict": sum(one.correct is None for one in rows),
             "document_length": documents,
@@ -192,6 +200,7 @@ def cost_of(evaluation: AnswerEvaluation) -> dict[str, Any]:
     """Calls, tokens and money of generators and judge; `paid` None: nobody was asked yet."""
     if evaluation.campaign is None:
         return {"calls": 0, "cached": 0, "tokens_in": 0, "tokens_out": 0, "paid": None}
+    # The campaign is only a key here: its ledger is asked, not the row.
     spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=evaluation.campaign)))
     return {
         "calls": spent.calls,

@@ -62,6 +62,7 @@ def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[d
     seed = int(options.get("seed") or 0)
     known = {name: options.get(name) for name in ("source", "limit")}
     known |= {"judge": judge.name, "writer": writer.name, "prompts": prompts_digest(kind), "seed": seed}
+    # A bundle's split and voices are part of what it is; a query's are not, and its ways add their own options.
     if kind == Synthesis.Product.BUNDLES:
         dev = float(options.get("dev") or 0)
         if not 0 <= dev <= MOST_DEV:
@@ -71,6 +72,7 @@ def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[d
     else:
         own, seeds = queries.choose_sources(collection, kind, options, seed)
         known |= own
+    # Limits are kept beside the rest, and _key_of takes them out again: more money does not make it another synthesis.
     limits = {name: options[name] for name in LIMITS if options.get(name) is not None}
     model_requests.check_limits(collection, _distinct(judge, writer), limits.get("budget"), limits.get("max_calls"))
     return known | limits, seeds
@@ -116,11 +118,13 @@ def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str
     found = find_synthesis(collection, key)
     if found is not None:
         limits = {name: known.get(name) for name in LIMITS}
+        # A synthesis that is ready has nothing left to spend on.
         if found.state != JobState.READY and limits != {name: found.options.get(name) for name in LIMITS}:
             set_limits(found, **limits)
         go_on(found)
         return Synthesis.objects.select_related("collection").get(pk=found.pk)
     try:
+        # Row and seeds in one transaction: a worker never claims a synthesis whose seeds are not there yet.
         with transaction.atomic():
             made = Synthesis.objects.create(
                 collection=collection, kind=kind_of(options), options=known, key=key, total=len(seeds), made_by=by
@@ -130,6 +134,7 @@ def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str
                 SyntheticBundle(synthesis=made, place=place, seed_id=one.id, seed_text=one.text, query=one.query)
                 for place, one in rows
             )
+            # The notice goes out after the commit: a worker woken before it would find nothing.
             transaction.on_commit(lambda: notify(MAKE_SYNTHESIS))
     except IntegrityError:  # somebody began the same one in between
         return Synthesis.objects.select_related("collection").get(collection=collection, key=key)
@@ -143,6 +148,7 @@ def find_synthesis(collection: Collection, key: str) -> Synthesis | None:
 
 def _key_of(options: Mapping[str, Any], seeds: Sequence[Seed]) -> str:
     """What it is made of: the prompts tell kinds apart. The file of the seeds may lie elsewhere: their texts count."""
+    # The source is a path or a name; the texts of the seeds stand below.
     kept = {name: value for name, value in options.items() if name not in (*LIMITS, "source")}
     made_of = [kept, [one.id for one in judges_of(options)], [(one.id, one.text, one.query is None) for one in seeds]]
     return sha256(json.dumps(made_of, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
@@ -154,6 +160,7 @@ def set_limits(synthesis: Synthesis, *, budget: float | None, max_calls: int | N
     options = {name: value for name, value in synthesis.options.items() if name not in LIMITS}
     options |= {name: value for name, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
     Synthesis.objects.filter(pk=synthesis.pk).update(options=options)
+    # Its campaign keeps its own copy of the limits, and that copy is what stops the calls.
     if synthesis.campaign:
         campaign = Campaign.objects.get(pk=synthesis.campaign)
         model_requests.set_limits(campaign, budget=budget, max_calls=max_calls)
@@ -189,6 +196,8 @@ def work_on_synthesis(synthesis: Synthesis, shutting_down: Any) -> None:
         synthesis,
         lambda lease: _write_all(synthesis, lease),
         stopping=shutting_down,
+        # Of what a judge or the collection is to blame for, the row keeps the words; anything else is a bug and goes to
+        # the log.
         expected=QuorumError,
         last=lambda: count_progress(synthesis),
     )
@@ -199,6 +208,7 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
 
     Raises Incomplete when the limits are reached, and in the end when some seeds got no answer: what there is stays.
     """
+    # Seeds written by two versions of the prompts would be one set in name only.
     if synthesis.options["prompts"] != prompts_digest(synthesis.kind):
         raise BadInput(_("the prompts have changed since it began: start a new one"))
     of_bundles = synthesis.kind == Synthesis.Product.BUNDLES
@@ -213,6 +223,7 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
         if not of_bundles and not (rows := _leave_out_known(synthesis, rows)):
             continue
         found = _talk_about(synthesis, campaign, rows, lease)
+        # A seed that got no response keeps its row empty, so that going on asks for it again.
         transient = [one for one in found.results if one is not None and one.reason == "error"]
         _store_outcomes(synthesis, rows, found.results)
         if not of_bundles:
@@ -223,11 +234,13 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
             what, how = collection_budgets.describe_budget_stop(synthesis.collection, found.spent)
             raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
         failed, error = failed + len(transient), transient[-1].problem if transient else error
+        # No answer to a whole batch: the endpoint is down, and the other batches would only wait for its time-outs.
         if len(transient) == len(rows):
             break
     if failed:
         told = _("%(failed)s of %(total)s seeds got no response (%(error)s). Resume to retry them")
         raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{synthesis.total:,}", "error": error})
+    # A worker that wrote the folder and was killed before it said so must not write it twice.
     if of_bundles and not synthesis.folder.exists():
         files.write_folder(synthesis, synthesis.folder)
 
@@ -252,6 +265,7 @@ def _campaign_of(synthesis: Synthesis) -> Campaign:
         judges = _distinct(*judges_of(synthesis.options))
         campaign = model_requests.open_campaign(synthesis.collection, judges, f"synthesis {synthesis.pk}", **limits)
         synthesis.campaign = campaign.pk
+        # The lease may have been lost while the campaign was opened; who holds it now opens their own.
         if not leases.held_row(synthesis).update(campaign=campaign.pk):
             raise leases.LeaseLost(f"{synthesis} was cancelled, or another worker makes it")
     return Campaign.objects.select_related("collection").get(pk=synthesis.campaign)
@@ -261,6 +275,7 @@ def _talk_about(
     synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle], lease: Lease
 ) -> ConversationResults[SeedOutcome]:
     talk = (_bundle_talk if synthesis.kind == Synthesis.Product.BUNDLES else _query_talk)(synthesis, campaign, rows)
+    # The denominator is all seeds, also those of earlier turns, so that the bar never goes back.
     before, phase = synthesis.total - pending_rows(synthesis).count(), PHASES.get(synthesis.kind, WRITING_QUERIES)
     lease.progress(before, synthesis.total, phase)
     return hold_conversations(
@@ -320,6 +335,8 @@ def _store_outcomes(
             row.step, row.reason, row.problem = outcome.step, outcome.reason, outcome.problem
             dropped.append(row)
     with transaction.atomic():
+        # The row is locked and its token compared in one transaction with the outcomes: a worker that lost its lease
+        # writes none.
         mine = Synthesis.objects.filter(pk=synthesis.pk, fencing_token=synthesis.fencing_token)
         if mine.select_for_update(no_key=True).first() is None:
             raise leases.LeaseLost(f"{synthesis} was cancelled, or another worker makes it")

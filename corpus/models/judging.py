@@ -109,10 +109,12 @@ class Item(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["pair", "reason", "seq"], name="item_once"),
+            # Kept by the database, because every lease and judgment counts these up in one statement.
             models.CheckConstraint(name="item_taken", condition=Q(taken__lte=F("overlap"))),
             models.CheckConstraint(name="item_done", condition=Q(done__lte=F("taken"))),
         ]
         indexes = [
+            # Small on purpose: only what can be lent stands in it, so a queue of a million settled items costs nothing.
             models.Index(
                 fields=["collection", "priority", "place"],
                 name="item_queue",
@@ -160,6 +162,7 @@ class Judgment(models.Model):
 
     objects = JudgmentQuerySet.as_manager()
 
+    # Chains begin once; what supersedes is held to one successor by its own unique column.
     class Meta:
         constraints = [
             models.UniqueConstraint(
@@ -170,6 +173,7 @@ class Judgment(models.Model):
             models.UniqueConstraint(
                 fields=["pair", "aspect", "assessor", "step"],
                 condition=Q(supersedes=None, item=None),
+                # An imported grade for the whole pair has no aspect, and null would not equal null without this.
                 nulls_distinct=False,
                 name="judgment_import_once",
             ),
@@ -197,6 +201,7 @@ class CurrentJudgment(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
+        # The migration that makes the view owns it; Django only reads.
         managed = False
         db_table = "current_judgment"
 
@@ -214,6 +219,7 @@ class Label(models.Model):
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        # The label of the whole pair has no aspect: without this two could stand.
         constraints = [models.UniqueConstraint(fields=["pair", "aspect"], nulls_distinct=False, name="label_once")]
 
     def __str__(self) -> str:
@@ -261,6 +267,7 @@ class ExportRecord(models.Model):
     """
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="exported", db_index=False)
+    # No foreign key: exports belong to a room above this one.
     export = models.BigIntegerField(db_index=True, help_text="Id of the snapshot.")
     at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
     home = models.CharField(max_length=63, blank=True, db_default="", help_text="The collection whose export it is.")
@@ -295,6 +302,7 @@ class ExportedLabels(models.Model):
     """
 
     record = models.ForeignKey(ExportRecord, models.CASCADE, related_name="labels", db_index=False)
+    # A query goes with its collection; checking each row of a large export at the database would be the slow part.
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")
     split = models.CharField(max_length=5, blank=True, help_text="train or dev; empty: no training set.")
     pairs = ArrayField(models.BigIntegerField(), help_text="Primary keys.")

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from corpus.rubric import Rubric
 
+# Names stand in addresses, folders and commands, so they need no quoting anywhere.
 NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lowercase letters, digits, - and _ (63 at most).")
 
 
@@ -106,6 +107,7 @@ class Collection(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        # Ranges stand at the database as well: settings enter by the page, the command and the importer.
         constraints = [
             models.CheckConstraint(name="collection_audit", condition=Q(audit__gte=0, audit__lte=1)),
             models.CheckConstraint(
@@ -135,6 +137,7 @@ class Collection(models.Model):
     @property
     def rest_ms(self) -> int:
         """Milliseconds in which a page takes no decision on a new pair: a few more than the server refuses."""
+        # The page waits a little longer than the server asks, so that no click arrives too early.
         return self.min_judgment_ms and self.min_judgment_ms + 100
 
     @property
@@ -161,6 +164,7 @@ class Versioned(models.Model):
     class Meta:
         abstract = True
         constraints = [
+            # One version holds, and an older one with the same content is not kept twice.
             models.UniqueConstraint(
                 fields=["collection", "external_id"], condition=Q(is_current=True), name="%(class)s_current"
             ),

@@ -72,6 +72,7 @@ class Configuration:
             "majority": self.majority,
             "early_stop": self.early_stop,
             "protocol": self.protocol.stored,
+            # Stored without the defaults, so that a new option does not make old campaigns different from themselves.
         }
 
 
@@ -106,6 +107,7 @@ def build_configuration(
     agents = _choose_debaters(_find_judges(debaters or chosen.debate, "debaters"), options.agents)
     panelists = _find_judges(voters or chosen.ensemble, "judges")
     majority = chosen.majority
+    # The panel's majority is of its own number of judges.
     if rule in VOTED and len(panelists) != len(chosen.ensemble):  # --judges names another number than the panel has
         majority = usual_majority(len(panelists))
     agents, panelists = _select_judges(rule, chosen, agents, panelists)
@@ -113,11 +115,13 @@ def build_configuration(
     filters = filter_judges(options.filter)
     adjudicator = _find_adjudicator(chosen, rule, options.adjudicator)
     everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
+    # An option that no judge follows would change nothing but the campaign's name.
     if options.batch and not any(map(is_batched, everybody)):
         raise BadInput(
             _("--batch: no judge is of a provider with a batch endpoint (%(join)s)") % {"join": ", ".join(BATCHED)}
         )
     return Configuration(
+        # 0 was refused above, so what is falsy here was not given.
         panel=chosen.name,
         policy=rule,
         rounds=rounds or 2,
@@ -173,6 +177,7 @@ def check_temperature(agents: Sequence[Judge], temperature: float | None) -> Non
 def takes_temperature(judge: Judge) -> bool:
     """Return whether a temperature can be chosen: for a thinking model only where its own entry sets one."""
     own = judge.parameters.get("temperature", "default")
+    # Models that reason refuse another temperature than their own.
     return "temperature" in judge.preset.names and (own != "default" or not requests_reasoning(judge))
 
 
@@ -196,6 +201,7 @@ def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_
             "told": told,
             "first": asked_first(size),
         }
+    # A reader who sees 5 votes should know that three of them are one model's.
     alike = [
         _("%(count)s of them are samples of %(model)s") % {"count": len(places), "model": voters[places[0]].model}
         for places in copies.copy_groups(voters)
@@ -221,8 +227,10 @@ def _select_judges(
             _("policy %(rule)s needs judges, panel %(chosen)s has none: give --judges a,b,c or another --policy")
             % {"rule": rule, "chosen": f"{chosen.name!r}"}
         )
+    # A single judge is the first of those named.
     if rule == Policy.SINGLE:
         return agents, panelists[:1]
+    # An even number could tie, and a tie would go to people for no reason of the pair's.
     if len(panelists) % 2 == 0:
         raise BadInput(
             _("--judges names %(panelists)s: an even number of votes could tie, name one more or one fewer")
@@ -253,6 +261,7 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
     """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
     if number == 1 or len(judges) == 1:
         raise BadInput(_("a debate has 2 to 4 agents; a single judge is `--policy single`"))
+    # One after the other, so that A and B of each judge sit on opposite sides.
     if number == 4 and len(judges) == 2:
         judges = [judges[0], judges[0], judges[1], judges[1]]
     if number not in (None, len(judges)):
@@ -265,6 +274,7 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
             _("a debate has 2 to %(most_agents)s agents, not %(judges)s")
             % {"most_agents": MOST_AGENTS, "judges": len(judges)}
         )
+    # An endpoint of scores has no argument to give.
     if silent := [judge.name for judge in judges if judge.preset.wire == "rerank" or judge.decides]:
         raise BadInput(
             _("%(silent)s only votes, it cannot debate: its endpoint gives scores and no text") % {"silent": silent[0]}
@@ -280,6 +290,7 @@ def filter_judges(names: Sequence[str]) -> list[Judge]:
             % {"filters": FILTERS, "names": len(names)}
         )
     found = _find_judges(names, "filter")
+    # An entry may name its family itself: names of models do not always tell.
     families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
     if same := same_family(families):
         raise BadInput(
@@ -309,6 +320,7 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
 
 def find_panel(name: str | None) -> Panel:
     """Return the named panel, or the default one. Raises BadInput."""
+    # A fresh installation has a panel of rules, so that a first try needs no key.
     ensure_offline()
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:
@@ -320,6 +332,7 @@ def find_panel(name: str | None) -> Panel:
 
 
 def _find_judges(names: Sequence[str], role: str) -> list[Judge]:
+    # The current version only: what a name means now, not what it meant in an old campaign.
     found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
     if missing := [name for name in names if name not in found]:
         raise BadInput(

@@ -30,6 +30,7 @@ def _require_text(text: str) -> str:
 
 
 def _require_three_sentences(text: str) -> str:
+    # Counted as the search counts sentences, so that the rule and the later cutting agree.
     found = len(split_sentences(text))
     if found != SUMMARY_SENTENCES:
         raise ValueError(f"it has {found} sentences, not exactly {SUMMARY_SENTENCES}")
@@ -41,6 +42,7 @@ Summary = Annotated[Text, AfterValidator(_require_three_sentences)]
 
 
 def _require_different(texts: Iterable[str], what: str, others: Iterable[str] = ()) -> None:
+    # Compared by words alone: models repeat themselves with another comma or capital.
     seen = set(map(normalize, others))
     for text in map(normalize, texts):
         if text in seen:
@@ -49,11 +51,13 @@ def _require_different(texts: Iterable[str], what: str, others: Iterable[str] = 
 
 
 def _expected(info: ValidationInfo) -> dict[str, Any]:
+    # What the prompt asked for is not in the answer: the asker hands it in as the context of the validation.
     return info.context or {}
 
 
 def _require_count(found: int, info: ValidationInfo) -> None:
     wanted = _expected(info).get("count")
+    # None where a stored answer is read back: nothing is expected of it any more.
     if wanted is not None and found != wanted:
         raise ValueError(f"there are {found}, not {wanted}")
 
@@ -67,6 +71,7 @@ class PersonaQuery(AnswerFormat):
 
     @field_validator("persona")
     @classmethod
+    # A copied example would be no new persona.
     def is_new(cls, persona: str, info: ValidationInfo) -> str:
         """Refuse one of the examples."""
         _require_different([persona], "personas", _expected(info).get("personas", ()))
@@ -173,6 +178,7 @@ class KeywordForm(AnswerFormat):
     def are_keywords(cls, keywords: list[str]) -> list[str]:
         """Refuse sentences, terms without a word, and a term that stands twice."""
         seen = [normalize(one) for one in keywords]
+        # A keyword of punctuation alone would match nothing in any search.
         if not all(seen):
             raise ValueError("a keyword has no word")
         if any(len(one.split()) > LONGEST_KEYWORD for one in keywords):
@@ -191,6 +197,7 @@ class AskedQuery(AnswerFormat):
     @classmethod
     def is_a_query(cls, query: str) -> str:
         """Refuse what has no word, and a passage in the place of a query."""
+        # A model that returns the passage itself has as many words as a passage.
         if not normalize(query):
             raise ValueError("it has no word")
         if len(query.split()) > LONGEST_QUERY:

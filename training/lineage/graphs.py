@@ -32,6 +32,7 @@ class Lineage:
     def draw(self, title: str, source: str) -> Chart:
         """Draw the graph, with the first names of long columns."""
         shown = [one for place in range(len(self.columns)) for one in self._shorten(place)]
+        # Counted over all nodes, not the shown ones: a reader who cannot see the picture still learns the true totals.
         counts = [
             f"{name}: {sum(one.column == place for one in self.nodes)}" for place, name in enumerate(self.columns)
         ]
@@ -42,6 +43,7 @@ class Lineage:
         column = [one for one in self.nodes if one.column == place]
         if len(column) <= MOST:
             return column
+        # One place of the column is spent on the line that says how many more there are.
         rest = len(column) - MOST + 1
         more = ngettext("%(count)s more", "%(count)s more", rest) % {"count": f"{rest:,}"}
         return [*column[: MOST - 1], LayerNode(f"more-{place}", more, place, tone="quiet")]
@@ -56,6 +58,7 @@ class Lineage:
                 "details": one.note,
                 "address": one.address,
                 "changed": one.tone == "warn",
+                # The tone is how the picture says that a label is not what it was; a program reads it as a field.
                 "made_of": [labels[key] for key in one.sources if key in labels],
             }
             for one in self.nodes
@@ -69,16 +72,20 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     """
     label = Label.objects.filter(pair=pair, aspect=None).first()
     held = list_holders(pair)
+    # Only the training split teaches: a dev label that changed does not change what the model learned.
     taught = [one.record.sha256 for one in held if one.split == "train"]
     every = model_sources.list_trained(taught)
     models = [one for one in every if one.collection_id in administered]
     qrels = _list_qrels(pair)
     jobs, runs = model_sources.list_jobs(models), model_sources.list_runs(models)
+    # A run of a shared model may stand in a collection whose figures the reader may not see.
     runs = [one for one in runs if one.collection_id in administered]
     reports = model_sources.list_reports(runs, [one.pk for one, _version in qrels])
     columns = (_("Judgments"), _("Label"), _("Exports and qrels"), _("Models"), _("Runs and jobs"), _("Reports"))
     now = (label.grade, label.origin) if label else None
+    # An export of judgments holds no grade of its own, so no version of the label stands for it.
     held_versions = [(one.grade, one.origin) for one in held if one.grade is not None]
+    # A dict keeps the order and drops repeats: today's version first, whatever held it.
     versions = dict.fromkeys([*([now] if now else []), *held_versions, *(version for _qrels, version in qrels)])
     nodes = [*_judgment_nodes(pair), *_campaign_nodes(pair)]
     nodes += [*_version_nodes(versions, now, nodes), *_holder_nodes(held), *_qrels_nodes(pair.collection, qrels)]
@@ -115,6 +122,7 @@ def trace_model(model: Model, sources: Sequence[ModelSource]) -> Lineage:
 
 def _judgment_nodes(pair: Pair) -> list[LayerNode]:
     """Return what people and imports said, replaced answers too: earlier labels were made of them."""
+    # The reference and the policies' own rows are left out: the policies are shown as campaigns, with their answers.
     rows = pair.judgments.filter(aspect=None, grade__isnull=False).exclude(assessor__kind__in=("reference", "policy"))
     told = _("grade %(grade)s, %(step)s")
     return [
@@ -130,6 +138,7 @@ def _version_nodes(versions: Iterable[Version], now: Version | None, before: Seq
     nodes = []
     for version in versions:
         grade, origin = version
+        # Which judgments made an earlier version is not stored: its origin says only whether people or judges did.
         start = "judgment-" if origin in PEOPLE else "campaign-"
         made_of = tuple(one.key for one in before if one.key.startswith(start))
         name = _("grade %(grade)s") % {"grade": grade}
@@ -162,6 +171,7 @@ def _campaign_node(collection: Collection, campaign: int, note: str) -> LayerNod
 def _holder_nodes(held: Sequence[HeldLabel]) -> list[LayerNode]:
     nodes = []
     for one in held:
+        # An export of judgments has no split and no grade to show.
         note = _("split %(split)s") % {"split": one.split} if one.split else _("labels")
         note = _("judgments") if one.grade is None else note
         tone = "warn" if one.has_changed else "plain"
@@ -192,11 +202,13 @@ def _export_node(record: ExportRecord, sources: Iterable[str]) -> LayerNode:
 
 
 def _list_qrels(pair: Pair) -> list[tuple[Qrels, Version]]:
+    # The address is left empty where the record does not know whose page shows the export.
     """Return the versions of the qrels that hold this pair by its label, and which version of the label that is."""
     rows = QrelsRow.objects.filter(query=pair.query_id, documents__contains=[pair.document_id])
     found = []
     for row in rows.select_related("qrels").order_by("qrels"):
         at = row.documents.index(pair.document_id)
+        # Grades that came with the collection have no label behind them: no version of it to point to.
         if row.origins[at] not in ("original", "imported"):
             found.append((row.qrels, (row.grades[at], row.origins[at])))
     return found
@@ -204,6 +216,7 @@ def _list_qrels(pair: Pair) -> list[tuple[Qrels, Version]]:
 
 def _source_nodes(one: ModelSource, known: set[str]) -> list[LayerNode]:
     """Return the campaigns, the labels by origin and the export of one training, without those that are there."""
+    # Two trainings on one export share its nodes.
     if one.export is None or f"export-{one.export.export}" in known:
         return []
     record, nodes = one.export, []
@@ -220,6 +233,7 @@ def _source_nodes(one: ModelSource, known: set[str]) -> list[LayerNode]:
         name = ngettext("%(count)s label", "%(count)s labels", labels) % {"count": f"{labels:,}"}
         told = ngettext("%(origin)s, %(count)s changed", "%(origin)s, %(count)s changed", changed)
         note = told % {"origin": origin, "count": f"{changed:,}"} if changed else origin
+        # People's labels came from no campaign.
         tone, made_of = "warn" if changed else "plain", () if origin in PEOPLE else keys
         nodes.append(LayerNode(f"labels-{record.export}-{origin}", name, 1, note, tone, sources=made_of))
     sources = [node.key for node in nodes if node.column == 1]
@@ -251,6 +265,7 @@ def _run_nodes(runs: Sequence[Run], models: Sequence[Model]) -> list[LayerNode]:
     by_folder = {one.folder: f"model-{one.pk}" for one in models}
     nodes = []
     for one in runs:
+        # A run that reranks names the run it reordered.
         model, first = by_folder.get(str(one.recipe.get("model"))), one.recipe.get("run_id")
         made_of = tuple(filter(None, (model, f"run-{first}" if first else None)))
         address = reverse("system", args=[one.collection.name, one.pk])
@@ -266,5 +281,6 @@ def _report_nodes(reports: Sequence[Report]) -> list[LayerNode]:
         sources += [f"qrels-{one.before_id}", f"qrels-{one.after_id}"]
         address = reverse("report", args=[one.collection.name, one.pk])
         name = _("Report %(report)s") % {"report": one.pk}
+        # A run may stand in the options twice, and a node would then draw its line twice.
         nodes.append(LayerNode(f"report-{one.pk}", name, 5, note, "plain", address, tuple(dict.fromkeys(sources))))
     return nodes

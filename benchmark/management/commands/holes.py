@@ -86,6 +86,7 @@ class Command(Judge):
         """Inspect the pool; fill it where that was asked for."""
         collection = collection_named(options["name"])
         check_options(collection, options)
+        # Numbers of versions are looked up before files are imported: a mistyped one imports nothing.
         before = versions.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
         runs = runs_of(collection, options["runs"])
         before = before or versions.original_version(collection, shell_user())
@@ -103,6 +104,7 @@ class Command(Judge):
         if options["wait"] and campaign is not None and campaign.state == Campaign.State.RUNNING:
             with self.interruptible(begun.collection, campaign):
                 self.wait(begun.collection, campaign, options["workers"])
+        # Filling goes on by steps that a worker usually takes; the command takes the next one itself.
         begun = stages.advance_filling(begun)
         if options["with_what_there_is"]:
             stages.finish_filling(begun, shell_user())
@@ -113,6 +115,7 @@ class Command(Judge):
         if (path := options["out"]) is not None:
             if begun.after is None:
                 raise BadInput(f"{path} was not written: there is no filled version yet, see --with-what-there-is")
+            # Opened to create: a file that appeared meanwhile is not overwritten.
             with path.open("x", encoding="utf-8") as file:
                 file.writelines(reading.write_trec(begun.after))
         return self.ended(begun, document, waited=options["wait"])
@@ -172,6 +175,7 @@ def check_options(collection: Collection, options: dict[str, Any]) -> None:
     if options["fill"]:
         wanted = planning.judging_configuration(policy_of(options), options["panel"], options["filter"])
         if wanted is not None:
+            # The budget is known to be too small before a run is imported.
             lifecycle.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
 
 
@@ -191,6 +195,7 @@ def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before
     values = [{"name": called[one["run"]], **one} for one in found["systems"]]
     return {
         "collection": collection.name,
+        # The runs of a pool keep their ids inside; a JSON document speaks of names.
         "qrels": before.number,
         "depth": depth,
         **told,

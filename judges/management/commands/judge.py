@@ -86,6 +86,7 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Start or join, and with --wait stay until the end; the status document of the campaign."""
         collection = collection_named(options["name"])
+        # Asked before the cost is: a mistyped number should not follow a confirmation.
         if options["workers"] is not None and not 1 <= options["workers"] <= 64:
             raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
         wanted = self.configure(options)
@@ -110,6 +111,7 @@ class Command(QuorumCommand):
             rounds=options["rounds"],
             debaters=options["debaters"],
             voters=options["judges"],
+            # By field name: an option of a campaign that has no option here fails at once.
             options=CampaignOptions(**{field.name: options[field.name] for field in fields(CampaignOptions)}),
         )
 
@@ -130,6 +132,7 @@ class Command(QuorumCommand):
         )
         if not options["wait"]:
             if not workers.live_workers():
+                # Without --wait nobody would otherwise notice that the campaign stands still.
                 self.note("no worker serves this instance: start `serve`, or wait here with --wait")
             return selectors.campaign_status(collection, campaign)
         with self.interruptible(collection, campaign):
@@ -152,6 +155,7 @@ class Command(QuorumCommand):
         with worker_pool.WorkerPool(workers) as own:
             while status["state"] == Campaign.State.RUNNING:
                 try:
+                    # Less often than the state is read: workers come and go slowly.
                     if time.monotonic() - checked > CHECK_WORKERS_S:
                         self.check_workers(own, campaign)
                         checked = time.monotonic()
@@ -173,6 +177,7 @@ class Command(QuorumCommand):
 
     def patience(self, away: float, campaign: Campaign, error: Exception) -> float:
         """Wait for PostgreSQL or Redis, as the workers do; return since when. Raises CommandError in the end."""
+        # A broken connection stays broken: the next query opens a new one.
         connection.close()
         now = time.monotonic()
         if not away:
@@ -192,6 +197,7 @@ class Command(QuorumCommand):
             return status
         for line in summary_lines(status):
             self.say(line)
+        # A budget that is reached is no failure, but a script must see that pairs are left.
         if strict and status["state"] == Campaign.State.BUDGET:
             left = status["pairs"] - count_ended(status)
             cap, goes_on = collection_budgets.describe_budget_stop(collection, status.get("stopped_by", ""))
