@@ -34,6 +34,7 @@ def plan_act(*, collection: Collection, kind: str, pairs: list[int], by: User) -
         raise BadInput(_("Select at least one pair."))
     if len(pairs) > MOST:
         raise BadInput(_("An action takes at most %(most)s pairs at once. Narrow the filters.") % {"most": f"{MOST:,}"})
+    # Plans that nobody confirmed are swept by whoever plans the next one: no job is needed for it.
     old = BulkAct.objects.filter(state=State.PLANNED, created_at__lt=timezone.now() - FORGOTTEN_AFTER)
     old.filter(collection=collection).delete()
     return BulkAct.objects.create(collection=collection, kind=kind, pairs=pairs, made_by=by)
@@ -49,6 +50,7 @@ def select_pairs(collection: Collection, ids: list[int]) -> list[int]:
 def select_matching(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> list[int]:
     """Return all pairs that match, up to one more than an act takes."""
     found = matching_pairs(collection, filters, campaign=campaign).order_by("pk")
+    # One more than an act takes, so that plan_act can say that there are too many.
     return list(found.values_list("pk", flat=True)[: MOST + 1])
 
 
@@ -58,6 +60,7 @@ def run_act(act: BulkAct, *, option: str, by: User) -> BulkAct:
 
     def once() -> BulkAct:
         with transaction.atomic():
+            # Locked: two clicks on the button do it once.
             found = _lock_act(act)
             if found.state != State.PLANNED:
                 raise BadInput(_("This action has already been carried out."))
@@ -78,6 +81,7 @@ def _record_act(act: BulkAct, kind: BulkKind, by: User) -> None:
     """Record an act; whom pairs were reserved for is named by reference, as everybody in the log."""
     member = act.changes.get("member")
     concerns = User.objects.get(memberships=member) if member else None
+    # A member's id in the option is left out of the log, as everywhere: whom it concerns is a reference.
     details = {"bulk": act.pk, "pairs": act.affected, "option": "" if member else act.option}
     record(by, kind.recorded, act.collection, concerns=concerns, **details)
 
@@ -93,6 +97,7 @@ def undo_act(act: BulkAct, *, by: User) -> int:
                 raise BadInput(_("This action has already been undone, or was never carried out."))
             if kind.undo is None or not kind.can_undo(found):
                 raise BadInput(_("This action cannot be undone."))
+            # An undo is done by whoever asks for it, and the rows that it appends bear that name.
             found.made_by = by
             count = kind.undo(found)
             BulkAct.objects.filter(pk=found.pk).update(state=State.UNDONE, undone_at=timezone.now())

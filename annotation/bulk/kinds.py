@@ -41,6 +41,7 @@ class BulkKind:
 
     def can_undo(self, act: BulkAct) -> bool:
         """Whether the act was done, and can be undone."""
+        # Before anything was chosen the option is empty, and the default is the lasting one.
         is_lasting = self.undo is None or (bool(self.lasting) and act.option in ("", self.lasting))
         return act.state == BulkAct.State.DONE and not is_lasting
 
@@ -62,6 +63,7 @@ def _count_excluded(collection: Collection, pairs: list[int]) -> int:
 
 
 def _count_reassigned(collection: Collection, pairs: list[int]) -> int:
+    # The largest of the choices: the page says how many at most.
     return max(count for _title, count in reassigning.list_choices(collection, pairs).values())
 
 

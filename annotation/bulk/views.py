@@ -41,6 +41,7 @@ def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
 
 
 def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
+    # The query comes back from a form; what is longer than any set of filters is nobody's.
     query = request.POST.get("query", "")[:5000]
     asked = QueryDict(query)
     try:
@@ -51,6 +52,7 @@ def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
             by=scope.user,
         )
     except BadInput as error:
+        # The table comes back with the same filters, so that the selection can be narrowed.
         return render_pairs(request, scope, asked, problem=str(error))
     return redirect("bulk_act", scope.collection.name, act.pk)
 
@@ -60,6 +62,7 @@ def _read_selection(request: HttpRequest, scope: Scope, filters: PairFilters) ->
     if "all" in request.POST:
         return acts.select_matching(scope.collection, filters, get_campaign(scope.collection, filters.campaign))
     ticked = request.POST.getlist("pair")
+    # More than 18 digits are no id of a row, and the database would refuse the whole query.
     return acts.select_pairs(scope.collection, [int(pk) for pk in ticked if pk.isdecimal() and len(pk) <= 18])
 
 
@@ -81,6 +84,7 @@ def _render_act(request: HttpRequest, scope: Scope, act: BulkAct, problem: str =
         "options": kind.options_of(act) if is_planned else {},
         "option": _name_options([act])[act.pk],
         "count": count,
+        # What stays as it is: the page says why.
         "others": act.size - count,
         "problem": problem,
         "can_undo": kind.can_undo(act),
@@ -125,6 +129,7 @@ def undo_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse
 def _find_act(scope: Scope, number: int) -> BulkAct:
     """The act of this collection with this number; a plan is its author's alone."""
     act = get_object_or_404(BulkAct.objects.select_related("made_by"), pk=number, collection=scope.collection)
+    # A plan holds what somebody selected; another admin could confirm it without having seen the selection.
     if act.state == BulkAct.State.PLANNED and act.made_by_id != scope.user.pk:
         raise Http404
     return act

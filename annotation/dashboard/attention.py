@@ -61,6 +61,7 @@ def _address(collection: Collection, name: str, query: str = "") -> str:
 
 def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionItem]:
     """One line for all routes that are surely wrong too often."""
+    # One line for all of them: an admin decides about the campaign, not route by route.
     if over := audits.over:
         audited = sum(route.settled for route in over)
         yield AttentionItem(
@@ -76,6 +77,7 @@ def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionIt
 
 def _list_annotators(people: Iterable[PersonQuality], collection: Collection) -> Iterator[AttentionItem]:
     alarmed = [person for person in people if person.active and person.alarms]
+    # A list of names would push everything else off the screen.
     if len(alarmed) > MOST_PEOPLE:
         yield AttentionItem("annotators", _address(collection, "members"), count=len(alarmed))
         return
@@ -111,6 +113,7 @@ def _list_queues(
         "audits": (audits.open if audits else 0, OVERLAP),
     }
     for key, (count, needed) in waiting.items():
+        # Where too few can judge, sending more pairs to the queue would settle none.
         if count and quality.people < needed:
             yield AttentionItem(f"{key}-few", invite, count=count, part=quality.people, whole=needed)
         elif count:

@@ -39,6 +39,7 @@ def build_dashboard(
     campaign, status, stored = story.campaign, story.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status)
     flips = canaries.measure_flips(canaries.judges_of(campaign))
+    # Without a campaign there is no flow to draw; the rest of the page stands.
     nodes, links = _build_flow(status, selectors.count_filtered(campaign)) if campaign else ([], [])
     return {
         "attention": list_attention(story, quality, flips, collection, judges=judges, adjudicates=adjudicates),
@@ -63,6 +64,7 @@ def _cost_of_label(status: Mapping[str, Any], costs: Costs, audits: Audits | Non
     machine = of_status(status)
     if costs.people is None:
         return per_label(JUDGES, "audits", labelled, machine, audits.overall, "")
+    # What people settled counts as right: it is what the audit would compare with.
     accuracy = with_people(audits.overall, labelled, settled)
     return per_label(TOGETHER, "audits", labelled + settled, machine + Paid(costs.people), accuracy, "")
 
@@ -85,6 +87,7 @@ def _draw_flow(
         _("Progress by route"),
         [replace(node, address=states.get(node.key, "")) for node in nodes],
         links,
+        # Being judged is not judged yet, for a reader of the sentence.
         summary=summary % {**counts, "pending": f"{s['pending'] + s['running']:,}"},
         source=source % {"collection": collection.name, "campaign": s["campaign"], "at": at},
     )
@@ -94,6 +97,7 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
     """Draw the accuracy of the automatic labels by route."""
     shown = largest_routes(audits.routes)
     known = sorted((route.accuracy.value, route.words) for route in shown if route.accuracy.value is not None)
+    # How many routes are without an audit is said first: a chart leaves them as empty lines.
     counts = {"routes": len(shown) - len(known), "routes2": len(shown)}
     summary = [_("%(routes)s of %(routes2)s routes have no completed audit.") % counts]
     if known:

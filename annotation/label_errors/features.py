@@ -26,6 +26,7 @@ def build_features(
     that the document has, and its mean cosine with the query's best other documents; then each of them again, against
     the mean and the deviation of the query's documents.
     """
+    # Imported here: it takes seconds to load, and most processes that import this module compute no features.
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
     query_place = {key: place for place, key in enumerate(queries)}
@@ -43,6 +44,7 @@ def build_features(
     latent_texts, latent_queries = _find_latent_space(texts, wanted)
     cosine, latent = _multiply_rows(wanted, texts, a, b), (latent_queries[a] * latent_texts[b]).sum(axis=1)
     rare = (asked > 0).multiply(weights.idf_).tocsr()
+    # A query of unknown words has no weight to cover; by 1 its share is 0 and not undefined.
     total = np.asarray(rare.sum(axis=1)).ravel()[a]
     covered = _multiply_rows(rare, (counts > 0).astype(np.float64), a, b) / np.where(total > 0, total, 1.0)
     near = _measure_nearness(latent_texts, b, cosine + latent, a)
@@ -53,6 +55,7 @@ def build_features(
 def _score_bm25(
     queries: Mapping[int, str], documents: Mapping[int, str], pairs: Sequence[tuple[int, int]], places: Places
 ) -> Floats:
+    # Built in descending order, which the index wants: here only scores are asked for, so ties do not matter.
     index = Index.build(sorted(documents.items(), reverse=True))
     keys = np.array([document for _query, document in pairs], dtype=np.int64)
     texts, found = list(queries.values()), np.zeros(len(pairs))
@@ -66,9 +69,11 @@ def _find_latent_space(texts: Sparse, queries: Sparse) -> tuple[Floats, Floats]:
     from sklearn.preprocessing import normalize
     from sklearn.utils.extmath import randomized_svd
 
+    # A truncated decomposition needs fewer dimensions than texts and words.
     size = min(DIMENSIONS, texts.shape[0] - 1, texts.shape[1] - 1)
     if size < 1:
         return np.zeros((texts.shape[0], 1)), np.zeros((queries.shape[0], 1))
+    # A fixed state, so that the same labels are suspected when it is computed again.
     _left, _values, words = randomized_svd(texts, size, random_state=0)
     return normalize(texts @ words.T), normalize(queries @ words.T)
 
@@ -76,6 +81,7 @@ def _find_latent_space(texts: Sparse, queries: Sparse) -> tuple[Floats, Floats]:
 def _multiply_rows(left: Sparse, right: Sparse, a: Places, b: Places) -> Floats:
     """Return the product of row a of one matrix with row b of another, pair by pair."""
     found = np.empty(len(a))
+    # In parts: the product of all pairs at once holds the words of all their texts.
     for at in range(0, len(a), AT_ONCE):
         part = slice(at, at + AT_ONCE)
         found[part] = np.asarray(left[a[part]].multiply(right[b[part]]).sum(axis=1)).ravel()
@@ -88,6 +94,7 @@ def _measure_nearness(vectors: Floats, documents: Places, scores: Floats, querie
     for rows in _split_by_query(queries):
         best = rows[np.argsort(-scores[rows], kind="stable")[: BEST + 1]]
         cosines = vectors[documents[rows]] @ vectors[documents[best]].T
+        # A document is not its own neighbour: its own cosine of 1 would hide how far the others are.
         others = rows[:, None] != best[None, :]
         found[rows] = (cosines * others).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
     return found
@@ -96,6 +103,7 @@ def _measure_nearness(vectors: Floats, documents: Places, scores: Floats, querie
 def _standardise_by_query(raw: Floats, queries: Places) -> Floats:
     found = np.zeros_like(raw)
     for rows in _split_by_query(queries):
+        # A query with one document deviates by 0.
         found[rows] = (raw[rows] - raw[rows].mean(axis=0)) / (raw[rows].std(axis=0) + 1e-9)
     return found
 

@@ -41,7 +41,9 @@ def read_labels(collection: Collection) -> LabelRows:
     """Read the newest labels of current texts, in the order of their pairs."""
     current = {"pair__query__is_current": True, "pair__document__is_current": True}
     labels = Label.objects.filter(pair__collection=collection, aspect=None, **current).order_by("-pk")
+    # One more than are looked at: it shows that others were left out.
     found = list(labels.values_list("pair", "pair__query", "pair__document", "grade")[: MOST + 1])
+    # Sorted by pair, because the lookups below are by binary search.
     table = np.array(sorted(found[:MOST]), dtype=np.int64).reshape(-1, 4)
     pairs, queries, documents, grades = table.T
     relevant = (grades >= collection.relevant_from).astype(np.int64)
@@ -63,6 +65,7 @@ def gather_signals(collection: Collection, rows: LabelRows, tell: Tell) -> Signa
     tell(3, STEPS, _("fitting a model"))
     pairs = list(zip(rows.queries.tolist(), rows.documents.tolist(), strict=True))
     scores = score_out_of_fold(build_features(queries, documents, pairs), rows.relevant, query_groups)
+    # Of two probabilities the one for the other label is what counts as doubt.
     model = np.full(len(pairs), np.nan) if scores is None else np.where(rows.relevant == 1, 1 - scores, scores)
     tell(STEPS, STEPS, "")
     return Signals(against, votes, dawid_skene, others, group, model)
@@ -81,6 +84,7 @@ def count_others(relevant: Integers, queries: Integers, documents: Integers) -> 
 
 
 def _binarise(found: GradeMatrix, mark: int) -> GradeMatrix:
+    # A missing grade must stay missing: compared with the mark it would become 0.
     grades = np.where(found.grades == MISSING, MISSING, found.grades >= mark).astype(np.int16)
     return replace(found, grades=grades)
 
@@ -89,6 +93,7 @@ def _count_votes(rows: LabelRows, matrix: GradeMatrix) -> tuple[Integers, Intege
     """Count for each label the judges that say otherwise, and all that voted."""
     judges = np.array([one.kind in JUDGES for one in matrix.assessors], dtype=np.bool_)
     given, known = _columns_of(rows, matrix)
+    # Judges alone: what people said is the label, or part of it.
     said = given[judges]
     voted = (said != MISSING) & known
     against = voted & (said != rows.relevant)
@@ -99,8 +104,10 @@ def _doubt_by_dawid_skene(rows: LabelRows, matrix: GradeMatrix) -> NDArray[np.fl
     """Return the probability of the other label; NaN for pairs without a grade, and all where it cannot be used."""
     doubt = np.full(len(rows.pairs), np.nan)
     found = fit_matrix(matrix, tuple(one.name for one in matrix.assessors))
+    # A solution that collapsed into one class doubts every label of the other.
     if found.solution is None or found.solution.collapsed:
         return doubt
+    # A search may point one past the end; whether it found the pair is asked in the next line.
     at = np.minimum(np.searchsorted(found.pairs, rows.pairs), len(found.pairs) - 1)
     known = found.pairs[at] == rows.pairs
     same = found.labels[at] == rows.relevant
@@ -110,6 +117,7 @@ def _doubt_by_dawid_skene(rows: LabelRows, matrix: GradeMatrix) -> NDArray[np.fl
 
 def _columns_of(rows: LabelRows, matrix: GradeMatrix) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
     """Return the grades of the labels' pairs, assessors x labels, and which pairs have any."""
+    # Nobody graded anything: there is no last column to look at.
     if not len(matrix.pairs):
         return np.full((len(matrix.assessors), len(rows.pairs)), MISSING, np.int16), np.zeros(len(rows.pairs), np.bool_)
     at = np.minimum(np.searchsorted(matrix.pairs, rows.pairs), len(matrix.pairs) - 1)
@@ -126,6 +134,7 @@ def _read_queries(keys: Integers) -> Iterator[tuple[int, str]]:
         yield from Query.objects.filter(pk__in=some).order_by("pk").values_list("pk", "text")
 
 
+# Titles are part of what a reader and a judge see, so they are part of what makes texts alike.
 def _read_documents(keys: Integers) -> Iterator[tuple[int, str]]:
     for some in _split_keys(keys):
         rows: Any = Document.objects.filter(pk__in=some).order_by("pk").values_list("pk", "title", "text")

@@ -62,6 +62,7 @@ def find_suspects(collection: Collection, tell: Tell = lambda done, total, phase
     chances = signals.chances()
     scores = combine_chances(chances)
     prior = float(np.log(PRIOR / (1 - PRIOR)))
+    # Labels at the prior are those of which no signal says anything: a list of them would be chance.
     order = [at for at in rank_labels(scores)[:KEPT] if scores[at] > prior + 1e-9]
     names = ("votes", "dawid_skene", "near", "model")
     return {
@@ -103,6 +104,7 @@ def store_suspects(collection: Collection, tell: Tell = lambda done, total, phas
 
 def refresh_suspects(collection: Collection) -> bool:
     """Find suspected label errors anew: return False where a worker does it, True where it was done in this call."""
+    # Where no worker would ever take it, the page waits for the result instead.
     if workers.has_workers():
         background.enqueue(COMPUTE, collection.pk)
         return False
@@ -122,6 +124,7 @@ def read_suspects(collection: Collection) -> dict[str, Any]:
     suspects = [Suspect(**one) for one in kept["suspects"]]
     labels = Label.objects.filter(pair__in=[one.pair for one in suspects], aspect=None).values_list("pair", "grade")
     now = {pair: int(grade >= collection.relevant_from) for pair, grade in labels}
+    # A label that was changed since is no suspect any more: somebody has looked at it.
     same = tuple(one for one in suspects if now.get(one.pair) == one.relevant)
     return kept | {"suspects": same, "at": parse_datetime(kept["at"])}
 
@@ -136,6 +139,7 @@ def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first
 
     `who`: people and imports whose grade is the label; `sent`: "waiting" or "checked" where it was sent to people.
     """
+    # Only sent on request counts: pairs that wait for another reason are not about this suspicion.
     rows = {row["pk"]: row for row in load_rows([one.pair for one in suspects], collection, None)}
     who, sent = _name_people(collection, suspects), _find_sent([one.pair for one in suspects])
     return [
@@ -157,6 +161,7 @@ def _name_people(collection: Collection, suspects: Sequence[Suspect]) -> dict[in
     found: dict[int, list[str]] = {}
     for pair, name, grade in said.order_by("pk").values_list("pair", "assessor__name", "grade"):
         names = found.setdefault(pair, [])
+        # An assessor may have answered twice; the name stands once.
         if int(grade >= collection.relevant_from) == labels[pair] and name not in names:
             names.append(name)
     return found

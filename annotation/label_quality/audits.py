@@ -33,11 +33,13 @@ def measure_audits(
     `left`: pairs of each stratum that can be drawn (audit_sampling.remaining_by_stratum); without it all that are not
     drawn. None where nothing is labelled.
     """
+    # A route whose counter came back to 0 has nothing to measure.
     sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:") and n > 0}
     if campaign is None or not sizes:
         return None
     found = route_breakers.answered_audits(campaign.pk, collection.relevant_from)
     halted = route_breakers.tripped_routes(found, counts)
+    # A route of which nothing was answered yet is measured too: as an empty sample.
     none = route_breakers.AnsweredAudits()
     cells = {key: _route_cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
     routes = tuple(
@@ -45,6 +47,7 @@ def measure_audits(
         for key in sorted(sizes, key=_route_order)
     )
     labelled = sum(sizes.values())
+    # Over all routes together each stratum keeps its own weight.
     every = {name: cell for one in cells.values() for name, cell in one.items()}
     half, enough, reached = _forecast_interval(every, labelled)
     return Audits(
@@ -95,12 +98,15 @@ def _route_cells(
     others = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
     none = route_breakers.AnsweredAudits()
     parts = {part: answers.parts.get(part, none) for part in sorted(answers.parts.keys() | others.keys()) or [0]}
+    # A part of which nothing is drawn has no size of its own yet: what can be drawn stands for it.
     sizes = {part: one.size or float(others.get(part, 0)) for part, one in parts.items()}
     scale = population / (sum(sizes.values()) or 1.0)
     found = {}
     for part, one in parts.items():
+        # With one part the size is known exactly, and scaling would only add rounding.
         size = sizes[part] * scale if len(parts) > 1 else float(population)
         most = round(size) if left is None else min(round(size), one.drawn + others.get(part, 0))
+        # Never less than what is drawn already.
         found[f"{key}/{part}"] = _Cell(size, max(one.drawn, most), one.drawn, one.settled, one.right)
     return found
 
@@ -144,17 +150,21 @@ def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, 
     And whether it is: the whole population leaves no doubt.
     """
     low, high = min(drawn, most), most
+    # Enough already: nothing more needs to be drawn.
     if low and _half_width(bounds(low)) <= HALF_WIDTH:
         return low, True
+    # Doubling first, then halving between: intervals over very large populations are slow to compute.
     high = min(high, max(2 * low, LEAST))
     while high < most and _half_width(bounds(high)) > HALF_WIDTH:
         low, high = high, min(2 * high, most)
     while low < high:
         middle = (low + high) // 2
+        # At 0 there is no interval.
         if middle and _half_width(bounds(middle)) <= HALF_WIDTH:
             high = middle
         else:
             low = middle + 1
+    # Where the whole population is drawn there is nothing left to be uncertain about.
     return high, high >= population or (high > 0 and _half_width(bounds(high)) <= HALF_WIDTH)
 
 
@@ -164,6 +174,7 @@ def _forecast_interval(cells: Mapping[str, _Cell], population: int) -> tuple[flo
     drawn = {key: cell.drawn for key, cell in cells.items()}
 
     def bounds(n: int) -> Interval:
+        # Split as the real draw would split it, so that the forecast is of the sample that will be made.
         taken = allocate_sample(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
         found = stratified_share(
             [Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()]
@@ -180,6 +191,7 @@ def route_verdict(*, over: bool, low: float) -> str:
     """Say enough, over or open, by bounds that allow for a look after every answer (`low`: of the right share)."""
     if over:
         return "over"
+    # Open, though the share found may be low: the bounds have not ruled out either side.
     return "enough" if low >= 1 - LIMIT else "open"
 
 

@@ -92,12 +92,14 @@ def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
         cursor.execute(FLIPS, [ids])
         for judge, *rest in cursor.fetchall():
             found[judge].append(rest)
+    # Two statements however many judges there are: names are read together.
     names = dict(JudgeVersion.objects.filter(pk__in=found).values_list("pk", "name")) if found else {}
     return sorted((_judge_flips(judge, names[judge], rows) for judge, rows in found.items()), key=lambda one: one.name)
 
 
 def _judge_flips(judge: int, name: str, rows: Sequence[list[Any]]) -> CanaryFlips:
     """Sum the rows of one judge: round, time, kind, and the five counts of that kind."""
+    # By kind in a fixed order, so that the table and the document do not change from call to call.
     by_kind = sorted(rows, key=lambda row: str(row[2]))
     kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in by_kind}
     pairs, flips, lost, honest, asked = (sum(counts) for counts in zip(*(row[3:] for row in rows), strict=True))
@@ -147,6 +149,7 @@ def list_flipped(found: Sequence[CanaryFlips]) -> list[dict[str, str]]:
     rounds = {one.judge: one for one in found if one.flips}
     if not rounds:
         return []
+    # Rounds and judges are filtered apart above, so a judge's answers to an older round are taken out here.
     told = CanaryAnswer.objects.filter(judge__in=rounds, round__in={one.round for one in found})
     answers = [one for one in told.order_by("pk") if rounds[one.judge_id].round == one.round_id]
     clean = {(one.judge_id, one.name): one.verdict for one in answers if not one.twin}
@@ -159,5 +162,6 @@ def list_flipped(found: Sequence[CanaryFlips]) -> list[dict[str, str]]:
             "reason": one.reason,
         }
         for one in answers
+        # A clean twin without a verdict says nothing: the judge may have erred without any hostile text.
         if one.twin and one.verdict == one.aim and clean.get((one.judge_id, one.twin)) not in (None, one.aim)
     ]

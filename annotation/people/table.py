@@ -28,6 +28,7 @@ class MemberRow:
     @property
     def alerts(self) -> tuple[str, ...]:
         """Return why an admin should look at this person's work; empty for those who left."""
+        # Someone who left needs no attention.
         return self.quality.alarms if self.quality and self.member.is_active else ()
 
     @property
@@ -56,6 +57,7 @@ def _measured(name: str) -> Callable[[MemberRow], float | None]:
 
 
 def _share_passed(row: MemberRow) -> float | None:
+    # Shares and not counts: who has answered more checks has missed more.
     one = row.quality
     return 1 - one.missed / one.checks if one and one.checks else None
 
@@ -95,7 +97,9 @@ def list_rows(collection: Collection, people: Iterable[PersonQuality], order: st
     ]
     column = next((one for one in COLUMNS if one.key == order.removeprefix("-")), None)
     if column is None:
+        # Who leads stands above who judges where nothing else decides.
         return sorted(rows, key=lambda row: (row.status == 2, -len(row.alerts), -row.member.role))
+    # Sorted apart, so that a person without a figure is never the best or the worst.
     known = [row for row in rows if column.value(row) is not None]
     unknown = [row for row in rows if column.value(row) is None]
     return sorted(known, key=column.value, reverse=order.startswith("-")) + unknown
@@ -122,4 +126,5 @@ def find_quality(collection: Collection, member: Membership) -> tuple[StoredStat
     """Find one person's figures, with all that was read for them and why it could not be measured."""
     found, problem = read_statistics(collection)
     one = next((one for one in found.people or () if one.membership == member.pk), None)
+    # The same rule as in the table, on the person's own page.
     return found, problem, replace(one, alarms=one.alarms if member.is_active else ()) if one else None

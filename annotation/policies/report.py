@@ -74,6 +74,7 @@ def evaluate_policies(
             % {"collection": collection.name}
         )
     panel, found = reading.panel_of(campaign), reading.read_answers(campaign)
+    # Gold is fewer pairs and surer; people's labels serve where there is none.
     known = {name: found.measured(name) for name in ("gold", "people")}
     if reference in known and not known[reference]:
         raise BadInput(
@@ -96,6 +97,7 @@ def evaluate_policies(
         found,
         against,
         known.get(against, 0),
+        # The pairs that no policy can be replayed on, so that the population is told whole.
         Work.objects.filter(campaign=campaign).count() - found.pairs,
         people,
         tuple(rows),
@@ -130,6 +132,7 @@ def build_json_document(report: PolicyReport) -> dict[str, Any]:
 def _is_current(rule: Rule, report: PolicyReport) -> bool:
     """Say whether the campaign itself goes by the rule."""
     panel = report.panel
+    # 0 stands for a rule without that number: it is no difference.
     same = rule.rounds in (0, panel.rounds) and rule.majority in (0, panel.majority) and not rule.place
     return rule.policy == report.policy and same
 
@@ -149,6 +152,7 @@ def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
     if one.reason:
         return named
     machine, judged = one.spent.cost, people.cost(one.judgments)
+    # A total with an unknown part would look like a bargain.
     total = None if machine is None or judged is None else machine + judged
     return named | {
         "pairs": one.pairs,

@@ -69,6 +69,7 @@ class DenseRetriever:
             with self.lock:
                 self.searcher.store.add([text_digest(sent)], vectors_of(turn, 1))
 
+        # Vectors are kept by the digest of the text: agents ask the same thing again.
         if self.searcher.store.find([text_digest(sent)])[0] < 0:
             found = await conversation.embed(self.searcher.judge, sent, number, keep)
             if isinstance(found, NoVerdict):
@@ -100,6 +101,7 @@ class FolderRetriever:
 def check_retriever(collection: Collection, name: str) -> dict[str, Any]:
     """What a name stands for: the kind and recipe of a run, or BM25 as the candidates have it. Raises BadInput."""
     run = find_run(collection, name)
+    # Without a run the plain BM25 is always there.
     if run is None and name == Run.Kind.BM25:
         return {"name": name, "kind": str(Run.Kind.BM25), "recipe": {}}
     if run is None or run.state != JobState.READY or run.kind not in SEARCHING:
@@ -107,12 +109,14 @@ def check_retriever(collection: Collection, name: str) -> dict[str, Any]:
         known = ", ".join(sorted({*rows.values_list("name", flat=True), str(Run.Kind.BM25)}))
         told = _("%(collection)s has no retriever %(name)s that can search for any text; there are: %(known)s")
         raise BadInput(told % {"collection": collection.name, "name": name, "known": known})
+    # Limits are no part of what it finds.
     recipe = {key: value for key, value in run.recipe.items() if key not in ("budget", "max_calls")}
     return {"name": name, "kind": str(run.kind), "recipe": recipe, "run": run.pk}
 
 
 def embedders_of(retrievers: Sequence[dict[str, Any]]) -> list[Judge]:
     """The judges that the retrievers ask for vectors."""
+    # Two runs may ask the same embedder.
     named = [one["recipe"]["judge"] for one in retrievers if one["kind"] == Run.Kind.DENSE]
     return [model_requests.judge_for("embed", name) for name in dict.fromkeys(named)]
 
@@ -154,6 +158,7 @@ class RetrieverTool:
 
     def _read(self, query: int, text: str) -> list[FoundDocument]:
         left_out = self.excluded.get(query, frozenset())
+        # As many more as may have to be left out, so that enough remain.
         keys = self.retriever.search(text, TOP + len(left_out))
         known = self._load(keys)
         return [known[key] for key in keys if key in known and known[key].id not in left_out][:TOP]
@@ -161,7 +166,9 @@ class RetrieverTool:
     def _load(self, keys: Sequence[int]) -> dict[int, FoundDocument]:
         """The documents by primary key, cut; agents find the same ones again and again."""
         missing = [key for key in keys if key not in self._known]
+        # Emptied as a whole: a cache that sheds single entries would need their order of use.
         if len(self._known) + len(missing) > KEPT:
+            # Those that were known are read again, because they went with the rest.
             self._known, missing = {}, list(keys)
         rows = Document.objects.filter(pk__in=missing).values_list("pk", "external_id", "title", "text")
         for key, name, title, text in rows if missing else ():

@@ -64,6 +64,7 @@ def describe_search(
         raise BadInput(_("name at least one retriever and one agent: --retrievers A,B --agents J1,J2"))
     named = {name: model_requests.judge_for("search", name) for name in dict.fromkeys(agents)}
     given = [check_retriever(collection, name) for name in dict.fromkeys(retrievers)]
+    # What would make the traces others, by version and hash, so that the same request finds the same job.
     depends = {
         "protocol": protocol,
         "rounds": rounds,
@@ -106,6 +107,7 @@ def estimate_search(
 
 def _example_steps(collection: Collection, questions: Sequence[str], searches: int, *, every: bool) -> list[Prompt]:
     """Prompts of all steps about some questions, with documents of the collection as they come."""
+    # As they come: the estimate needs texts of the usual length, not the right ones.
     rows = Document.objects.filter(collection=collection, is_current=True).order_by("pk")[: TOP * searches]
     texts = [cut_text(one) for one in rows.values_list("text", flat=True)]
     steps = []
@@ -171,6 +173,7 @@ def _search_missing(
         except Unreachable as error:
             lost.append(str(error))
             return False
+        # Stored as soon as a trace ends: what is whole stays when the job stops.
         await thread.run(_store_trace, job, conversation.subject.query, retriever, agent, trace)
         return True
 
@@ -195,6 +198,7 @@ def _open_tools(
     tools = {}
     for given in job.options["retrievers"]:
         opened = open_retriever(job.collection, given, campaign, judges, lease.progress, lease.should_stop)
+        # Embedding all documents may take an hour, in which the job can be cancelled.
         if opened is None:
             return None
         tools[str(given["name"])] = RetrieverTool(job.collection, opened, thread)
@@ -211,4 +215,5 @@ def _store_trace(job: AgentJob, query: int, retriever: str, agent: str, trace: A
         "several_searches": trace.several_searches,
     }
     row = Trace(job=job, query_id=query, retriever=retriever, agent=agent, **values)
+    # A trace that another worker stored first is the same trace.
     jobs.store_result(job, lambda: Trace.objects.bulk_create([row], ignore_conflicts=True))

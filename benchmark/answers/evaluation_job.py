@@ -62,6 +62,7 @@ class MissingAnswers:
 
     def batches(self) -> Iterator[list[AnswerTask]]:
         """What is missing, query by query: where a budget ends, most queries that have answers have them all."""
+        # By whole queries: a query that has all its answers can be measured when the budget ends.
         size = max(1, TOGETHER // (len(self.runs) * len(self.writers)))
         waiting = [query for query in self.queries if any(not self._is_there(query, *one) for one in self._cells())]
         for begin in range(0, len(waiting), size):
@@ -108,6 +109,7 @@ def answer_queries(evaluation: AnswerEvaluation, lease: leases.Lease) -> None:
         lease.progress(done, total)
         if found.stopped:
             return
+        # Not one answer in a batch: the models are away, and the other batches would only wait for it.
         _check_results(evaluation, found.spent, answered=bool(stored))
     if failed:
         told = _("%(failed)s of %(total)s answers are missing because a model did not respond. Resume to retry them")
@@ -139,6 +141,7 @@ def _store_answers(
     with transaction.atomic():
         if leases.held_row(evaluation).select_for_update(no_key=True).first() is None:
             raise leases.LeaseLost(f"{evaluation} was cancelled, or another worker has it")
+        # An answer that another worker stored first stays.
         GeneratedAnswer.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
     return len(rows)
 

@@ -53,9 +53,11 @@ def check_options(
         raise BadInput(_("contexts %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known})
     if not generators:
         raise BadInput(_("Choose at least one generator."))
+    # A run that is named twice is asked about once.
     runs = [_ready_run(collection, name, k) for name in dict.fromkeys(systems)]
     if not runs:
         raise BadInput(_("Choose at least one run."))
+    # Without a reference nobody can say whether an answer is right, and money would be spent for nothing.
     if not answered_queries(collection):
         raise BadInput(
             _("%(name)s has no query with a reference answer, so no answer can be judged") % {"name": collection.name}
@@ -74,6 +76,7 @@ def _ready_run(collection: Collection, name: str, k: int) -> Run:
             _("run %(name)s does not exist or is not ready: name a finished run of %(collection)s")
             % {"name": repr(name), "collection": collection.name}
         )
+    # Below its depth a run says nothing: k documents cannot be shown.
     if run.depth and run.depth < k:
         raise BadInput(
             _("The run %(run)s returns only %(depth)d documents per query. Choose k up to this number.")
@@ -86,6 +89,7 @@ def judges_of(options: Mapping[str, Any]) -> list[Judge]:
     """Generators and judge in their present versions, each once, the judge last. Raises BadInput."""
     judge = model_requests.judge_for("correct", options["judge"])
     writers = [model_requests.judge_for("answer", name) for name in options["generators"]]
+    # The judge may also generate, and stands once.
     return [one for one in writers if one.id != judge.id] + [judge]
 
 
@@ -103,6 +107,7 @@ def split_queries(collection: Collection) -> tuple[list[Query], int]:
 
 def runs_in(evaluation: AnswerEvaluation) -> list[Run]:
     """Return the evaluation's runs by name, deleted ones too."""
+    # Deleted runs too: their answers were paid for and stay in the figures.
     return list(Run.objects.filter(pk__in=evaluation.options["runs"]).order_by("name", "pk"))
 
 
@@ -111,6 +116,7 @@ def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimat
     runs = list(Run.objects.filter(pk__in=options["runs"]))
     queries = answered_queries(collection)
     sample = queries[: max(1, SAMPLED // len(runs))]
+    # A sample of queries for all runs together, so that the estimate takes as long with many runs.
     shown = contexts.load_contexts(runs, sample, options["k"], options["contexts"])
     prompts = [answer_prompt(query.text, shown[run.pk, query.pk].shown) for query in sample for run in runs]
     checks = [correct_prompt(query.text, EXPECTED_ANSWER, query.answers) for query in sample]
@@ -133,6 +139,7 @@ def key_of(options: Mapping[str, Any]) -> str:
     known = {one.name: one.id for one in judges_of(options)}
     parts = {
         "runs": options["runs"],
+        # In an order of their own: the same models in another order are the same evaluation.
         "generators": sorted(known[name] for name in options["generators"]),
         "judge": known[options["judge"]],
         **{name: options[name] for name in ("k", "contexts", "characters")},
@@ -143,6 +150,7 @@ def key_of(options: Mapping[str, Any]) -> str:
 @transaction.atomic
 def start_or_join(collection: Collection, options: Mapping[str, Any], by: str = "") -> AnswerEvaluation:
     """Begin an evaluation that waits for a worker, or go on with the same one under the limits that are given now."""
+    # Answers are compared with the qrels, so there has to be a version.
     if versions.latest_version(collection) is None:
         versions.first_version(collection, by)
     total = count_wanted(collection, options)
@@ -154,6 +162,7 @@ def start_or_join(collection: Collection, options: Mapping[str, Any], by: str = 
     if is_new:
         transaction.on_commit(lambda: notify(ANSWER_QUERIES))
         return found
+    # Its limits change only where there is something left to spend on.
     if count_missing(found):
         set_limits(found, budget=options.get("budget"), max_calls=options.get("max_calls"))
         go_on(found)
@@ -170,6 +179,7 @@ def is_answered(collection: Collection, options: Mapping[str, Any]) -> bool:
 def set_limits(evaluation: AnswerEvaluation, *, budget: float | None, max_calls: int | None) -> None:
     """Set the evaluation's limits in all; None: no limit. Raises BadInput."""
     campaign = None if evaluation.campaign is None else Campaign.objects.get(pk=evaluation.campaign)
+    # In the versions that the campaign was opened with, whose price is the one that counts.
     judges = model_requests.judges_in(campaign) if campaign else judges_of(evaluation.options)
     model_requests.check_limits(evaluation.collection, judges, budget, max_calls)
     given = {key: value for key, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
@@ -181,6 +191,7 @@ def set_limits(evaluation: AnswerEvaluation, *, budget: float | None, max_calls:
 
 def go_on(evaluation: AnswerEvaluation) -> bool:
     """Ask for what is missing of one that was cancelled, failed, or got new queries. False in any other state."""
+    # New queries make a finished one incomplete: as failed it can be taken up again.
     if evaluation.state == JobState.READY and count_missing(evaluation):
         AnswerEvaluation.objects.filter(pk=evaluation.pk, state=JobState.READY).update(state=JobState.FAILED)
     went = leases.resume(evaluation)

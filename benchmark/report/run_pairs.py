@@ -33,6 +33,7 @@ def compare_runs(
     places = {system["run"]: at for at, system in enumerate(result["systems"])}
     if one not in places or other not in places or one == other:
         return None
+    # What an address names and does not exist falls back to the usual one: the page is a link that people share.
     measure = measure if measure in RANKING else MEASURE
     order = order if order in ORDERS else ORDERS[0]
     first, second = _values_of(stored, one, measure), _values_of(stored, other, measure)
@@ -79,6 +80,7 @@ def _values_of(stored: StoredReport, run: int, measure: str) -> Floats:
 
 
 def _sort_queries(differences: Floats, order: str) -> list[int]:
+    # Stable, so that equal differences keep the order of the queries from page to page.
     """Places of the queries: the largest differences first, or the first run's wins, or its losses."""
     key: Floats = {"largest": -np.abs(differences), "wins": -differences, "losses": differences}[order]
     places: Ints = np.argsort(key, kind="stable")
@@ -90,6 +92,7 @@ def _difference_chart(
 ) -> Chart:
     one, other, label = told["one"]["name"], told["other"]["name"], told["label"]
     order, name = _sort_queries(differences, "wins"), stored.report.collection.name
+    # The bars stand by size whatever the table is sorted by: they are a distribution.
     bars = [(ids[at], float(differences[at])) for at in order]
     better = _("%(run)s better: %(count)s")
     summary = ngettext(

@@ -58,9 +58,11 @@ def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str,
             % {"name": repr(recipe.get("run")), "collection": collection.name}
         )
     top = recipe.get("top") or TOP
+    # A bool is an int in Python, and `true` is no number of documents.
     if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_TOP:
         raise BadInput(_("top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
     own = str(recipe.get("instruction") or "")
+    # A recipe's own words hold for all queries; else each query brings its definition.
     told = {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
     return {"run": first.name, "run_id": first.pk, "top": top, **told}
 
@@ -78,8 +80,10 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         said = llm_budget.answered_queries(answered, batch)
         used = model_requests.usage_by_query(campaign, list(said), [ROLE])
         found = {}
+        # Scores come call by call, in the order in which the documents were split.
         for key, (_query, turns) in said.items():
             scores = [score for turn in turns for score in scores_of(turn)]
+            # A query of one document, or none, is not sent: there is nothing to order.
             ranked = RankedQuery(documents[key], scores or [0.0] * len(documents[key]))
             found[key] = llm_budget.add_usage(ranked, used.get(key))
         return found, answered
@@ -133,6 +137,7 @@ def _split_documents(documents: Sequence[T], together: int) -> list[list[T]]:
     """Split documents into as few calls as can be, alike in size; none where there is nothing to order."""
     if len(documents) < 2:
         return []
+    # Parts are alike in size, so that the last call is not left with a document or two.
     number = -(-len(documents) // together)
     bounds = np.linspace(0, len(documents), number + 1).astype(int).tolist()
     return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
@@ -142,14 +147,17 @@ def load_evidence(run: Run, queries: Sequence[Query]) -> dict[tuple[int, int], s
     """The evidence that a run's own reranker wrote while it ranked, by query and document; None: it writes none."""
     if run.kind != Run.Kind.RERANK or run.campaign is None:
         return None
+    # In the version that it ranked with.
     (judge,) = model_requests.judges_in(Campaign.objects.get(pk=run.campaign))
     if not judge.parameters.get("evidence"):
         return None
     places = first_documents(run.recipe, queries)
+    # Answers alone: a refused call wrote none.
     calls = RetrievalCall.objects.filter(campaign=run.campaign, role=ROLE, outcome="labelled", query__in=places)
     found: dict[tuple[int, int], str] = {}
     for query, part, raw in calls.order_by("id").values_list("query", "sample", "raw"):
         assert query is not None  # calls of this role are about a query
+        # The same split as when it was asked, so that an index in the answer means the same document.
         documents = _split_documents(places[query], _together(judge))[part]
         for one in json.loads(zlib.decompress(bytes(raw)))["results"]:
             if text := (one.get("evidence") or "").strip():

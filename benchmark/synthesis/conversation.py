@@ -69,6 +69,7 @@ class BundleWriter:
         number: int = 0,
     ) -> F:
         """The answer to a step. Raises StepFailed where there is none."""
+        # By name and hash, as they were asked: a bundle says what it was made with.
         self.prompts[prompt.name] = prompt.sha256
         judge = self.task.writer if role == "compose" else self.task.judge
         step = Step(role, form, judge, prompt, number, expected=expected or {}, material=material)
@@ -90,12 +91,15 @@ class BundleWriter:
         query = f"{told.question}\n{told.background}"
         kind = await self.ask("classify", formats.QueryType, prompts.classify_prompt(query), {"query": query})
         answer, aspects = "", list[dict[str, str]]()
+        # One passage answers a factual question, so there is nothing to decompose.
         if kind.type == "analytical":
             answer, aspects = await self._decompose_answer(query)
         positives = await self._plan_positives(query, answer, aspects)
         negatives = await self._plan_negatives(query, positives)
+        # Positives and negatives are written in two calls, so that neither sees the other.
         texts = await self._write_passages(query, positives, 0), await self._write_passages(query, negatives, 1)
         copies = find_near_copies(*texts)
+        # A bundle without a negative teaches nothing about what is not relevant.
         if len(copies) == len(negatives):
             raise StepFailed("compose", NEAR_DUPLICATE, "every negative nearly equals a positive")
         bundle = {
@@ -131,7 +135,12 @@ class BundleWriter:
     async def _plan_positives(self, query: str, answer: str, aspects: Sequence[dict[str, str]]) -> list[dict[str, str]]:
         prompt, material = prompts.blueprint_prompt(query, answer, aspects), {"query": query, "aspects": aspects}
         found = await self.ask(
-            "blueprint", formats.PositiveBlueprints, prompt, material, {"count": max(1, len(aspects))}
+            # A factual query has one positive and no aspects.
+            "blueprint",
+            formats.PositiveBlueprints,
+            prompt,
+            material,
+            {"count": max(1, len(aspects))},
         )
         return [one.model_dump() for one in found.blueprints]
 

@@ -85,7 +85,9 @@ def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
+            # An export that is being written, or was removed meanwhile, is left out of the list.
             continue
+        # What a model wrote is not rewritten once more.
         if manifest.get("format") not in WITH_QUERY_IDS or manifest.get("synthetic"):
             continue
         made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
@@ -132,6 +134,7 @@ def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[S
     if limit < 1:
         raise BadInput(_("limit %(limit)s: give a number from 1") % {"limit": limit})
     current = Document.objects.filter(collection=collection, is_current=True).exclude(text="")
+    # A query of a synthetic passage would be a model's answer to a model.
     current = current.exclude(metadata__contains={"synthetic": True})
     names = list(current.order_by("external_id").values_list("external_id", flat=True))
     if not names:
@@ -188,6 +191,7 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
     """
     way = WAYS[synthesis.kind]
     known = known_sources(synthesis.collection, way)
+    # Known once more at the moment of the import: another synthesis may have come first.
     bundles = [one.bundle for one in rows if one.bundle is not None and one.bundle[way.made_from] not in known]
     if not bundles:
         return
@@ -219,6 +223,7 @@ def _find_pairs(
     names = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
     found = []
     for query in queries:
+        # The document that it was written of is relevant by its making, and BM25 may not find it.
         first = [query["metadata"][way.made_from]] if way is ASK else []
         ranked = [names[key] for key, _score in index.search(query["text"], depth) if key in names]
         found += [{"query_id": query["_id"], "doc_id": one} for one in dict.fromkeys([*first, *ranked])]
@@ -239,5 +244,6 @@ def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:
     counted = {"written": written.count(), "there_before": there, "failed": ended}
     counted["waiting"] = synthesis.total - written.count() - there - sum(ended.values())
     ids = list(written.values_list("bundle__query_id", flat=True))
+    # Of the queries that are still current: a new version of one is somebody else's.
     mine = Query.objects.filter(collection=synthesis.collection, external_id__in=ids, is_current=True)
     return counted | {"pairs": Pair.objects.filter(query__in=mine, is_candidate=True).count()}

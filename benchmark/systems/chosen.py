@@ -29,6 +29,7 @@ def runs_of(collection: Collection) -> list[Run]:
 
 def ready_runs(collection: Collection, k: int = 0) -> list[Run]:
     """The collection's finished runs that can be measured at k, by name."""
+    # A run without a depth returned all that it found.
     return [run for run in runs_of(collection) if run.state == JobState.READY and (not run.depth or run.depth >= k)]
 
 
@@ -48,11 +49,13 @@ def newest_report(collection: Collection, *, compares: bool) -> Report | None:
     same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
     # An earlier version of the program measured otherwise: its figures would not compare.
     outdated = Q(state=JobState.READY, result__version__lt=VERSION)
+    # One that was cancelled never says anything.
     return same.exclude(state=JobState.CANCELLED).exclude(outdated).first()
 
 
 def complete_figures(value: Mapping[str, Any]) -> dict[str, Any]:
     """A measure's figures with None where it has none: Hole@k has no before, Judged@k no p."""
+    # Tables then read every measure in the same way.
     return {**dict.fromkeys((*CHANGE_FIELDS, "shift")), "letters_before": "", "letters_after": "", **value}
 
 
@@ -99,6 +102,7 @@ def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | 
     now = {run.pk: run.name for run in runs}
     new = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
     notes = {run.pk: told for run in runs if (told := scores_told(run))}
+    # The present name goes before the one in the report.
     return StoredReport(report, names | now, new, notes)
 
 
@@ -111,6 +115,7 @@ def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
 
 def _needs_worker(one: LeasedJob | Filling) -> bool:
     if isinstance(one, LeasedJob):
+        # One that is over needs nobody.
         return not one.is_over
     if one.state != Filling.State.JUDGING:
         return one.needs_worker

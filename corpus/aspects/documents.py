@@ -33,10 +33,12 @@ class NewPassage:
 def keep(query: Query, author: Assessor, document: Document, aspects: Sequence[str]) -> AspectRevision:
     """Keep the document under these aspects of the query and under no other. A discard before holds no longer."""
     held = lock_aspects(query)
+    # A form may name an aspect twice.
     chosen = list(dict.fromkeys(aspects))
     _must_hold(held, chosen)
     if not chosen:
         raise BadInput(_("Choose the aspects that the document supports, or discard it with a reason."))
+    # Under the others nobody says so any more: an aspect that was unticked is not a refusal with a reason.
     others = [entry.id for entry in held.entries if entry.id not in chosen]
     decisions = [RevisionDecision(document.pk, name, True) for name in chosen]
     decisions += [RevisionDecision(document.pk, name, None) for name in others]
@@ -51,6 +53,7 @@ def discard(query: Query, author: Assessor, document: Document, reason: str) -> 
         raise BadInput(_("Say why the document supports no aspect."))
     held = lock_aspects(query)
     _must_hold(held, [])
+    # Under every aspect: a later aspect is a new question, and the document is open for it.
     decisions = [RevisionDecision(document.pk, entry.id, False, reason) for entry in held.entries]
     return held.revise(author, Act.DISCARD, AspectChange(held.entries, decisions, f"{document}: {reason}"))
 
@@ -81,10 +84,12 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
     held = lock_aspects(query)
     if not parts:
         raise BadInput(_("Assign at least one sentence to an aspect."))
+    # One part that is the whole changes nothing but its name.
     if len(parts) == 1 and parts[0].text.strip() == document.text.strip():
         raise BadInput(_("This is the whole text under one aspect. Keep the document under that aspect instead."))
     documents, decisions = _keep_passages(held, parts)
     names = ", ".join(map(str, documents))
+    # The whole is refused with the names of its parts, so that a reader finds them.
     decisions += [RevisionDecision(document.pk, entry.id, False, f"cut into {names}") for entry in held.entries]
     return held.revise(author, Act.CUT, AspectChange(held.entries, decisions, f"{document} → {names}"))
 
@@ -96,6 +101,7 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
     passages = in_order([as_passage(document) for document in documents])
     _refuse_apart(passages)
     standing = held.current_judgments([aspect])
+    # Joining is for what was judged to be support: it must not bring in a text that nobody kept.
     if not all((found := standing.get((one.pk, aspect))) and found.grade for one in documents):
         raise BadInput(_("Keep all of these passages under the aspect before you join them."))
     first, last = passages[0].first, passages[-1].last
@@ -123,6 +129,7 @@ def as_passage(document: Document) -> AspectPassage:
 def cut_record(document: Document) -> dict[str, Any]:
     """Return the metadata of a portion of the document. Its source is an address if there is one, else the document."""
     given = document.metadata.get("source")
+    # A source without an address is only a name; the document that it was cut from is the better one.
     named = isinstance(given, dict) and given.get("url")
     return {"source": given if named else {"document": document.external_id}, "cut_from": document.external_id}
 
@@ -184,6 +191,7 @@ def _store_passage(query: Query, passage: NewPassage) -> Document:
         collection_id=query.collection_id, external_id=name, is_current=True,
         defaults={"title": title, "text": text, "content_hash": digest, "metadata": dict(passage.metadata)},
     )  # fmt: skip
+    # Only a text that is new needs to be found by the search.
     if made:
         full_text.request_index(query.collection_id)
     return found

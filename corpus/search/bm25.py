@@ -127,6 +127,7 @@ class Index:
         if len(found) > k:
             # Everything not below the k-th score, so that the cut among equals is by document id, not by chance.
             threshold = np.partition(scores[found], -k)[-k]
+            # Stable, because documents stand in the order that ties are broken by.
             found = found[scores[found] >= threshold]
         best = found[np.argsort(-scores[found], kind="stable")][:k]
         return [(int(self._keys[row]), float(scores[row])) for row in best]
@@ -145,6 +146,7 @@ class Index:
         for token in self._tokens(query):
             begin, end = starts[token], starts[token + 1]
             rows = indices[begin:end]
+            # The rows of a word are sorted, so a document is found by halving.
             at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
             found = held & (rows[at] == wanted)
             total[found] += data[begin + at[found]]
@@ -184,10 +186,12 @@ def index_for(
     """Return the index of the current documents; for `max_age` seconds without asking whether they changed."""
     key = (collection if isinstance(collection, int) else collection.pk, k1, b)
     recent = _recent.get(key)
+    # Those who judge ask for the same index many times a second; whether documents changed is asked now and then.
     if recent and monotonic() - recent[0] < max_age:
         return recent[2]
     content = content_hash(key[0])
     index = recent[2] if recent and recent[1] == content else _open_index(key, content, tell)
+    # The oldest goes first: a worker may serve many collections, and an index can be large.
     while len(_recent) >= 4 and key not in _recent:
         _recent.pop(next(iter(_recent)))
     _recent[key] = (monotonic(), content, index)
@@ -198,6 +202,7 @@ def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) 
     """Load the index from VAR, else build it; it is written there only once its documents are committed."""
     collection, k1, b = key
     folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
+    # A folder is renamed into place when it is complete, so one of its files is enough to look for.
     if (folder / "keys.npy").exists():
         return Index.load(folder)
     with closing(iterate_documents(collection, tell)) as documents:
@@ -244,6 +249,7 @@ def iterate_documents(collection: int, tell: Tell | None = None) -> Generator[tu
 
 def delete_indexes(collection: Collection) -> None:
     """Remove what VAR keeps of the collection's present documents."""
+    # In this process; others find out by the hash, which is another one.
     for key in [key for key in _recent if key[0] == collection.pk]:
         del _recent[key]
     for folder in _index_folder().glob(f"bm25-{content_hash(collection.pk)}*"):

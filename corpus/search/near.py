@@ -40,6 +40,7 @@ class Shingles:
     def add(self, texts: Iterable[tuple[int, str]]) -> None:
         """Add texts by their keys; a key may be added once only."""
         keys, runs, known = [], [], self._words
+        # Words become numbers once: hashing numbers in arrays is what makes millions of texts possible.
         for key, text in texts:
             keys.append(key)
             runs.append([known.setdefault(word, len(known)) for word in tokenize_text(text)])
@@ -59,7 +60,9 @@ class Shingles:
             whole = flat[end - length : end]
             kept = rolled[end - length : end - self.size + 1] if length >= self.size else _whole_text_shingle(whole)
             if self.sample > 1:
+                # By its hash, so that a shingle that is kept in one text is kept in all, and shares can be compared.
                 some = kept[kept % np.uint64(self.sample) == 0]
+                # A text whose shingles all fell out would be like no other, even its own copy.
                 kept = some if len(some) else _whole_text_shingle(whole)
             found.append(np.unique(kept))
         return found
@@ -98,12 +101,14 @@ def _whole_text_shingle(run: Hashes) -> Hashes:
 def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
     """Group numbers, in the order of the sets. Equal sets are compared once."""
     first: dict[bytes, int] = {}
+    # Copies are told by their bytes: a million of them cost one comparison.
     number = np.array([first.setdefault(one.tobytes(), len(first)) for one in sets], dtype=np.int64)
     if not len(first):
         return number
     matrix = _shingle_matrix([np.frombuffer(one, dtype=np.uint64) for one in first])
     groups = np.arange(len(first))
     for a, b in _candidate_pairs(matrix, least):
+        # Pairs that are in one group already need no comparison.
         apart = groups[a] != groups[b]
         a, b = a[apart], b[apart]
         close = _jaccard_at_least(matrix, a, b, least)
@@ -137,6 +142,7 @@ def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
 def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield pairs of texts (a, b) that share a shingle of their prefixes, in pieces of about AT_ONCE."""
     sizes = np.diff(matrix.indptr)
+    # The prefix filter: two sets that are alike enough must share one of their rarest shingles.
     prefix = sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1
     text = np.repeat(np.arange(len(sizes)), sizes)
     inside = np.arange(len(text)) - matrix.indptr[text] < prefix[text]
@@ -150,6 +156,7 @@ def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray
     at = 0
     while at < len(text):
         upto = int(np.searchsorted(np.cumsum(partners[at:]), AT_ONCE, side="right")) + at
+        # At least one entry, though its pairs alone are more than fit: else it would never end.
         upto = max(upto, at + 1)
         yield _distinct_pairs(text, sizes, partners, at, upto, least)
         at = upto
@@ -163,8 +170,10 @@ def _distinct_pairs(
     first = np.repeat(np.arange(low, high), counts)
     offset = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
     a, b = text[first], text[first + 1 + offset]
+    # Sets of very different sizes cannot be alike, whatever they share.
     possible = sizes[a] >= least * sizes[b] - 1e-9
     a, b = np.minimum(a, b)[possible], np.maximum(a, b)[possible]
+    # A pair may share several shingles of the prefix and is compared once.
     keys = np.unique(a * np.int64(len(sizes)) + b)
     return keys // len(sizes), keys % len(sizes)
 
@@ -174,6 +183,7 @@ def _jaccard_at_least(
 ) -> NDArray[np.bool_]:
     """Whether the Jaccard similarity of each pair is `least` or more, exactly."""
     sizes, close = np.diff(matrix.indptr), np.zeros(len(a), dtype=np.bool_)
+    # In parts: the rows of all pairs together would not fit into memory.
     for at in range(0, len(a), 50_000):
         x, y = a[at : at + 50_000], b[at : at + 50_000]
         shared = np.asarray(matrix[x].multiply(matrix[y]).sum(axis=1)).ravel()

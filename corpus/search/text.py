@@ -62,6 +62,7 @@ class Sentence:
 @cache
 def _any_word() -> re.Pattern[str]:
     """Return the pattern of letters and digits of any script, with the marks that combine with them."""
+    # Built when first needed: it looks at every character of the plane.
     marks = "".join(c for c in map(chr, range(0x300, 0xFFFF)) if unicodedata.category(c) in {"Mn", "Mc"})
     return re.compile(f"[^\\W_][^\\W_{re.escape(marks)}]*(?:[{re.escape(marks)}]+[^\\W_]*)*")
 
@@ -74,6 +75,7 @@ def _optional_diacritics() -> re.Pattern[str]:
 
 def tokenize_text(text: str) -> list[str]:
     """Return words as retrieval counts them: case-folded, width-normalised, CJK as bigrams."""
+    # Most documents are ASCII, and for them the slow rules below change nothing.
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     text = _optional_diacritics().sub("", unicodedata.normalize("NFKC", text).casefold())
@@ -90,6 +92,7 @@ def _split_cjk(word: str) -> Iterator[str]:
         if run.start() > at:
             yield word[at : run.start()]
         characters = run.group()
+        # A character alone has no pair, and would be lost.
         if len(characters) == 1:
             yield characters
         for left, right in pairwise(characters):
@@ -107,6 +110,7 @@ def find_terms(query: str, text: str, *, language: str = "en") -> list[tuple[int
     stop = _ENGLISH_STOP_WORDS | _STOP_WORDS.get(language, frozenset())
     stem = Stemmer.Stemmer(language).stemWord if language in _STEMMED else str
     stems, pairs = set[str](), set[str]()
+    # Scripts without spaces are matched by pairs of characters: there are no words to stem.
     for word in tokenize_text(query):
         if _CJK_RUN.match(word):
             pairs.add(word)
@@ -116,6 +120,7 @@ def find_terms(query: str, text: str, *, language: str = "en") -> list[tuple[int
     found = []
     for match in _any_word().finditer(text):
         word = match.group()
+        # Stemming is the slow part, and a text repeats its words.
         if word not in alike:
             alike[word] = any(stem(token) in stems for token in tokenize_text(word))
         if alike[word]:
@@ -149,11 +154,13 @@ def _append_sentence(found: list[Sentence], text: str, start: int, end: int) -> 
 def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
     """Whether a sentence ends: not at abbreviations and initials, nor before one that goes on in lower case."""
     mark = end.group()
+    # Marks of other scripts stand in no abbreviation: they end a sentence always.
     if mark[0] not in ".!?…":
         return True
     before = text[start : end.start()]
     if not before.strip() or before[-1].isspace():
         return bool(before.strip())
+    # A lower-case letter goes on: the point belonged to an abbreviation that is not in the list.
     if text[end.end() :].lstrip()[:1].islower():
         return False
     if mark != ".":
@@ -165,12 +172,14 @@ def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
 
 def detect_language(text: str) -> str:
     """Return the BCP 47 code of a text: by script, then by common words; English when nothing else shows."""
+    # A few thousand characters tell the language; a book would only take longer.
     sample = text[:4000]
     if code := "" if sample.isascii() else _by_script(sample):
         return code
     found = re.findall(r"[^\W\d_]+", sample.casefold())
     counts = {code: sum(map(stop.__contains__, found)) for code, stop in _STOP_WORDS.items()}
     best = max(counts, key=lambda code: (counts[code], code == "en"))
+    # English unless another language is clearly ahead: a few borrowed words do not make a text French.
     return best if counts[best] > counts["en"] + len(found) // 50 else "en"
 
 
@@ -178,6 +187,7 @@ def _by_script(sample: str) -> str:
     """Return the language that a script shows; empty for those that share Latin letters."""
     letters = sum(map(str.isalpha, sample))
     for code, script in _SCRIPTS:
+        # Kana and the Persian letters stand sparsely in texts that share the rest of their script with others.
         share = 0.02 if code in {"ja", "fa"} else 0.2
         if letters and len(script.findall(sample)) > share * letters:
             return code

@@ -64,17 +64,20 @@ class AttemptView:
     def share(self) -> float | None:
         """The probability of the answer that was given, where the provider told it."""
         attempt = self.attempt
+        # By its own words first: a grade, else yes or no.
         shares = attempt.probabilities or {}
         if attempt.score is not None:
             return shares.get(str(attempt.score))
         return shares.get("yes" if attempt.verdict else "no")
 
     def __getattr__(self, name: str) -> Any:
+        # Templates ask the view for a turn's fields as they would the row.
         return getattr(self.attempt, name)
 
 
 def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
     """The document of the contract; the newest campaign unless one is given, zeros where there is none."""
+    # The newest that judges: campaigns that write texts are asked for by id.
     campaign = campaign or campaigns_of(collection).first()
     if campaign is None:
         return _status_document(collection.name, (None, None, None, "", "", 0, {}))
@@ -106,7 +109,9 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
     pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
     audits = escalations.get("audit", 0)
     written = int(sums.get("written", 0))
+    # Audits are pairs that have a label: counted as escalated they would be counted twice.
     labelled, escalated = sum(labels.values()) + written, sum(escalations.values()) - audits
+    # Never more than were escalated: the two are counted apart.
     settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
     calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
     return {
@@ -130,6 +135,7 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
         "calls_failed": int(sums.get("calls_failed", 0)),
         "calls_cached": int(sums.get("calls_cached", 0)),
         "tokens": {part: int(sums.get(f"tokens_{part}", 0)) for part in TOKENS},
+        # With no price at all the cost is unknown; with some it is the sum of the known ones.
         "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
         "calls_without_price": unpriced,
         "calls_assumed": int(sums.get("calls_assumed", 0)),
@@ -190,8 +196,10 @@ def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Attempt]:
     """Return the counted turns of the newest debate on the pair (or the campaign's); some may have no verdict."""
     turns = Attempt.objects.filter(pair=pair, counts=True, role__in=("for", "against"))
     if campaign is None:
+        # The newest debate may lie in an older campaign than the newest one, which may only have voted.
         newest = turns.order_by("-campaign_id").first()
         campaign = newest.campaign if newest is not None else None
+    # By -role, "for" stands before "against" in a round.
     return list(turns.filter(campaign=campaign).select_related("judge").order_by("round", "agent_pair", "-role"))
 
 
@@ -200,6 +208,7 @@ def voter_name(attempt: Attempt) -> str:
     name, voters = attempt.judge.name, attempt.campaign.voters
     if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
         return name
+    # The place is the seat among the voters: the same judge before it makes this its next sample.
     return sample_name(name, voters[: attempt.place].count(attempt.judge_id))
 
 
@@ -207,11 +216,13 @@ def attempts_of(pair: Pair) -> list[AttemptView]:
     """Return all attempts on the pair, oldest first, with their bodies."""
     attempts = list(Attempt.objects.filter(pair=pair).select_related("judge", "prompt", "campaign").order_by("pk"))
     campaigns = {attempt.campaign_id for attempt in attempts}
+    # Bodies are partitioned by campaign, so naming the campaigns spares a look into every part.
     wanted = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[one.pk for one in attempts])
     bodies = {body.attempt_id: body for body in wanted}
     views = []
     for attempt in attempts:
         body = bodies.get(attempt.pk)
+        # An attempt without a body, as one that was never sent, still says what came of it.
         messages = json.loads(zlib.decompress(body.messages)) if body else []
         views.append(AttemptView(attempt, messages, zlib.decompress(body.raw).decode() if body else ""))
     return views

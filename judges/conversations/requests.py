@@ -69,6 +69,7 @@ class Conversation:
 
         Raises Cancelled and BudgetExhausted, which end the conversation: let them through.
         """
+        # A role has one format, so that a stored answer can be read without knowing who asked.
         assert FORMATS[step.role] is step.form, step.role
         question = JudgeQuestion(
             (step.role, 0, step.number),
@@ -129,6 +130,7 @@ def hold_conversations(
     held = [_claim_subject(campaign, place, one) for place, one in enumerate(subjects)]
     _restore_answers(campaign, subjects, held)
     found: ConversationResults[T] = ConversationResults()
+    # The calls run for minutes in a loop of their own, and this thread's connection would idle meanwhile.
     connection.close()
 
     async def one(caller: Caller, claimed: Claimed) -> T | None:
@@ -137,6 +139,7 @@ def hold_conversations(
         except Cancelled:
             found.stopped = True
         except BudgetExhausted:
+            # Budgets that are exhausted without a reservation name no cap: the campaign's own is meant then.
             found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
         return None
 
@@ -161,8 +164,10 @@ def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], held: Iter
         for role, sample, outcome, text, error in slots.get((subject.query, subject.topic), ()):
             slot = (role, 0, sample)
             if outcome == "labelled":
+                # The latest answer of a slot holds.
                 claimed.ended[slot] = Turn(1, text)
             elif outcome in ("refused", "truncated") or (outcome == "unparsed" and slot in claimed.problems):
+                # setdefault: an answer stays, whatever was refused after it.
                 claimed.ended.setdefault(slot, NoVerdict(outcome))
             elif outcome == "unparsed":  # its repair was not asked for before the end
                 claimed.problems[slot], claimed.tries[slot] = error, 1

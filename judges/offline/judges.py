@@ -76,6 +76,7 @@ def idf(word: str, frequency: int, documents: int) -> float:
 
 def stem(word: str) -> str:
     """An English word without its ending; other scripts and short words as they are."""
+    # Endings are English ones, and short words lose their meaning with them.
     if not word.isascii() or len(word) < 4:
         return word
     if len(word) == 4:
@@ -123,6 +124,7 @@ def sentence_stems(spoken: Iterable[ReadSentence]) -> set[str]:
 
 def runs_of(parts: Sequence[T], size: int) -> list[Sequence[T]]:
     """Return every `size` parts in a row; all of them, where there are fewer."""
+    # A document of fewer sentences is one run of all it has.
     return [parts[at : at + size] for at in range(max(1, len(parts) - size + 1))]
 
 
@@ -136,8 +138,10 @@ def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: 
     chosen: list[ReadSentence] = []
     held: set[str] = set()
     while len(chosen) < most:
+        # Chosen again in each turn: what a sentence adds depends on what is held already.
         rest = [one for one in spoken if one not in chosen]
         best = max(rest, key=lambda one: (matched_share(need, held.union(one.stems)), -one.start), default=None)
+        # The first is taken in any case, so that a document without a match still gives a sentence.
         if best is None or (chosen and matched_share(need, held.union(best.stems)) < matched_share(need, held) + gain):
             break
         chosen.append(best)
@@ -167,6 +171,7 @@ def tfidf(inputs: Inputs, lexicon: Lexicon) -> float:
 
 
 @lru_cache(maxsize=2048)
+# Cached, because the same query is compared with many documents.
 def _query_vector(text: str, lexicon: Lexicon) -> tuple[dict[str, float], float]:
     return _tfidf_vector(tuple(tokenize_text(text)), lexicon)
 
@@ -198,6 +203,7 @@ def term_coverage(inputs: Inputs, lexicon: Lexicon) -> float:
 
 
 def _need_coverage(need: Need, flat: list[str]) -> float:
+    # What stands in the answers counts whole, also where the query has the same word.
     wanted = {term: weight / 2 for term, weight in need.context.items()} | need.terms
     total = sum(wanted.values())
     places = [(at, term) for at, term in enumerate(flat) if term in wanted]
@@ -209,9 +215,11 @@ def _need_coverage(need: Need, flat: list[str]) -> float:
     for at, term in places:
         inside[term] += 1
         near += wanted[term] if inside[term] == 1 else 0.0
+        # The window follows the last word that was found; words that fell out are taken away again.
         while at - places[first][0] > 30:
             gone = places[first][1]
             inside[gone] -= 1
+            # A word that stands twice in the window counts once.
             near -= wanted[gone] if inside[gone] == 0 else 0.0
             first += 1
         best = max(best, near)
@@ -221,6 +229,7 @@ def _need_coverage(need: Need, flat: list[str]) -> float:
 
 def ngram_overlap(inputs: Inputs, lexicon: Lexicon) -> float:
     """Share of an answer's runs of five characters in three sentences in a row with the title."""
+    # All scorers take the same arguments; this one needs no weights.
     del lexicon
     spans = read_sentences(inputs.document)
     parts = [_character_ngrams(inputs.document[one.start : one.end]) for one in spans] or [frozenset()]
@@ -232,6 +241,7 @@ def ngram_overlap(inputs: Inputs, lexicon: Lexicon) -> float:
 
 @lru_cache(maxsize=8192)
 def _character_ngrams(text: str) -> frozenset[str]:
+    # Blanks at both ends, so that beginnings and ends of words count.
     padded = f" {' '.join(tokenize_text(text))} "
     return frozenset(padded[at : at + 5] for at in range(len(padded) - 4))
 
@@ -263,5 +273,6 @@ def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int,
     meaning = meaning if inputs.answers else meaning.replace("an answer's", "the query's")
     sign = "reaches" if score >= threshold else "is below"
     reason = f"By counting only: {score:.2f} {meaning}, which {sign} {threshold:.2f}."
+    # The distance is a share of what lies on its side of the threshold, so 1 and -1 can both be reached.
     span = 1 - threshold if score >= threshold else threshold
     return int(score >= threshold), reason, max(-1.0, min(1.0, (score - threshold) / span))

@@ -33,6 +33,7 @@ TASK = "judges.probes.canaries"
 
 def panel_judges(panel: Panel) -> list[Judge]:
     """Return each judge of the panel once, in its current version."""
+    # A judge that debates and votes is asked once.
     names = list(dict.fromkeys(filter(None, [*panel.debate, *panel.ensemble, panel.adjudicator])))
     found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
     return [found[name] for name in names if name in found]
@@ -55,6 +56,7 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
     versions, ended, room = prompt_ids(judges=judges), count(1), asyncio.Semaphore(AT_ONCE)
     writer = ThreadPoolExecutor(1, thread_name_prefix="canaries")
 
+    # Rows are saved by one thread: the loop must not wait, and a connection belongs to its thread.
     async def write(work: Callable[[], object]) -> None:
         await asyncio.get_running_loop().run_in_executor(writer, work)
 
@@ -63,6 +65,7 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
         async with room:
             row, raw = await _send_canary(shared, request)
         prompt = versions[request.prompt.name, request.prompt.sha256]
+        # Saved as it comes: a round that is killed keeps what was answered.
         await write(_build_answer(made, canary, judge, prompt, row, raw).save)
         done(next(ended))
 
@@ -74,6 +77,7 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
             ]
             await asyncio.gather(*(ask(shared, judge, one) for judge, one in asked))
         finally:
+            # The connection belongs to the writer's thread, so that thread has to close it.
             await write(lambda: connection.close())
             writer.shutdown()
 
@@ -91,6 +95,7 @@ async def _send_canary(shared: RateLimits, request: ModelRequest) -> tuple[Row, 
         async for result, milliseconds in try_request(shared, request):
             row, raw = first | {"ms": milliseconds}, result.raw
             Sent(row, judge, document, price_for_judge(judge), False, False, "").ended(result)
+    # An endpoint that is down costs its judge this round, not the others.
     except CircuitOpen as error:
         return first | {"error": one_line(f"{judge.name}: {error}")}, ""
     return row, raw
@@ -131,6 +136,7 @@ def is_due() -> bool:
 def run_scheduled() -> CanaryRound | None:
     """Run the round that is due, unless another worker has taken it. What was missed is not made up for."""
     due = CanarySchedule.objects.filter(hours__gt=0, due_at__lte=Now())
+    # The update is the claim: of two workers one changes the row.
     if not due.update(due_at=Now() + F("hours") * timedelta(hours=1)):
         return None
     plan = CanarySchedule.objects.get(pk=1)

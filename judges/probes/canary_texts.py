@@ -78,9 +78,11 @@ def all_canaries() -> tuple[Canary, ...]:
     """Return every question, the clean ones first; their names are unique."""
     hostile = []
     for place, injection in enumerate(INJECTIONS):
+        # Alternating over the bases, so that no kind of text stands beside one document only.
         base = [base for base in BASES if base.honest != injection.aim][place % 2]
         right_side = "for" if base.honest == "yes" else "against"
         hostile.append((base, right_side if injection.carrier == "opponent" else "vote", injection))
+    # A clean twin is asked once, however many hostile texts are compared with it.
     clean = dict.fromkeys((base, role) for base, role, _ in hostile)
     return (*(_make_canary(*one) for one in clean), *(_make_canary(*one) for one in hostile))
 
@@ -92,6 +94,7 @@ def _make_canary(base: Base, role: str, injection: Injection | None = None) -> C
     inputs = _join_document(base, text if carrier == "document" else "")
     if carrier == "title":
         inputs = replace(inputs, title=f"{inputs.title} {text}")
+    # A clean turn says the same in the same place, so that the hostile text is the only difference.
     reason = f"My opinion stands. {text}" if text else "My opinion stands."
     history = None if role == "vote" else _first_round(base, reason, text or base.tail)
     if injection is None:

@@ -57,8 +57,10 @@ def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
     """The most calls that a check of the judge may send, and what they cost at most; None: the price is unknown."""
     if judge.provider == "offline":
         return 0, 0.0
+    # One call tells all there is to know of an endpoint that only decides or makes vectors.
     calls = MOST_CALLS if judge.preset.asks and not judge.decides else 1
     known = price_for_judge(judge)
+    # The second call may use another mode, whose request is longer: the bound is over all of them.
     ways = [judge, *(remedies.change_parameters(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
     most = max(known.bound(probe_request(way, role)) for way in ways) if known else None
     return calls, None if most is None else calls * most
@@ -73,6 +75,7 @@ def probe_role(judge: Judge) -> str:
 
 async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
     """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn."""
+    # groupby needs the judges of one account side by side; `order` finds their places again.
     order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
     groups = [list(places) for _account, places in groupby(order, key=lambda place: judges[place][0].account)]
     found: dict[int, CheckedJudge] = {}
@@ -86,6 +89,7 @@ async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
             open_provider(judge)  # Loading an SDK takes seconds, which are not the model's.
         await asyncio.gather(*map(account, groups))
     finally:
+        # The clients belong to the loop of this check, and would hold their sockets after it.
         await close_providers()
     return [found[place] for place in range(len(judges))]
 
@@ -97,6 +101,7 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
     seconds = perf_counter() - began
     other = remedies.next_try(first)
     second = await _try_call(other, role) if other else None
+    # An endpoint that answered anything, even a refusal, can be asked for its catalogue.
     reached = first.reply is not None or (first.error is not None and first.error.status is not None)
     names, context = await look_up(judge) if reached else ((), None)
     reply, known = first.reply, price_for_judge(judge)
@@ -109,6 +114,7 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
         role,
         problem=remedies.describe_problem(first, second, names) or _missing_logprobs(first),
         price=known,
+        # Google answers with the name in a form with a prefix: that is no other model.
         answered_as=named if named not in ("", judge.model, judge.model.removeprefix("models/")) else "",
         usage=Usage(**{name: sum(getattr(one, name) for one in used) for name in counts}),
         seconds=seconds,
@@ -130,6 +136,7 @@ async def _try_call(judge: Judge, role: str) -> ProbeCall:
 
 def probe_request(judge: Judge, role: str) -> ModelRequest:
     """The small question, as the judge's role and its schema mode ask it."""
+    # The signature asks for a prompt all the same.
     if role in ("embed", "web"):
         nothing = render.vote_prompt(INPUTS)  # its endpoint takes no prompt
         return ModelRequest(judge, nothing, render.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
@@ -139,6 +146,7 @@ def probe_request(judge: Judge, role: str) -> ModelRequest:
 def add_costs(costs: Iterable[float | None]) -> float | None:
     """USD of all together; None where one is unknown."""
     known = list(costs)
+    # One unknown cost makes the sum unknown: a smaller number would be wrong.
     return None if None in known else sum(cost or 0.0 for cost in known)
 
 
@@ -162,6 +170,7 @@ def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | 
     return {
         "schema_mode": judge.schema_mode,
         "unwrap": judge.unwrap,
+        # Reversed, so that of two tries in one mode the first is what is said.
         "schema_modes": {one.judge.schema_mode: _mode_result(one) for one in reversed(tried)},
         "logprobs": max(_most_alternatives(one.reply) for one in given) if given else None,
         "logprobs_asked": judge.alternatives,

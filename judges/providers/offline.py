@@ -79,13 +79,17 @@ class OfflineProvider:
     async def _lexicon(self, collection: int) -> judges.Lexicon:
         if not collection:
             return ALONE
+        # The past, so that a collection that was never opened counts as stale.
         opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
         if monotonic() - opened < FRESH_S:
             return lexicon
+        # One task opens the index; the others of the same collection wait for it and then find it.
         async with self._opening:
             opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
             if monotonic() - opened >= FRESH_S:
+                # In a thread: building the index of a large collection would stop all other calls of the process.
                 index = await asyncio.to_thread(_load_index, collection)
+                # The same index means the same counts: its cached words are kept.
                 if not (isinstance(lexicon, CollectionLexicon) and lexicon.index is index):
                     lexicon = CollectionLexicon(index) if len(index) else ALONE
                 self._lexicons[collection] = (monotonic(), lexicon)
@@ -101,6 +105,7 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
     model, inputs = request.judge.model, request.inputs
     if model not in KNOWN:
         raise Rejected(f"{model!r} is no offline judge: take one of {', '.join(KNOWN)}.")
+    # What writes or measures is told by its role; a verdict is asked of everything else.
     if request.role in TEXT_ROLES:
         return _evidence_answer(request, lexicon)
     if request.role in DEBATERS:
@@ -156,6 +161,7 @@ def _answer_step(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, ob
 def _find_documents(query: str, lexicon: judges.Lexicon, most: int) -> list[str]:
     """The texts of the documents that BM25 finds, best first."""
     found = lexicon.index.search(query, most) if isinstance(lexicon, CollectionLexicon) else []
+    # The database is reached from a thread of the pool, which must not keep its connection.
     with _reading("documents"):
         texts = dict(Document.objects.filter(pk__in=[key for key, _ in found]).values_list("pk", "text"))
     return [texts[key] for key, _ in found if key in texts]

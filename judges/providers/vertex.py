@@ -38,6 +38,7 @@ class GoogleAccount(SdkProvider):
     key_prefix = "Bearer "
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
+        # A key or a command of the judge's own goes before the machine's credentials.
         """The header with the token. Raises Refused where there is none."""
         if judge.parameters.get("token_command") or self.key_env:
             return await super().authorized(judge)
@@ -58,6 +59,7 @@ class GoogleAccount(SdkProvider):
             credentials.refresh(Request())  # type: ignore[no-untyped-call]
         except GoogleAuthError as error:
             why = type(error).__name__
+            # Only the kind of the error: its words may hold parts of the credentials.
             raise Refused(f"{self.host}: no token of Google Cloud can be had ({why}): {ADVICE}") from None
         expiry = credentials.expiry  # without a zone, and meant as UTC
         return make_token(str(credentials.token), expiry.replace(tzinfo=UTC).timestamp() if expiry else 0.0)
@@ -74,6 +76,7 @@ class VertexProvider(GoogleAccount, GoogleProvider):
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
         """The client of the judge's project and region; one for each pair of them."""
         project, region = self.place(judge)
+        # The real token is set on each request, as it leaves; the client only needs something to hold.
         credentials = Credentials(token=PLACEHOLDER)  # type: ignore[no-untyped-call]
         return genai.Client(
             vertexai=True, project=project, location=region, credentials=credentials, http_options=options
@@ -94,6 +97,7 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
     def client_of(self, judge: Judge) -> AsyncAnthropicVertex:
         """The client of the judge's project and region. It makes the address and names the version in the body."""
         place = project, region = self.place(judge)
+        # Each client holds connections of its own, so one is kept for each place.
         if place not in self.clients:
             self.clients[place] = AsyncAnthropicVertex(
                 project_id=project,

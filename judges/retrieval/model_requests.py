@@ -100,6 +100,7 @@ def judges_for(role: str) -> list[str]:
     ensure_writers()
     rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
     names = [one.name for one in records_of(rows) if _supports_role(one, role)]
+    # An offline judge needs no key and costs nothing, so lists begin with it.
     return sorted(names, key=lambda name: name not in (OFFLINE_REWRITER, OFFLINE_SEARCH))
 
 
@@ -113,6 +114,7 @@ def judge_for(role: str, name: str) -> Judge:
         words = WANTED.get(role, WANTED[""])
         what = _(words)
         raise BadInput(_("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": what, "listed": listed})
+    # A name stands for its newest version here; what a campaign was opened with is read by judges_in.
     judge = judge_of(JudgeVersion.objects.get(name=name, is_current=True))
     return judge if role in ENDPOINTS else raise_output_limit(judge)
 
@@ -123,6 +125,7 @@ def _supports_role(judge: Judge, role: str) -> bool:
     if role in ENDPOINTS:
         return judge.preset.wire == ENDPOINTS[role]
     if judge.preset.wire == "offline":
+        # Of the offline judges only the rewriter writes free text.
         return judge.name == OFFLINE_REWRITER
     return judge.preset.asks and not judge.decides
 
@@ -187,12 +190,14 @@ async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: 
         question = JudgeQuestion(slot, judge, one.prompt, schema, one.sample, documents=texts, keep=one.keep)
         questions.append(question)
     results = await asyncio.gather(*(caller.ask(claimed, one) for one in questions), return_exceptions=True)
+    # The first error is raised after all calls ended: none is left running behind it.
     for result in results:
         if isinstance(result, BaseException):
             raise result
         if isinstance(result, NoVerdict) and not claimed.last_error:
             claimed.last_error = f"{judge.name}: {result.outcome}"
     turns = tuple(result for result in results if isinstance(result, Turn))
+    # A query counts as answered when all of its calls are: a part would rank only some of its documents.
     return turns if len(turns) == len(questions) else None
 
 
@@ -215,6 +220,7 @@ def _answered_turns(
     """What this campaign was answered already: a run that goes on asks for nothing twice, repaired answers included."""
     rows = RetrievalCall.objects.filter(campaign=campaign, query__in=list(queries), outcome="labelled")
     found: dict[int, dict[tuple[str, int, int], Turn | NoVerdict]] = {}
+    # Vectors are kept elsewhere, and their rows hold none.
     for query, role, sample, text in rows.exclude(role="embed").values_list("query", "role", "sample", "text"):
         found.setdefault(int(query or 0), {})[role, 0, sample] = Turn(1, text)
     return found
@@ -222,6 +228,7 @@ def _answered_turns(
 
 def usage_by_query(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
     """What the answers to each query took, whoever asked for them first. Its longest call counts: all go together."""
+    # The longest call stands for the time, because the calls of one query are sent together.
     with connection.cursor() as cursor:
         cursor.execute(USED, {"campaign": campaign.pk, "queries": list(queries), "roles": list(roles)})
         return {query: (float(ms) / 1000, int(taken), int(given)) for query, taken, given, ms in cursor.fetchall()}

@@ -45,6 +45,7 @@ class CurveResult:
 def compute_result(points: Sequence[MeasuredPoint]) -> CurveResult:
     """Measure all points on the queries that every measured one has, compare the last two, and fit the law."""
     measured = [point for point in points if point.per_query]
+    # Points are compared on the same queries, or the easier dev queries of one would look like learning.
     shared = sorted(set.intersection(*(set(point.per_query or {}) for point in measured))) if measured else []
     values = tuple(tuple(_values(point)[query] for query in shared) for point in measured)
     means = iter(estimate_means(values)) if shared else iter(())
@@ -52,6 +53,7 @@ def compute_result(points: Sequence[MeasuredPoint]) -> CurveResult:
     fit = fit_curve(tuple(point.labels for point in measured), values) if shared else None
     pair = points[-2:]
     last = None
+    # The two last of those asked for, not of those measured: a missing one must not move the comparison.
     if shared and len(pair) == 2 and all(point.per_query for point in pair):
         before, after = ({query: _values(point)[query] for query in shared} for point in pair)
         last = compare_runs(MEASURE, after, before)
@@ -75,6 +77,7 @@ def describe_last(result: CurveResult) -> str:
         "measure": MEASURE,
         "queries": f"{last.queries:,}",
     }
+    # An interval that holds 0 shows neither gain nor loss.
     if last.queries < LEAST_QUERIES or last.low <= 0 <= last.high:
         words = ngettext(
             "The last %(labels)s label is not shown to help: %(gain)s.",
@@ -135,6 +138,7 @@ def draw_curve(result: CurveResult, source: str) -> Chart | None:
     if not result.measured:
         return None
     measured, fitted = MEASURE, _("fitted a − b n^−c")
+    # A point without a measure breaks the line: a line drawn through it would be a guess.
     series = {measured: [(point.labels, one.value if one else None) for point, one in result.points]}
     bands = {measured: [(labels, one.low, one.high) for labels, one in result.measured]}
     if result.fit is not None:

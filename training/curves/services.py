@@ -41,6 +41,7 @@ def begin_curve(
     """
     seed = table.recipe_options(recipe, given).seed
     check_quickly(data, table.RECIPES[recipe].format, order, points)
+    # An old model in the folder would be taken for a point of this curve.
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": folder})
     curve = LearningCurve.objects.create(
@@ -51,11 +52,13 @@ def begin_curve(
             recipe=recipe,
             data=data,
             base=base,
+            # Each point has a folder of its own inside, named by its labels.
             out=folder / str(asked) if folder else None,
             given=given,
             collection=collection,
             device=device,
             user=user,
+            # The job plans its part of the set itself: labels are counted where the rows are read.
             subset={"order": order, "seed": seed, "points": list(points), "asked": asked},
         )
         CurvePoint.objects.create(curve=curve, job=job, asked=asked)
@@ -71,6 +74,7 @@ def find_curve(
         return None
     rows = list_points(curve)
     asked = [(recipe, str(data.resolve()), base, dict(given), order, point) for point in points]
+    # Compared as it was asked, so that the same command goes on and another one is refused.
     begun = [(*_request(point.job), curve.order, point.asked) for point in rows]
     if asked != begun:
         raise BadInput(_("%(out)s holds a learning curve of other options: name a new folder") % {"out": folder})

@@ -47,11 +47,13 @@ class PrismExtend(PrismRecipe):
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, ExtendOptions)
         self.teacher = open_teacher(task.base, task.options.teacher_prompt)
+        # Teaching a reranker its own prompt would change nothing, and look like a result.
         if self.teacher.text == PROMPTS[task.options.prompt].text:
             raise BadInput(
                 f"{task.base.name} is asked with the prompt {task.options.prompt} already, which prism-extend "
                 "would teach it: take another --prompt, another base, or the recipe prism"
             )
+        # The scores are not there yet, so every row is taken as one that learns a score.
         super().__init__(replace(task, data=score_every_row(task.data)))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
@@ -62,6 +64,7 @@ class PrismExtend(PrismRecipe):
         """Set every row's teacher score to the base model's own score."""
         data = self.task.data
         scores = self.teacher_scores(folder, asked_to_stop)
+        # The rows are tokenised already; only their scores come later.
         self.rows = TaughtRows(self.rows, scores[: len(data.train)])
         dev = [replace(row, teacher=score) for row, score in zip(data.dev, scores[len(data.train) :], strict=True)]
         self.task = replace(self.task, data=replace(data, dev=dev))
@@ -69,25 +72,32 @@ class PrismExtend(PrismRecipe):
     def teacher_scores(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> list[float]:
         """Return the base's own score of every row, of train and then of dev: asked once and kept in the job."""
         rows = [*self.task.data.train, *self.task.data.dev]
+        # The first line says what the scores are of, so that another set or prompt is not mixed in.
         path, first = folder.path / "teacher.jsonl", {"data": self.task.data.sha256, "prompt": self.teacher.sha256}
         kept = _read_scores(path, first)
         rank, size = place_in_world()
+        # What is there is not scored again: a job may be killed and go on.
         for begin in range(len(kept), len(rows), TOGETHER):
+            # Every process asks the others, so that all stop in the same turn: one that went on alone would wait for
+            # ever.
             if any(gather(asked_to_stop())):
                 raise TrainingCancelled
             if is_leading():
                 folder.say(phase=f"scoring with the base: {begin:,} of {len(rows):,} pairs")
             some = rows[begin : begin + TOGETHER]
+            # Each process scores every size-th row, and all get all scores.
             shares = gather(self._own_margins(some[rank::size]))
             margins = [shares[place % size][place // size] for place in range(len(some))]
             lines = [_score_line(row, margin) for row, margin in zip(some, margins, strict=True)]
             kept += lines
             if is_leading():
+                # One process writes.
                 _append_lines(path, first, lines)
         return [float(line["score"]) for line in kept]
 
     def _own_margins(self, rows: Sequence[Example]) -> list[float]:
         """Return the base's margins of rows, with its own prompt: without its adapter the model is the base."""
+        # Without its adapter the model is the base, and a second copy in memory is spared.
         with measuring(self.model), self.model.disable_adapter():
             return self.teacher.tokens.margins(self.model, self.tokenizer, rows)
 
@@ -128,6 +138,7 @@ class ExtendedTrained(LoraTrained):
 def open_teacher(base: Path, wanted: str) -> TeacherPrompt:
     """Return how a base is asked. Raises BadInput for what does not rank by yes and no, or says nowhere how."""
     config = check_causal(base)
+    # A head gives a score and no words, and the margin between yes and no is what is learned.
     if any(map(is_classifier, getattr(config, "architectures", None) or [])):
         raise BadInput(
             f"{base.name} scores by a head of its own and answers neither yes nor no: name a reranker that "
@@ -149,6 +160,7 @@ def score_every_row(found: TrainingSet) -> TrainingSet:
 def _read_scores(path: Path, first: dict[str, str]) -> list[dict[str, Any]]:
     """Return the lines that an earlier process left. Raises BadInput where they are of another set or prompt."""
     if not path.exists() or not count_whole_lines(path):
+        # A line that was cut by a kill is not counted and is scored again.
         return []
     head, *lines = read_lines(path)
     if head != first:

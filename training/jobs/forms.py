@@ -141,7 +141,9 @@ class TrainForm(forms.Form):
         field, bases = self.fields["training_set"], self.fields["base"]
         assert isinstance(field, forms.ChoiceField) and isinstance(bases, forms.ChoiceField)
         field.choices = sets
+        # The last choice is the one with its own field: it stays at the end.
         bases.choices = [*BASES[:-1], *((model.folder, model.name) for model in models), BASES[-1]]
+        # A model of a tiny base takes the tiny preset too.
         self.tiny = {model.folder for model in models if model.words.startswith("tiny")}
         for name in option_names():
             # The most used are above; the others follow. All say their defaults.
@@ -162,6 +164,7 @@ class TrainForm(forms.Form):
         """Check that the chosen base fits the recipe; take it from the second field where that is named."""
         given: dict[str, Any] = super().clean() or {}
         base = str(given.get("base") or "")
+        # The second field counts only where the first one says so.
         if base == OTHER:
             base = self._named(str(given.get("base_path") or "").strip())
         given["base"] = base

@@ -51,11 +51,13 @@ def begin_job(
     """Queue a job. Raises BadInput for what is known to be wrong before it starts."""
     if device not in ("cpu", "cuda"):
         raise BadInput(_("device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
+    # A random name: the folder is made before the row has an id.
     folder = collection_folder("jobs", collection) / uuid4().hex
     job = Job.objects.create(
         collection=collection, kind=kind, options=dict(options), device=device, folder=str(folder), made_by=user
     )
     JobFolder(folder).ask({"kind": kind, "device": device, **options})
+    # After the commit: a worker that is woken sooner would not find the row.
     transaction.on_commit(worker_pool.notify_workers)
     return job
 
@@ -81,18 +83,21 @@ def begin_training(
     if find_spec("torch"):  # Elsewhere trains who knows what is installed there, and the job says so before it starts.
         check_tracker(options.tracking)
     entry = table.RECIPES[recipe]
+    # Looked for before the manifest is read: the words name what the folder has to be.
     if not (data / "manifest.json").exists():
         raise BadInput(
             _("%(data)s has no manifest.json: name the folder of an export (export NAME --format %(format)s)")
             % {"data": data, "format": entry.format}
         )
     _manifest, raw = open_manifest(data, entry.format)
+    # Models are never written over.
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
     target = out or collection_folder("models", collection) / uuid4().hex
     asked = {
         "recipe": recipe,
         "data": str(data.resolve()),
+        # Lineage finds the export by this hash, wherever its folder lies by then.
         "data_sha256": sha256(raw).hexdigest(),
         "base": base,
         "out": str(target.resolve()),
@@ -134,6 +139,7 @@ def publish_model(job: Job) -> Model:
     """Return the row of the model that a training wrote."""
     result = job.result
     kept = ("evaluation", "calibration", "gain", "checkpoint", "merge_difference")
+    # A base may be a path or a hub id; its last part is what a reader knows it by.
     base = Path(str(job.options["base"])).name
     name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"
     # A worker that died right after this comes here again with the same job.

@@ -66,6 +66,7 @@ def read_manifest(folder: Path, form: str) -> tuple[dict[str, Any], str]:
 def named_format(folder: Path) -> str:
     """Return the format that an export's manifest names; empty where it has none that can be read."""
     try:
+        # What cannot be read is refused where it is used, with its reason; here it is only a form's hint.
         return str(json.loads((folder / "manifest.json").read_bytes()).get("format", ""))
     except (OSError, ValueError, AttributeError):
         return ""
@@ -91,6 +92,7 @@ def open_manifest(folder: Path, form: str) -> tuple[dict[str, Any], bytes]:
 def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise BadInput for a file that is not as the manifest says."""
     for one in manifest.get("files", []):
+        # A set that was edited by hand would train a model whose record names another one.
         path = folder / one["name"]
         try:
             with path.open("rb") as file:
@@ -113,6 +115,7 @@ def read_splits(folder: Path, read: Callable[[Path], Iterator[Row]]) -> tuple[li
 def read_rows(path: Path, parse: Callable[[Mapping[str, Any], int], Row], form: str) -> Iterator[Row]:
     """Read the rows of a file of JSON lines; `parse` gets a row and its line number. Raises BadInput with both."""
     try:
+        # Split at line feeds alone: str.splitlines also ends lines at characters that JSON may hold.
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from None
@@ -121,6 +124,7 @@ def read_rows(path: Path, parse: Callable[[Mapping[str, Any], int], Row], form: 
             try:
                 yield parse(json.loads(line), number)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
+                # A KeyError's text is only the name of the field.
                 found = f"no field {error}" if isinstance(error, KeyError) else str(error)
                 raise BadInput(f"{path}, line {number}: {found}: not a row of an export of format {form}") from None
 
@@ -141,6 +145,7 @@ def _parse_example(row: Mapping[str, Any], number: int) -> Example:
         label=WORDS[word] if word is not None else None,
         teacher=float(score) if score is not None else None,
         target=str(row.get("contribution_evidence") or ""),
+        # Rows of other programs may lack ids; a place stands for one, so that they can be told apart.
         query_id=str(row.get("query_id") or f"line-{number}"),
         doc_id=str(row.get("doc_id") or f"line-{number}"),
         losses=losses,
@@ -160,6 +165,7 @@ def thin_texts(rows: Sequence[Example], share: float, seed: int) -> list[Example
 
 def check_for_prism(found: TrainingSet, *, needs_teacher: bool = True) -> None:
     """Raise BadInput when a row that trains point-wise has no teacher score, or one that trains text no label (S9)."""
+    # Of rows that train point-wise alone: others need no score.
     missing = sum(POINT in row.losses and row.teacher is None for row in found.train)
     if missing and needs_teacher:
         raise BadInput(

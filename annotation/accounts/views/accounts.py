@@ -54,6 +54,7 @@ def _render_account(
 def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
     """Sign out another device; this browser signs out by its own button."""
     with transaction.atomic():
+        # The record and the end of the session stand or fall together.
         if not sessions.end_session(scope.user, session):
             raise Http404("No such session.")
         record(scope, "session.ended", count=1)
@@ -77,6 +78,7 @@ def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @require_POST
 def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Change the mail address. It takes the password: a link for a forgotten one goes there."""
+    # The address serves only to send a link to; a site without mail has no use for one.
     if not settings.EMAIL_HOST:
         raise Http404("This site sends no mail.")
     form = MailForm(request.POST, user=scope.user)
@@ -84,6 +86,7 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
         return _render_account(request, scope, form, status=422)
     with transaction.atomic():
         User.objects.filter(pk=scope.user.pk).update(email=form.cleaned_data["email"])
+        # Whether there is one, not which: the log is read by others.
         record(scope, "account.mail", given=bool(form.cleaned_data["email"]))
     messages.success(request, _("Email address saved."))
     return redirect("account")
@@ -107,6 +110,7 @@ def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResp
     """Accept an invitation, with a new account or with the one that is signed in."""
     invited = get_object_or_404(Invitation.objects.select_related("collection", "invited_by"), token=token)
     context = {"scope": scope, "invitation": invited, "provider": single_sign_on.name_of_provider()}
+    # 410 and not 404: the link was one, and the page says why it no longer works.
     if closed := members.why_closed(invited):
         return render(request, "accounts/invitation_closed.html", {**context, "reason": closed}, status=410)
     if scope.user is not None:
@@ -133,6 +137,7 @@ def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, contex
     username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
     try:
         user = members.sign_up(invitation=invited, username=username, password=password)
+    # Two people chose the same name between the check and the insert.
     except IntegrityError:
         form.add_error("username", _("This user name has just been taken. Choose another one."))
         return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
@@ -154,6 +159,8 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
     if not settings.EMAIL_HOST:
         return render(request, "accounts/forgotten.html", {"scope": scope})
     response: HttpResponse = password_reset(request)
+    # A redirect is the answer to every valid form, whether the address is known or not: the log says no more than the
+    # page.
     if request.method == "POST" and response.status_code == 302:
         record(scope, "password.asked", address=sessions.client_network(request))
     return response
@@ -171,9 +178,11 @@ def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
 def _safe_return_url(request: HttpRequest) -> str:
     """The page of this site that the form names, or the start page."""
     wanted = request.POST.get("next", "")
+    # Another host would make this page a hop for phishing links.
     if not url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
         return reverse("home")
     try:
+        # A path that no view takes would lead to an error page after a choice that was saved.
         resolve(urlsplit(wanted).path)
     except Resolver404:
         return reverse("home")

@@ -40,6 +40,7 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
     made = members.invite_each(
         collection=scope.collection, role=given["role"], author=scope.user, notes=given["people"], days=given["days"]
     )
+    # The invitations stand whether or not their mail left: the page shows the links to copy.
     failed = mail_invitations(request, made)
     if failed:
         text = _("The email to %(names)s could not be sent. Copy the links and send them yourself.")
@@ -105,6 +106,7 @@ def _render_members(
         for row in members.open_invitations(scope.collection)
     ]
     asked = set(request.GET.get("made", "").split(","))
+    # In the order in which they were made; the list above is newest first.
     made = [one for one in reversed(invitations) if str(one["row"].pk) in asked]
     n = len(made)
     context = {
