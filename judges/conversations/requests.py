@@ -139,7 +139,7 @@ def hold_conversations(
         except Cancelled:
             found.stopped = True
         except BudgetExhausted:
-            # Budgets that are exhausted without a reservation name no cap: the campaign's own is meant then.
+            # Another call may have cleared the cap since: then the campaign's own budget is meant.
             found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
         return None
 
