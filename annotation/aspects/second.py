@@ -1,6 +1,7 @@
 """The second person: a seeded sample of queries whose aspects somebody else weighs anew, without seeing the weights."""
 
 import random
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -19,6 +20,14 @@ from corpus.models.aspects import AspectRevision
 SIZE = 50  # Queries of a sample (BRIGHT-Pro 3.3).
 MOST = 5_000
 FAR = 2  # Steps between two importances from which on an aspect is shown as one to talk about.
+
+
+@dataclass(frozen=True, slots=True)
+class WeighingTask:
+    """A query to weigh anew: its aspects in an order that says nothing of their weights."""
+
+    revision: AspectRevision
+    entries: Entries
 
 
 def newest_sample(collection: Collection) -> BlindSample | None:
@@ -44,11 +53,8 @@ def draw_sample(member: Membership, *, size: int = SIZE, seed: int = 0) -> Blind
     return BlindSample.objects.create(collection=member.collection, seed=seed, revisions=drawn)
 
 
-def next_task(sample: BlindSample, member: Membership) -> dict[str, Any] | None:
-    """Return a query of the sample that nobody has weighed anew and that the person never worked on.
-
-    `entries`: the aspects of its `revision`, in an order that says nothing of their weights.
-    """
+def next_task(sample: BlindSample, member: Membership) -> WeighingTask | None:
+    """A query of the sample that nobody has weighed anew and that the person never worked on."""
     read = set(SecondReading.objects.filter(sample=sample).values_list("revision", flat=True))
     unread = [pk for pk in sample.revisions if pk not in read]
     own = AspectRevision.objects.filter(author=member.assessor, query__collection=sample.collection).values("query")
@@ -58,7 +64,7 @@ def next_task(sample: BlindSample, member: Membership) -> dict[str, Any] | None:
     if not order:
         return None
     revision = AspectRevision.objects.select_related("query").get(pk=order[0])
-    return {"revision": revision, "entries": blind_order(sample, load_aspects(revision.aspects))}
+    return WeighingTask(revision, blind_order(sample, load_aspects(revision.aspects)))
 
 
 def blind_order(sample: BlindSample, entries: Entries) -> Entries:

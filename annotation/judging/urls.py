@@ -2,13 +2,13 @@
 
 from django.urls import URLPattern, path
 
-from annotation.judging.views import gold, history, judging, onboarding, query
+from annotation.judging.views import evidence, gold, history, judging, onboarding, query
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/", judging.judge, name="judge"),
     path("c/<slug:name>/judge/next/", judging.judge_next, name="judge_next"),
     path("c/<slug:name>/judge/submit/", judging.judge_submit, name="judge_submit"),
-    path("c/<slug:name>/judge/evidence/", judging.judge_evidence, name="judge_evidence"),
+    path("c/<slug:name>/judge/evidence/", evidence.judge_evidence, name="judge_evidence"),
     path("c/<slug:name>/judge/skip/", judging.judge_skip, name="judge_skip"),
     path("c/<slug:name>/judge/flag/", judging.judge_flag, name="judge_flag"),
     path("c/<slug:name>/judge/draft/", judging.judge_draft, name="judge_draft"),

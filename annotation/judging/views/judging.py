@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from psycopg import Connection
 
 from annotation import guidelines
-from annotation.judging import evidence, submitting
 from annotation.judging import page as judging
+from annotation.judging import submitting
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip, parse_text
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
@@ -64,19 +64,6 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     return decide(
         request, scope, lambda db, desk: submitting.submit(db, desk, parse_answer(request.POST, scope.member))
     )
-
-
-@action("judge")
-@require_POST
-@pad_response_time
-def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Save contribution and evidence of a pair, and claim the next."""
-
-    def work(db: Connection[Any], desk: AnnotatorContext) -> int | None:
-        form = evidence.parse_edit(request.POST, scope.member)
-        return submitting.finish(db, desk, form.item, form.token, partial(evidence.append_target, scope.member, form))
-
-    return decide(request, scope, work)
 
 
 @action("judge")
