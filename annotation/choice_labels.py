@@ -52,6 +52,13 @@ SHOWN = (
     gettext_noop("adapter"),
     gettext_noop("merged"),
     gettext_noop("tuned"),
+    # What a training is doing; its subprocess says so in English.
+    gettext_noop("starting"),
+    gettext_noop("loading the base"),
+    gettext_noop("training"),
+    gettext_noop("resumed"),
+    gettext_noop("measuring on the dev split"),
+    gettext_noop("scoring the documents with the reference model"),
     # Columns of the tables behind charts.
     gettext_noop("from"),
     gettext_noop("to"),

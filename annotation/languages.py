@@ -4,7 +4,9 @@ English stands in the source, every other language in locale/. docs/languages.md
 programs: they speak English, whoever asks.
 """
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import get_language, gettext, trans_real
 
 from annotation.models import User
 
@@ -25,6 +28,10 @@ LOOKS = {
     "typeface": frozenset({"", "serif"}),
 }
 A_YEAR = 365 * 24 * 3600
+PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]")
+# Letters of a message's own: with fewer, any text would be one of its kind, unless it stands around another message.
+FEWEST_LETTERS, FEWEST_AROUND = 12, 4
+DEEPEST = 3  # Messages inside messages: a file and line, what is wrong there, and why.
 
 
 class LanguageMiddleware(LocaleMiddleware):
@@ -73,6 +80,61 @@ def look_of(request: HttpRequest) -> dict[str, str]:
     own = user.display if user is not None and user.is_authenticated else {}
     chosen = {name: own.get(name, request.COOKIES.get(name, "")) for name in LOOKS}
     return {name: value if value in LOOKS[name] else "" for name, value in chosen.items()}
+
+
+def is_english() -> bool:
+    """Whether the page speaks the language of the source, in which workers store what they say."""
+    return (get_language() or settings.LANGUAGE_CODE) == settings.LANGUAGE_CODE
+
+
+def translate_stored(text: str, depth: int = 0) -> str | None:
+    """Say in the reader's language what a worker stored in English; None where the catalogue does not have it.
+
+    Workers store a message with its values filled in. The message is found again by its own words, and the values
+    stand in the translation as they were, or translated where they are messages themselves (`depth`: inside others).
+    """
+    if (whole := gettext(text)) != text:
+        return whole
+    found = [(letters, message) for letters, message, parts in _messages(get_language() or "") if _holds(text, parts)]
+    for letters, message in sorted(found, reverse=True) if depth < DEEPEST else ():
+        if values := _pattern(message).fullmatch(text):
+            known = {name: translate_stored(value, depth + 1) for name, value in values.groupdict().items()}
+            if letters >= FEWEST_LETTERS or any(known.values()):
+                return _insert_values(gettext(message), {name: said or values[name] for name, said in known.items()})
+    return None
+
+
+@cache
+def _messages(language: str) -> list[tuple[int, str, list[str]]]:
+    """List the catalogue's messages with values: how many letters of their own they have, and the parts between."""
+    rows = []
+    catalogue: Any = trans_real.translation(language)
+    # As Django's own JavaScriptCatalog reads it: there is no other way to list what a catalogue has.
+    for message in catalogue._catalog.keys():  # noqa: SIM118
+        if isinstance(message, str) and PLACEHOLDER.search(message):
+            parts = [part.replace("%%", "%") for part in PLACEHOLDER.split(message)[::2]]
+            rows.append((len(re.sub(r"\W", "", "".join(parts))), message, parts))
+    return [row for row in rows if row[0] >= FEWEST_AROUND]
+
+
+def _insert_values(message: str, values: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda name: values[name[1]], message).replace("%%", "%")
+
+
+def _holds(text: str, parts: list[str]) -> bool:
+    return text.startswith(parts[0]) and text.endswith(parts[-1]) and all(part in text for part in parts)
+
+
+def _pattern(message: str) -> re.Pattern[str]:
+    """What a text must look like to be the message with its values."""
+    pieces, seen = [], set[str]()
+    for place, piece in enumerate(PLACEHOLDER.split(message)):
+        if place % 2 == 0:
+            pieces.append(re.escape(piece.replace("%%", "%")))
+        else:
+            pieces.append(f"(?P={piece})" if piece in seen else f"(?P<{piece}>.+?)")
+            seen.add(piece)
+    return re.compile("".join(pieces), re.DOTALL)
 
 
 def _set_choice_cookie(response: HttpResponseBase, name: str, value: str) -> None:

@@ -7,6 +7,7 @@ judges measure and never settle, and a withdrawn judgment does not count. Nobody
 from collections.abc import Iterable, Sequence
 
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 from corpus.collections.task_order import MEASURING
 from corpus.models import Collection
@@ -124,3 +125,19 @@ def reference_grades(collection: Collection, pairs: Iterable[int] | None = None)
             {"collection": collection.pk, "pairs": [] if pairs is None else list(pairs)},
         )
         return dict(cursor.fetchall())
+
+
+def name_grade(value: int, highest: int) -> str:
+    """Return a grade as number and words; the number alone where the scale has no words for it."""
+    return f"{value} {grade_label(value, highest).lower()}".strip()
+
+
+def grade_label(value: int, highest: int) -> str:
+    """Return what a grade of a scale from 0 to `highest` is called; nothing for most grades of unusual scales."""
+    if not 0 <= value <= highest:
+        return ""
+    if highest == 1:
+        return (_("Not relevant"), _("Relevant"))[value]
+    if highest == 3:
+        return (_("Not relevant"), _("Slightly relevant"), _("Relevant"), _("Fully relevant"))[value]
+    return {0: _("Not relevant"), highest: _("Fully relevant")}.get(value, "")

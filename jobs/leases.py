@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, connection, transaction
 from django.db.models import DateTimeField, Expression, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext as _
 
 from jobs.models import LeasedJob
 
@@ -56,8 +57,11 @@ def claim(model: type[Job], **only: Any) -> Job | None:
     if job.attempts <= MOST_ATTEMPTS:
         return job
     # Claimed too often without getting further: it fails here, and the next one is taken.
-    why = f"taken up {MOST_ATTEMPTS} times without getting further"
-    finish(job, job.FAILED, error=f"{why}: {said}" if (said := job.last_log_line()) else why)
+    told = {"attempts": MOST_ATTEMPTS, "said": job.last_log_line()}
+    why = _("taken up %(attempts)s times without getting further")
+    if told["said"]:
+        why = _("taken up %(attempts)s times without getting further: %(said)s")
+    finish(job, job.FAILED, error=why % told)
     return claim(model, **only)
 
 

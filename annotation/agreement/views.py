@@ -60,6 +60,7 @@ def _tables_context(
     shown: dict[str, object] = {
         "summary": page.summarise_agreement(report, asked),
         "weakest": page.find_weakest(report, asked),
+        "highest": 1 if asked.binarize else scope.collection.grades,  # Of the grades that are compared.
         # With two grades the three alphas are one.
         "two_grades": scope.collection.grades == 1 or asked.binarize is not None,
     }

@@ -15,9 +15,9 @@ from annotation.agreement.report import AgreementReport, agreement_report, of_it
 from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.data.disagreements import compare_directions, list_disagreements
 from annotation.data.pair_filters import PairFilters
-from annotation.judging.page import name_grade
 from charts import Chart, draw_heatmap
 from corpus.errors import BadInput
+from corpus.labels import name_grade
 from corpus.models import Collection
 
 
@@ -44,7 +44,10 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
     rest = f"{f':{binarize}' if binarize else ''}{'' if population == 'all' else f':{population}'}"
     measured = shared or report.measures.pairwise[0]
     grades = (
-        ("below", _("%(binarize)s and more") % {"binarize": binarize})
+        (
+            _("not relevant (below %(bound)s)") % {"bound": binarize},
+            _("relevant (%(bound)s or higher)") % {"bound": binarize},
+        )
         if binarize
         else tuple(name_grade(grade, collection.grades) for grade in range(collection.grades + 1))
     )

@@ -16,6 +16,7 @@ from annotation.queue.assignment import EVIDENCE, read_rows
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.evidence.measures import DIMENSIONS
 from corpus.evidence.targets import last_of_judge, last_text
+from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Item
 from corpus.search.text import find_terms
 
@@ -312,22 +313,6 @@ def grade_choices(collection: Collection) -> list[dict[str, Any]]:
     return found[::-1] if highest == 1 else found
 
 
-def name_grade(value: int, highest: int) -> str:
-    """Return a grade as number and words; the number alone where the scale has no words for it."""
-    return f"{value} {grade_label(value, highest).lower()}".strip()
-
-
-def grade_label(value: int, highest: int) -> str:
-    """Return what a grade of a scale from 0 to `highest` is called; nothing for most grades of unusual scales."""
-    if not 0 <= value <= highest:
-        return ""
-    if highest == 1:
-        return (_("Not relevant"), _("Relevant"))[value]
-    if highest == 3:
-        return (_("Not relevant"), _("Slightly relevant"), _("Relevant"), _("Fully relevant"))[value]
-    return {0: _("Not relevant"), highest: _("Fully relevant")}.get(value, "")
-
-
 def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = "") -> TaskView:
     turns = row["debate"] or []
     debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
@@ -367,7 +352,7 @@ def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -
     if step == "first":
         return _("Judge from the text first. You then read the debate and judge again.")
     if step == "final":
-        given = f"{row['first']} {grade_label(row['first'], highest)}".strip()
+        given = name_grade(row["first"], highest)
         return _("Your first judgment: %(given)s. Now read the debate, then confirm or change it.") % {"given": given}
     if not row["reads"] and row["reason"] != EVIDENCE:
         return str(WHY["audit"])

@@ -6,9 +6,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.judging.page import grade_label, name_grade
 from annotation.judging.text_formatting import split_blocks
+from annotation.languages import is_english, translate_stored
 from corpus.collections.task_order import BACK, FRONT
+from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment
 from corpus.search import text
 from judges.costs.accounting import Paid, format_price
@@ -32,9 +33,23 @@ def choice_label(value: object) -> str:
 
 
 @register.filter
-def grade_of(value: int | str, collection: Collection) -> str:
+def in_reader_language(stored: str) -> str | SafeString:
+    """What a worker stored in English, in the language of the page; marked as English where there are no words."""
+    if not stored or is_english():
+        return stored
+    return translate_stored(stored) or format_html('<span lang="en">{}</span>', stored)
+
+
+@register.filter
+def grade_of(value: int | str | None, collection: Collection) -> str:
     """A grade as number and words on the collection's scale: "2 relevant". As a key of JSON it is a string."""
-    return name_grade(int(value), collection.grades)
+    return grade_up_to(value, collection.grades)
+
+
+@register.filter
+def grade_up_to(value: int | str | None, highest: int) -> str:
+    """A grade as number and words on a scale from 0 to `highest`: 1 for verdicts. Empty where there is none."""
+    return "" if value is None else name_grade(int(value), highest)
 
 
 @register.filter

@@ -31,9 +31,11 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
     """Work on a claimed job until it is over, or back in the queue because this worker shuts down."""
     folder = JobFolder(Path(job.folder))
     if missing := find_unseen_file(job, folder):
-        where = f"this trainer ({socket.gethostname()}) cannot see {missing}"
-        hint = "the site and its trainers need one QUORUM_VAR, on storage that all of them mount at the same path"
-        leases.finish(job, Job.State.FAILED, error=f"{where}: {hint}")
+        why = _(
+            "this trainer (%(host)s) cannot see %(file)s: the site and its trainers need one QUORUM_VAR, on storage "
+            "that all of them mount at the same path"
+        )
+        leases.finish(job, Job.State.FAILED, error=why % {"host": socket.gethostname(), "file": missing})
         return
     with leases.Lease(job, shutting_down) as lease:
         try:
