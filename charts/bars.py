@@ -87,7 +87,7 @@ def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
         return
     middle = top + (45 if row.detail else 29)
     ends = sorted((plot.x(max(plot.x_ticks[0], 0.0)), plot.x(row.value)))
-    canvas.box(ends[0], middle - 5, max(ends[1] - ends[0], 1), 10, tone="accent", pale=True)
+    canvas.box(ends[0], middle - 5, max(ends[1] - ends[0], 1), 10, tone="data", pale=True)
     if row.low is not None and row.high is not None:
         canvas.rule(plot.x(row.low), middle, plot.x(row.high), middle, kind="ink", width=2)
         for end in (row.low, row.high):

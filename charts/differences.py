@@ -39,7 +39,7 @@ def draw_differences(
         room = (plot.right - plot.left) / len(shown)
         for place, value in enumerate(shown):
             ends = sorted((plot.y(0.0), plot.y(value)))
-            tone = "accent" if value > 0 else "plain"
+            tone = "data" if value > 0 else "plain"
             left, thick = plot.x(place) + room * 0.1, max(room * 0.8, 1)
             with canvas.mark(shown_row(place * step, len(bars))):
                 if abs(value) > 0:

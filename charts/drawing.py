@@ -13,17 +13,17 @@ from unicodedata import east_asian_width
 
 INK, INK_2, GRID, PAPER = "#1d1c1a", "#55524c", "#dedad2", "#ffffff"
 # Not the blue and ochre of a debate's two sides, nor the red of alarms.
-SERIES = ("#3a4fb0", "#6a3d6d", "#22663f", "#1d1c1a", "#2f597d", "#55524c")
+SERIES = ("#1f6663", "#7b3f72", "#5a6420", "#1d1c1a", "#4d5a66", "#55524c")
 DASHES = ("", "7 4", "2 4", "10 3 2 3", "1 3", "14 4")  # Lines differ by dash as well as by colour.
 TONES = {
     "plain": "#8d8778",
-    "accent": "#3a4fb0",
+    "data": "#1f6663",
     "warn": "#7a5200",
     "danger": "#a5271c",
     "good": "#22663f",
     "quiet": "#dedad2",
 }
-HEAT = ("#ffffff", "#ffffff", "#e9ebf6", "#d4d9ee", "#bac2e4", "#9ca7d8")
+HEAT = ("#ffffff", "#ffffff", "#ebf1f1", "#d7e3e3", "#c0d4d3", "#a5c2c1")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 WIDTH = 960
 # Mean width of a letter by font size: enough to place labels, for what fonts there are. Chinese takes the whole.

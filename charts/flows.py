@@ -17,7 +17,7 @@ SLOT = 36  # The least height of a node with its two lines of text.
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A count with a name, in a column from 0. `tone`: plain | accent | warn | danger | good | quiet."""
+    """A count with a name, in a column from 0. `tone`: plain | data | warn | danger | good | quiet."""
 
     key: str
     label: str

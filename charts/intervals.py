@@ -56,7 +56,7 @@ def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
 def _draw_span(canvas: Canvas, plot: Plot, one: IntervalSpan, middle: float) -> None:
     canvas.text(plot.left - 12, middle + 4, clip_text(one.name, plot.left - 20), anchor="end", kind="ink")
     left, right = plot.x(one.low), plot.x(one.high)
-    canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if one.open else "accent", pale=True)
+    canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if one.open else "data", pale=True)
     for end in (left, right):
         canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)
     canvas.dot(plot.x(one.value), middle, 1 if one.open else 0, radius=4.5, hollow=one.open)

@@ -113,7 +113,7 @@ def _draw_curves(
                     paint = canvas.dot if len(points) <= 40 else canvas.spot
                     paint(plot.x(at), plot.y(value), place)
             words = clip_text(name, room - 10)
-            canvas.text(plot.right + 8, tops[order.index(name)], words, kind=f"s{place % len(SERIES)}", bold=True)
+            canvas.text(plot.right + 8, tops[order.index(name)], words, kind=f"s{place % len(SERIES)}")
 
 
 def _summarise_lines(kept: Mapping[str, list[tuple[float, float]]], y: str) -> str:

@@ -187,8 +187,8 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
     # The counters do not say which pairs the two have in common; most agreements become labels, so as many as can be.
     both = min(labelled, agreed)
     second = [
-        Node("dropped", _("rejected by the filter"), dropped, 1, "accent"),
-        Node("agreed", words, agreed, 1, "accent"),
+        Node("dropped", _("rejected by the filter"), dropped, 1, "data"),
+        Node("agreed", words, agreed, 1, "data"),
         Node("disputed", _("debate did not agree"), ended - agreed, 1, "warn"),
     ]
     after = [Link("dropped", "labelled", dropped), Link("agreed", "labelled", both)]
@@ -203,9 +203,9 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
         Node("failed", _("failed"), status["failed"], 1, "danger"),
         Node("running", _("being judged"), status["running"], 1, "quiet"),
         Node("pending", _("waiting for judges"), status["pending"], 1, "quiet"),
-        Node("labelled", _("labelled by judges"), status["labelled"], 2, "accent"),
+        Node("labelled", _("labelled by judges"), status["labelled"], 2, "data"),
         Node("escalated", _("escalated to people"), escalated, 2, "warn"),
-        Node("settled", _("settled"), status["settled"], 3, "accent"),
+        Node("settled", _("settled"), status["settled"], 3, "data"),
         Node("open", _("open"), status["open"], 3, "warn"),
     ]
     people = [Link("escalated", "settled", status["settled"]), Link("escalated", "open", status["open"])]

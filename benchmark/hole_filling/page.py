@@ -78,11 +78,11 @@ def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
         Node("known", _("already labelled"), count["known"], 1, "quiet"),
         Node("asked", _("unjudged"), count["asked"], 1, "plain"),
         Node("filtered", _("dropped by the filter"), count["filtered"], 2, "quiet"),
-        Node("labelled", _("labelled by judges"), count["labelled"], 2, "accent"),
+        Node("labelled", _("labelled by judges"), count["labelled"], 2, "data"),
         Node("people", _("sent to people"), count["people"], 2, "warn"),
         Node("failed", _("failed"), count["failed"], 2, "danger"),
         Node("pending", _("not started"), count["pending"], 2),
-        Node("settled", _("settled by people"), count["settled"], 3, "accent"),
+        Node("settled", _("settled by people"), count["settled"], 3, "data"),
         Node("open", _("waiting for people"), count["open"], 3, "warn"),
     ]
     links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]

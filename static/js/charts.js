@@ -1,4 +1,4 @@
-// A mark's data-at is a row and its columns (none: all) in the table below the picture.
+// data-at: row and columns (none: all) of the table below.
 const on = (kind, act) => document.addEventListener(kind, act);
 const within = (event, what) => event.target.closest?.(what);
 const middle = (one) => {
@@ -22,7 +22,7 @@ function clear(chart) {
   for (const one of chart.querySelectorAll(".at, .lit")) one.classList.remove("at", "lit");
 }
 
-// What is not of the part's series grows faint.
+// Other series grow faint.
 function light(part) {
   const series = part.closest("[data-series]")?.dataset.series;
   if (!series) return;
@@ -47,7 +47,7 @@ function show(mark, pointer) {
   tip.style.top = `${(above > 0 ? above : (pointer?.clientY ?? box.bottom) + 16) - frame.y}px`;
 }
 
-// Points are small: 24 px beside one will do.
+// 24 px beside a small point will do.
 function near(event) {
   const dots = within(event, ".chart-scroll")?.querySelectorAll("[data-at] circle") ?? [];
   const far = (dot) => Math.hypot(middle(dot)[0] - event.clientX, middle(dot)[1] - event.clientY);

@@ -35,7 +35,7 @@ LAYERS = [
 
 
 def every() -> list[Chart]:
-    nodes = [Node("pairs", "pairs", 100, 0), Node("a", "agreed", 90, 1, "accent"), Node("b", NASTY, 10, 1, "warn")]
+    nodes = [Node("pairs", "pairs", 100, 0), Node("a", "agreed", 90, 1, "data"), Node("b", NASTY, 10, 1, "warn")]
     return [
         draw_lines("loss", "Loss", {NASTY: [(1, 2.0), (2, 1.0)], "dev": [(2, 1.5)]}, x="step", y="loss"),
         draw_lines("none", "Nothing", {"a": []}, x="step", y="loss"),

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from benchmark.models import Qrels, QrelsRow, Report, Run
 from charts import Chart, LayerNode, draw_layers
+from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, ExportRecord, Label, Pair
 from judges.models import Attempt, Work
 from training.lineage import model_sources
@@ -88,7 +89,8 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     # A dict keeps the order and drops repeats: today's version first, whatever held it.
     versions = dict.fromkeys([*([now] if now else []), *held_versions, *(version for _qrels, version in qrels)])
     nodes = [*_judgment_nodes(pair), *_campaign_nodes(pair)]
-    nodes += [*_version_nodes(versions, now, nodes), *_holder_nodes(held), *_qrels_nodes(pair.collection, qrels)]
+    nodes += _version_nodes(versions, now, nodes, pair.collection.grades)
+    nodes += [*_holder_nodes(held), *_qrels_nodes(pair.collection, qrels)]
     by_hash: dict[str, list[str]] = {}
     for one in held:
         by_hash.setdefault(one.record.sha256, []).append(f"export-{one.record.export}")
@@ -124,26 +126,39 @@ def _judgment_nodes(pair: Pair) -> list[LayerNode]:
     """Return what people and imports said, replaced answers too: earlier labels were made of them."""
     # The reference and the policies' own rows are left out: the policies are shown as campaigns, with their answers.
     rows = pair.judgments.filter(aspect=None, grade__isnull=False).exclude(assessor__kind__in=("reference", "policy"))
-    told = _("grade %(grade)s, %(step)s")
+    highest = pair.collection.grades
     return [
         LayerNode(
-            f"judgment-{one.pk}", one.assessor.name, 0, told % {"grade": one.grade, "step": one.get_step_display()}
+            f"judgment-{one.pk}",
+            one.assessor.name,
+            0,
+            f"{_say_grade(one.grade or 0, highest)}, {one.get_step_display()}",
         )
         for one in rows.select_related("assessor").order_by("pk")
     ]
 
 
-def _version_nodes(versions: Iterable[Version], now: Version | None, before: Sequence[LayerNode]) -> list[LayerNode]:
-    """Return each version of the label, made of what people said or of the campaigns: those `before` it."""
+def _say_grade(grade: int, highest: int) -> str:
+    """Name a grade in few letters: "2 relevant", or "grade 4" where the scale has no words for it."""
+    return name_grade(grade, highest) if grade_label(grade, highest) else _("grade %(grade)s") % {"grade": grade}
+
+
+def _version_nodes(
+    versions: Iterable[Version], now: Version | None, before: Sequence[LayerNode], highest: int
+) -> list[LayerNode]:
+    """Return each version of the label, made of what people said or of the campaigns: those `before` it.
+
+    `highest`: the collection's highest grade.
+    """
     nodes = []
     for version in versions:
         grade, origin = version
         # Which judgments made an earlier version is not stored: its origin says only whether people or judges did.
         start = "judgment-" if origin in PEOPLE else "campaign-"
         made_of = tuple(one.key for one in before if one.key.startswith(start))
-        name = _("grade %(grade)s") % {"grade": grade}
+        name = _say_grade(grade, highest)
         note = (_("%(origin)s, today") if version == now else _("%(origin)s, earlier")) % {"origin": origin}
-        tone = "accent" if version == now else "warn"
+        tone = "data" if version == now else "warn"
         nodes.append(LayerNode(_version_key(version), name, 1, note, tone, sources=made_of))
     return nodes
 
@@ -187,7 +202,7 @@ def _qrels_nodes(collection: Collection, qrels: Sequence[tuple[Qrels, Version]])
             f"qrels-{one.pk}",
             _("Qrels %(number)s") % {"number": one.number},
             2,
-            _("grade %(grade)s") % {"grade": version[0]},
+            _say_grade(version[0], collection.grades),
             address=address,
             sources=(_version_key(version),),
         )

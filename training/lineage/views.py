@@ -1,5 +1,7 @@
 """Pages of lineage: where a label went, and what a model was made of."""
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
@@ -9,7 +11,7 @@ from django.views.decorators.http import require_GET
 from charts.cells import csv_line
 from corpus.access import AccessScope, action, administered
 from corpus.chart_downloads import download
-from corpus.models import Pair
+from corpus.models import Collection, Pair
 from judges.models import Attempt
 from training.lineage import graphs, model_sources
 from training.lineage.held_labels import read_held
@@ -59,11 +61,16 @@ def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpR
         return _send_json(f"model-{found.pk}", graph)
     if (export := request.GET.get("labels")) is not None:
         return _send_labels(sources, export)
-    parts = [
-        (one, read_held(one.export.export, everything=False, limit=SHOWN) if one.export else []) for one in sources
-    ]
+    parts = [(one, _list_changed(one.export.export) if one.export else []) for one in sources]
     context = {"scope": scope, "model": found, "parts": parts, "chart": chart}
     return render(request, "lineage/model.html", context)
+
+
+def _list_changed(export: int) -> list[tuple[Any, ...]]:
+    """List the labels that changed since the export, with their collections, whose scales say what the grades mean."""
+    rows = read_held(export, everything=False, limit=SHOWN)
+    homes = Collection.objects.in_bulk({row[0] for row in rows}, field_name="name")
+    return [(homes[row[0]], *row[1:]) for row in rows]
 
 
 def _models() -> QuerySet[Model]:

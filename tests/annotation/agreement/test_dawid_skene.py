@@ -1,6 +1,7 @@
 """Dawid and Skene's second aggregate: the 1979 result, collapse, and where it differs from the majority (check 15)."""
 
 import json
+import re
 from io import StringIO
 
 import numpy as np
@@ -148,3 +149,6 @@ def test_the_page_opens_the_pairs_where_it_differs_from_the_majority(client, boo
     listed = client.get("/c/books/quality/")
     assert f"{n} of 40 pairs (all pairs)." in listed.content.decode()
     assert len(listed.context["differing"]) == n
+    assert {"on grade 0 not relevant", "on grade 1 relevant"} <= set(re.findall(r"on grade [\w ]+", text))
+    two = re.findall(r"<td class=\"nowrap\">(?:<strong>)?(\d[^<]*)<", text)
+    assert len(two) == 2 * n and set(two) == {"0 not relevant", "1 relevant"}
