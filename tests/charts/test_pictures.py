@@ -1,5 +1,6 @@
 """Makes the README's pictures, and holds them to their size: `QUORUM_PICTURES=docs/screenshots pytest --slow` here."""
 
+import json
 import os
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,11 +11,19 @@ import pytest
 
 from annotation.label_errors import suspects
 from annotation.models import Role
+from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.qrels import versions
 from benchmark.report import reports
-from corpus.models import Collection
+from corpus.models import Collection, Query
 from judges.panels.offline_panel import ensure_offline
 from tests import benchmark_scene as scene
+from tests.annotation.accounts.test_reach import GOLDEN
+from tests.aspect_reviews import accept_all, decide_all
+from tests.aspects_scene import ice_scene
+from tests.benchmark.agents.scripted import wings, with_aspects
+from tests.benchmark.agents.test_agent_pages import graded, traced
+from tests.benchmark.answers.scene import begin
+from tests.benchmark.answers.test_browser_answers import OFFLINE, answer_all
 from tests.factories import make_collection, make_member
 from tests.judged_books import make_books
 from tests.judging_scene import make_scene
@@ -108,3 +117,61 @@ def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage"
         page.set_viewport_size(LIGHT["viewport"])
         page.goto(f"/c/books/benchmark/{part}")
         picture(page, name, folder, high=high)
+
+
+def test_pictures_of_agents(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+    collection = with_aspects(wings(2))
+    Collection.objects.filter(pk=collection.pk).update(title="How wings lift")
+    graded(traced(collection, "adaptive"))
+    job = traced(collection, "fixed")
+    page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LIGHT)
+    page.goto("/c/wings/benchmark/agents/?protocol=adaptive")
+    picture(page, "agents", folder)
+    page.goto(f"/c/wings/benchmark/agents/{job.pk}/traces/")
+    picture(page, "agent-traces", folder, high=1200)
+
+
+def test_pictures_of_answers(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+    ensure_offline()
+    books = scene.collection_of_books()
+    for query in Query.objects.filter(collection=books):
+        query.answers = [f"the reference says in its paragraph {query.pk % 9} how they behave"]
+        query.save()
+    runs = scene.runs_of(books)
+    charlie = make_member(books, "charlie", Role.ADMIN)
+    versions.original_version(books)
+    evaluation = begin(books, systems=[run.name for run in runs[:4]], generators=(OFFLINE,), judge=OFFLINE, k=10)
+    answer_all()
+    scene.filled(books, runs)
+    page = new_page(user=charlie.user, **LIGHT)
+    page.goto("/c/books/benchmark/answers/")
+    picture(page, "answers", folder, high=1400)
+    page.set_viewport_size(LIGHT["viewport"])
+    page.goto(f"/c/books/benchmark/answers/{evaluation.pk}/queries/")
+    page.locator("table a").first.click()
+    picture(page, "answers-one", folder)
+
+
+def test_pictures_of_synthesis(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+    steel = make_collection("steel", title="Casting steel")
+    options = {"judge": "offline-rewriter", "writer": "offline-rewriter", "seed": 0, "dev": 0.0}
+    made = Synthesis.objects.create(collection=steel, key="k", options=options, total=3, done=3, state="ready")
+    bundle = json.loads(GOLDEN.read_text())
+    for place, seed in enumerate(("why do slabs crack", "how fast may a plate cool", "what makes steel brittle")):
+        row = {"place": place, "seed_id": f"q{place}", "seed_text": seed}
+        SyntheticBundle.objects.create(synthesis=made, bundle={**bundle, "query_id": f"synthetic-{place}"}, **row)
+    page = new_page(user=make_member(steel, "charlie", Role.ADMIN).user, **LIGHT)
+    page.goto(f"/c/steel/benchmark/synthesis/{made.pk}/")
+    picture(page, "synthesis", folder)
+    page.get_by_role("link", name="Why does a plate").first.click()
+    page.wait_for_selector("text=Must not provide")
+    picture(page, "synthesis-bundle", folder, high=1000)
+
+
+def test_picture_of_the_second_review_of_aspects(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
+    collection, query, people = ice_scene()
+    decide_all(query, people["bob"])
+    accept_all(make_member(collection, "eve", Role.ADJUDICATOR), {"a1": 4, "a2": 3})
+    page = new_page(user=people["charlie"].user, **LIGHT)
+    page.goto("/c/ice/aspects/review/")
+    picture(page, "aspects-review", folder, high=1280)

@@ -2,7 +2,9 @@
 narrow screen, right to left; by keyboard; and focus stays where it was when a part of a page is replaced.
 """
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +12,8 @@ from django.test import Client
 
 from annotation.accounts.members import add_member
 from annotation.models import Role
+from benchmark.models import Synthesis, SyntheticBundle
+from judges.models import JudgeVersion
 from tests.admin_site import judged_collection
 from tests.site.test_permissions import World, routes
 
@@ -32,6 +36,9 @@ MORE_LOOKS = {
 NARROW = {"width": 320, "height": 640}
 PHONE = {"width": 390, "height": 844}
 WIDE = {"width": 1440, "height": 900}
+
+GOLDEN = Path(__file__).parents[2] / "benchmark" / "synthesis" / "golden_bundle.json"
+OPEN = "() => document.querySelectorAll('main details:not(.sheet)').forEach((one) => { one.open = true; })"
 
 SHIFT = """
 () => new Promise((done) => {
@@ -93,6 +100,10 @@ def world() -> World:
     books = judged_collection()
     for who in ("annotator", "owner"):
         add_member(user=made.people[who], collection=books, role=Role.ADMIN if who == "owner" else Role.ANNOTATOR)
+    web = {"model": "search", "provider": "tavily", "api_key_env": "TAVILY_API_KEY"}
+    JudgeVersion.objects.create(name="web", parameters={"results": 5, "call_price": 0.008}, **web)
+    SyntheticBundle.objects.update(bundle=json.loads(GOLDEN.read_text()))
+    Synthesis.objects.update(state="ready")
     return made
 
 
@@ -148,6 +159,7 @@ def test_axe_finds_nothing_on_any_page_in_any_look(world, new_page, violations, 
         page.goto(path)
         wrong = violations(page)
         page.set_viewport_size(PHONE)
+        page.evaluate(OPEN)
         if wrong := [*wrong, *(f"at 390 px: {one}" for one in violations(page))]:
             found[path] = wrong
     console[:] = [line for line in console if "Failed to load resource" not in line]  # pages that say 4xx

@@ -8,6 +8,7 @@ from annotation.models import Assignment, Role
 from corpus.models import Judgment
 from tests.annotation.judging.test_browser_judging import PHONE
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.instances import until
 from tests.judging_scene import TEXT, make_scene
 from tests.plugin_browser import NewPage
 from tests.stages import first_quick
@@ -97,12 +98,14 @@ def test_skip_and_flag_rest_too(books, new_page: NewPage, instance) -> None:
     assert page.locator("#skip[open]").count() == 1
 
 
-@pytest.mark.parametrize("press", first_quick([by_mouse, by_key]))
-def test_on_a_whole_query_the_page_takes_no_second_press(books, new_page: NewPage, instance, press: Callable) -> None:
+@pytest.mark.parametrize(("press", "options"), first_quick([(by_mouse, {}), (by_key, {}), (by_touch, PHONE)]))
+def test_on_a_whole_query_the_page_takes_no_second_press(
+    books, new_page: NewPage, instance, press: Callable, options: dict
+) -> None:
     query = make_query(books)
     for _ in range(4):
         make_item(make_pair(books, query, make_document(books, TEXT)))
-    page = new_page(user=make_member(books, "alice").user)
+    page = new_page(user=make_member(books, "alice").user, **options)
     page.goto("/c/books/judge/query/")
     page.get_by_role("button", name="Start a query").click()
     page.wait_for_selector(".pair-card")
@@ -116,3 +119,29 @@ def test_on_a_whole_query_the_page_takes_no_second_press(books, new_page: NewPag
         page.wait_for_timeout(100)
         assert Judgment.objects.count() == number
     assert min(Judgment.objects.values_list("milliseconds", flat=True)) >= 400
+
+
+@pytest.mark.parametrize("apart", (30, 120, 350))
+@pytest.mark.parametrize("where", ["judge", "adjudicate", "judge/query"])
+def test_a_double_tap_on_one_place_judges_one_pair(books, new_page: NewPage, instance, where: str, apart: int) -> None:
+    """The finger stays where it is: the second tap falls on whatever has come there, before or after the answer."""
+    query = make_query(books)
+    for _ in range(3):
+        item = make_item(make_pair(books, query, make_document(books, TEXT)))
+        if where == "adjudicate":
+            type(item).objects.filter(pk=item.pk).update(state="conflict", reason="conflict")
+    role = Role.ADJUDICATOR if where == "adjudicate" else Role.ANNOTATOR
+    page = new_page(user=make_member(books, "alice", role).user, **PHONE)
+    page.goto(f"/c/books/{where}/")
+    if where != "adjudicate":
+        page.locator("button.primary").first.tap()
+    page.wait_for_selector(".grade")
+    page.wait_for_timeout(LOOKED)
+    box = page.locator(".grade").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.touchscreen.tap(x, y)
+    page.wait_for_timeout(apart)
+    page.touchscreen.tap(x, y)
+    until(Judgment.objects.exists)
+    page.wait_for_timeout(LOOKED)
+    assert Judgment.objects.count() == 1
