@@ -22,6 +22,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
 from judges.campaigns import configurations
+from judges.campaigns.job_controls import STOPS, LimitsForm
 from judges.models import Panel
 from judges.panels.offline_panel import judges_that_vote
 from judges.retrieval.model_requests import judges_for
@@ -29,7 +30,6 @@ from judges.retrieval.model_requests import judges_for
 PEOPLE = "people"
 OWN_PANEL = ":chosen"  # Ends the name of a panel that one collection alone may use.
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
-STOPS = gettext_lazy("The run stops at this limit. You can resume it later.")
 POLICIES = [
     (PEOPLE, gettext_lazy("people judge every pair")),
     ("debate+ensemble", gettext_lazy("debate and panel, then people")),
@@ -102,13 +102,6 @@ def run_name(file: str) -> str:
     stem = name_of(Path(file.replace("\\", "/")))
     fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
     return fine.lstrip("._+-")[:100] or "run"
-
-
-class LimitsForm(forms.Form):
-    """What a run that asks models may spend in all."""
-
-    budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
-    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Call limit"))
 
 
 class MakeForm(LimitsForm):

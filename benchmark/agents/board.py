@@ -19,7 +19,7 @@ from benchmark.agents.grades import efficiency_quality, mean_over_agents, order_
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.traces import agent_ndcg
 from benchmark.models import AgentJob, AnswerAssessment, Trace
-from benchmark.report.downloads import Cell, DownloadTable, Figure
+from charts.downloads import Cell, DownloadTable, Figure
 from judges.costs.accounting import Paid, of_calls
 from judges.models.retrieval import RetrievalCall
 

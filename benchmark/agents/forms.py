@@ -8,11 +8,11 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from benchmark.agents import grading, jobs, references, sampling, searching
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.retrievers import SEARCHING
-from benchmark.forms import LimitsForm
 from benchmark.models import AgentJob, Run
 from benchmark.systems.chosen import ready_runs
 from corpus.models import Collection
 from judges.campaigns.estimates import Estimate
+from judges.campaigns.job_controls import LimitsForm
 from judges.retrieval.model_requests import judges_for
 
 PROTOCOLS = [

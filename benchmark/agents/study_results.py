@@ -11,8 +11,8 @@ from django.utils.translation import pgettext
 
 from benchmark.agents.study import RATERS
 from benchmark.models import ReferenceStudy, StudyRating
-from benchmark.report.downloads import Cell, DownloadTable, Figure
 from benchmark.significance.paired import LEVEL, Tests
+from charts.downloads import Cell, DownloadTable, Figure
 
 CRITERIA = ("completeness", "quality")
 LOW, HIGH = 1, 5

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from benchmark.agents.board import AgentBoard
 from benchmark.agents.grades import mean_of, mean_over_agents, order_by_mean
 from benchmark.models import Suite
-from benchmark.report.downloads import Cell, DownloadTable, Figure
+from charts.downloads import Cell, DownloadTable, Figure
 from corpus.errors import BadInput
 from corpus.models import Collection
 

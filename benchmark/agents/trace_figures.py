@@ -13,8 +13,8 @@ from benchmark.agents import grading, sampling
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
 from benchmark.agents.traces import SearchFindings, read_searches, unreached_aspects
 from benchmark.models import AgentJob, AnswerAssessment, Trace
-from benchmark.report.downloads import DownloadTable
 from charts import Chart
+from charts.downloads import DownloadTable
 from charts.lines import draw_lines
 from corpus.aspects.entries import importance_weights
 from corpus.models import Document, Query

@@ -14,8 +14,6 @@ from benchmark.agents import exchange, grading, jobs, references, suites, trace_
 from benchmark.agents.board import build_board
 from benchmark.agents.forms import FORMS, AgentJobForm
 from benchmark.agents.protocol import ADAPTIVE, FIXED
-from benchmark.controls import control_job
-from benchmark.forms import LimitsForm
 from benchmark.models import AgentJob, ReferenceAnswer, Trace
 from benchmark.report import tables
 from benchmark.suites.groups import collections_of
@@ -24,6 +22,7 @@ from benchmark.systems import chosen
 from corpus.access import AccessScope, AccessSiteScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from judges.campaigns.job_controls import LimitsForm, control_job
 
 SHOWN = 100
 HOME = {AgentJob.Kind.SEARCH: "agents", AgentJob.Kind.GRADE: "agents", AgentJob.Kind.REFERENCE: "reference_answers"}

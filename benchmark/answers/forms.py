@@ -6,9 +6,9 @@ from django import forms
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.answers import contexts, evaluations
-from benchmark.forms import LimitsForm
 from benchmark.systems.chosen import K, ready_runs
 from corpus.models import Collection
+from judges.campaigns.job_controls import LimitsForm
 from judges.retrieval.model_requests import judges_for
 
 CONTEXTS = [

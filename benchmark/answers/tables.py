@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from benchmark.answers.alignment import TESTED
-from benchmark.report.downloads import Cell, DownloadTable
+from charts.downloads import Cell, DownloadTable
 
 MEAN = ""  # The system of a row that is the mean over all systems.
 

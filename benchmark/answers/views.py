@@ -12,8 +12,6 @@ from benchmark.answers import evaluations, figures, listing, results, suites
 from benchmark.answers import tables as downloads
 from benchmark.answers.forms import AnswersForm
 from benchmark.answers.results import VersionPair
-from benchmark.controls import control_job
-from benchmark.forms import LimitsForm
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.report import tables
 from benchmark.suites.groups import collections_of
@@ -23,6 +21,7 @@ from corpus.access import AccessScope, AccessSiteScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Query
+from judges.campaigns.job_controls import LimitsForm, control_job
 
 SHOWN = 30
 

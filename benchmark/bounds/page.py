@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Run
 from benchmark.qrels.versions import latest_version
-from benchmark.report.downloads import DownloadTable
 from benchmark.systems import chosen, figures
 from benchmark.systems.chosen import StoredReport
+from charts.downloads import DownloadTable
 from corpus.models import Collection
 
 SHOWN = 60  # Pairs of systems that are named; the table to save has all.

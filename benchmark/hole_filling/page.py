@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from benchmark.models import Filling
-from benchmark.report.downloads import DownloadTable
 from charts import Chart, Link, Node, draw_flow
+from charts.downloads import DownloadTable
 from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
 from judges.domain.routing import RoutingPolicy

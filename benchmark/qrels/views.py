@@ -15,9 +15,9 @@ from benchmark.qrels import comparing, importing, reading
 from benchmark.qrels.comparing import What
 from benchmark.qrels.versions import labels_version, original_version
 from benchmark.report import tables
-from benchmark.report.downloads import DownloadTable
 from benchmark.runs.importing import saved_uploads
 from benchmark.systems import chosen
+from charts.downloads import DownloadTable
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput

@@ -11,13 +11,13 @@ from benchmark.models import Qrels, Report, Run
 from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.report.computing import VERSION
-from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, label_in
 from benchmark.significance.paired import LEVEL
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from benchmark.systems.figures import MEASURE
+from charts.downloads import DownloadTable, Figure
 from corpus.models import Collection, Query
 from jobs import leases
 from jobs.models import JobState

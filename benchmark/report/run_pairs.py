@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from benchmark.models import ReportValues
-from benchmark.report.downloads import Cell, DownloadTable
 from benchmark.report.graded_runs import Floats, Ints
 from benchmark.report.leaderboard import difference_of
 from benchmark.report.measures import RANKING
@@ -18,6 +17,7 @@ from benchmark.report.naming import label_in
 from benchmark.systems.chosen import StoredReport
 from benchmark.systems.figures import MEASURE, source_line
 from charts import Chart, draw_differences
+from charts.downloads import Cell, DownloadTable
 from corpus.models import Query
 
 TIE = 1e-9  # Values nearer than this are equal: what adding in another order moves.

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from benchmark.models import Filling, Qrels, Run
-from benchmark.report.downloads import Cell as Value
-from benchmark.report.downloads import DownloadTable
 from benchmark.report.tabling import CHANGE_FIELDS, change_names
 from benchmark.systems.page import SystemPage
 from charts import Chart
+from charts.downloads import Cell as Value
+from charts.downloads import DownloadTable
 from corpus import chart_downloads
 from corpus.access import AccessScope
 from corpus.models import Query

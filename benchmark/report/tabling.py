@@ -5,9 +5,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.report.downloads import Cell, DownloadTable, Figure
 from benchmark.report.measures import BY_VERSION
 from benchmark.report.naming import ASPECTS, label_in
+from charts.downloads import Cell, DownloadTable, Figure
 
 Result = Mapping[str, Any]
 BOARD = ("hole", "judged", "hit", "ndcg", "recall")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from benchmark.forms import LimitsForm, MakeForm, UploadForm
+from benchmark.forms import MakeForm, UploadForm
 from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.runs import builders, importing, limits, rankings
@@ -20,6 +20,7 @@ from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs.models import JobState
+from judges.campaigns.job_controls import LimitsForm
 
 KINDS = [(kind, kind.label) for kind in MakeForm.FIELDS]
 

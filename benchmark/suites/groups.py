@@ -16,11 +16,11 @@ from benchmark.models import RUN_NAME, Qrels, Report, ReportValues, Suite, Suite
 from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.report.computing import VERSION
-from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
 from benchmark.systems.chosen import ready_runs
+from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput
 from corpus.models import Collection

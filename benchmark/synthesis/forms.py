@@ -6,12 +6,12 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from benchmark.forms import STOPS, LimitsForm
 from benchmark.models import Synthesis
 from benchmark.synthesis.lifecycle import MOST_DEV
 from benchmark.synthesis.queries import MOST_PAIRS, PAIRS, SHARE, list_training_sets
 from benchmark.synthesis.seeds import QUERIES
 from corpus.models import Collection
+from judges.campaigns.job_controls import STOPS, LimitsForm
 from judges.retrieval.model_requests import judges_for
 
 

@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from benchmark.models import Synthesis, SyntheticBundle
-from benchmark.report.downloads import DownloadTable
 from benchmark.synthesis.conversation import NEAR_DUPLICATE
 from benchmark.synthesis.lifecycle import describe_synthesis
 from benchmark.synthesis.queries import PRESENT
+from charts.downloads import DownloadTable
 from corpus.models import Collection
 from judges.models import JudgeCall
 

@@ -10,8 +10,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from benchmark.controls import control_job
-from benchmark.forms import LimitsForm
 from benchmark.models import Synthesis
 from benchmark.report import tables
 from benchmark.synthesis import files, importing, lifecycle, page
@@ -20,6 +18,7 @@ from benchmark.systems.chosen import is_unattended
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from judges.campaigns.job_controls import LimitsForm, control_job
 
 
 @action("admin")

@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
-from benchmark.forms import LimitsForm
 from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.systems import chosen
@@ -14,6 +13,7 @@ from benchmark.systems import queries as pages
 from benchmark.systems.page import system_page
 from corpus.access import AccessScope, action
 from corpus.models import Document, Query
+from judges.campaigns.job_controls import LimitsForm
 
 DEEPEST = 100
 

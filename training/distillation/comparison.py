@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.report.downloads import Cell, DownloadTable
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
+from charts.downloads import Cell, DownloadTable
 from corpus.errors import BadInput
 from training.recipes.table import LOSSES
 

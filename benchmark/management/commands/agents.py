@@ -8,7 +8,6 @@ from django.core.management.base import CommandParser
 from benchmark.agents import exchange, grading, jobs, sampling, searching
 from benchmark.agents.board import AgentBoard, build_board
 from benchmark.agents.suites import find_target, suite_board
-from benchmark.management.job_command import JobCommand
 from benchmark.models import AgentJob, Suite
 from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
@@ -17,6 +16,7 @@ from jobs import workers
 from jobs.models import JobState
 from judges.campaigns.estimates import Estimate
 from judges.management.commands.judge import split_names
+from judges.management.job_command import JobCommand
 from judges.retrieval import model_requests
 
 

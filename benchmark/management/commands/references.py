@@ -7,13 +7,13 @@ from django.core.management.base import CommandParser
 
 from benchmark.agents import exchange, jobs
 from benchmark.agents.references import describe_references, estimate_references, start_references
-from benchmark.management.job_command import JobCommand
 from benchmark.models import AgentJob, ReferenceAnswer
 from corpus.collections.audit_log import shell_user
 from corpus.errors import Incomplete
 from jobs import workers
 from jobs.models import JobState
 from judges.management.commands.status import collection_named
+from judges.management.job_command import JobCommand
 
 
 class Command(JobCommand):

@@ -9,13 +9,13 @@ from django.core.management.base import CommandParser
 from benchmark.models import Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report import reports, tabling
-from benchmark.report.downloads import DownloadTable
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.verdict import explain_verdict, recall_shift
 from benchmark.runs import builders
 from benchmark.runs.hybrid import scores_told
 from benchmark.systems.chosen import ready_runs
+from charts.downloads import DownloadTable
 from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.management.job_command import JobCommand
 from benchmark.models import Run
 from benchmark.runs import builders
 from benchmark.runs.costs import run_cost
@@ -18,6 +17,7 @@ from jobs import workers
 from jobs.models import JobState
 from judges.management.commands.judge import split_names
 from judges.management.commands.status import collection_named
+from judges.management.job_command import JobCommand
 
 # Options that go into the recipe as they are; the system says which of them it takes.
 RECIPE = (

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.management.job_command import JobCommand
 from benchmark.models import Synthesis
 from benchmark.synthesis import files, importing, lifecycle
 from benchmark.synthesis.seeds import QUERIES, read_personas
@@ -13,6 +12,7 @@ from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from jobs.models import JobState
 from judges.management.commands.status import collection_named
+from judges.management.job_command import JobCommand
 
 
 class Command(JobCommand):

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.management.job_command import JobCommand
 from benchmark.models import Synthesis
 from benchmark.synthesis import lifecycle
 from benchmark.synthesis.queries import PAIRS
@@ -12,6 +11,7 @@ from corpus.collections.audit_log import shell_user
 from corpus.errors import Incomplete
 from jobs.models import JobState
 from judges.management.commands.status import collection_named
+from judges.management.job_command import JobCommand
 
 
 class Command(JobCommand):

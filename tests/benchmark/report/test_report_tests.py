@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from benchmark.measures.rankings import compare_runs
 from benchmark.report import tabling
 from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem, compute_report
-from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.report.verdict import recall_shift
 from benchmark.significance import paired
 from benchmark.significance import tests as tested
 from benchmark.significance.compact_letter_display import compact_letter_display, groups_of
+from charts.downloads import DownloadTable, Figure
 
 
 def columns(queries: int, systems: int, seed: int = 0) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import Membership, Role
-from benchmark.report.downloads import DownloadTable, Figure
 from benchmark.suites import groups
+from charts.downloads import DownloadTable, Figure
 from tests.benchmark_scene import whole_scene
 from tests.factories import make_collection, make_member
 

@@ -1,20 +1,29 @@
-"""Cancelling a job of the benchmark and going on with it, as its pages' buttons ask for."""
+"""What a job that asks models may spend, and cancelling and resuming it, as its pages' forms and buttons ask for."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from benchmark.forms import LimitsForm
 from corpus.access import AccessScope
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs.models import LeasedJob
 
 Job = TypeVar("Job", bound=LeasedJob)
+STOPS = gettext_lazy("The run stops at this limit. You can resume it later.")
+
+
+class LimitsForm(forms.Form):
+    """What a job that asks models may spend in all."""
+
+    budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
+    max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Call limit"))
 
 
 def control_job(

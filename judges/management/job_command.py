@@ -1,4 +1,4 @@
-"""Commands that start a job of the benchmark: ask about money as `judge` does, and wait for the job's end."""
+"""Commands that start a job which asks models: about money as `judge` does, and waiting for the job's end."""
 
 import time
 
