@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from benchmark.models import RUN_NAME, Qrels, Run
 from benchmark.runs.folder_reranking import is_reranker, prompt_names
 from benchmark.runs.importing import name_of
-from benchmark.runs.limits import LIMITS
 from benchmark.runs.model_folders import LARGEST_BATCH, offered_folders
 from benchmark.runs.sparse import is_sparse
 from benchmark.systems.chosen import K, ready_runs, version_title
@@ -25,6 +24,7 @@ from judges.campaigns import configurations
 from judges.campaigns.job_controls import STOPS, LimitsForm
 from judges.models import Panel
 from judges.panels.offline_panel import judges_that_vote
+from judges.retrieval.job_campaigns import LIMITS
 from judges.retrieval.model_requests import judges_for
 
 PEOPLE = "people"

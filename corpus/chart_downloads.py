@@ -1,4 +1,6 @@
-"""Charts of a page to save: `?chart=<key>&as=svg|csv|tex` of the page's own address.
+"""Charts and tables of a page to save, at the page's own address.
+
+`?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
 
 CSV is for programs: English, whoever asks (`as=csv` decides the language of the request). SVG and LaTeX are read.
 """
@@ -10,8 +12,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from charts import Chart
+from charts.downloads import DownloadTable
 
 TYPES = {"svg": "image/svg+xml", "csv": "text/csv", "tex": "application/x-tex"}
+TABLE_TYPES = {name: TYPES[name] for name in ("csv", "tex")} | {"json": "application/json"}
 
 
 def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse | None:
@@ -27,3 +31,14 @@ def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpRespon
     text = {"svg": chart.standalone, "csv": chart.csv, "tex": chart.latex}[form]()
     headers = {"Content-Disposition": f'attachment; filename="{chart.key}.{form}"'}
     return HttpResponse(text, content_type=f"{TYPES[form]}; charset=utf-8", headers=headers)
+
+
+def send_table(request: HttpRequest, tables: Iterable[DownloadTable | None]) -> HttpResponse:
+    """Return the table that was asked for as a file. Raises 404 for an unknown one."""
+    key, form = request.GET.get("table"), request.GET.get("as")
+    table = next((one for one in tables if one is not None and one.key == key), None)
+    if table is None or form not in TABLE_TYPES:
+        raise Http404(_("Unknown table."))
+    text = {"csv": table.csv, "tex": table.latex, "json": table.json}[form]()
+    headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
+    return HttpResponse(text, content_type=f"{TABLE_TYPES[form]}; charset=utf-8", headers=headers)

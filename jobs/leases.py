@@ -76,6 +76,15 @@ def held_row(job: LeasedJob) -> QuerySet[Any]:
     return rows.filter(fencing_token=job.fencing_token, state=job.RUNNING)
 
 
+def lock_held(job: LeasedJob) -> None:
+    """Lock the row of a job until the transaction ends. Raises LeaseLost for whoever does not hold it any more.
+
+    The lock and the token keep a worker that lost its lease from writing beside the new one.
+    """
+    if held_row(job).select_for_update(no_key=True).first() is None:
+        raise LeaseLost(f"{job} was cancelled, or another worker has it")
+
+
 def finish(job: LeasedJob, state: str, **changes: Any) -> bool:
     """Write the last state of a job; False when somebody else holds it by now."""
     values = {"phase": "", "lease_until": None, "ended_at": Now(), **changes}

@@ -13,6 +13,7 @@ from benchmark.systems.chosen import ready_runs
 from corpus.models import Collection
 from judges.campaigns.estimates import Estimate
 from judges.campaigns.job_controls import LimitsForm
+from judges.retrieval.job_campaigns import limits_of
 from judges.retrieval.model_requests import judges_for
 
 PROTOCOLS = [
@@ -32,7 +33,7 @@ class AgentJobForm(LimitsForm):
     @property
     def limits(self) -> dict[str, Any]:
         """What may be spent."""
-        return {name: self.cleaned_data[name] for name in jobs.LIMITS}
+        return limits_of(self.cleaned_data)
 
     def estimate(self) -> Estimate:
         """Estimate the cost of the job. Raises BadInput."""

@@ -20,17 +20,15 @@ from jobs.leases import Lease
 from jobs.models import JobState
 from jobs.notifications import notify
 from judges.conversations.requests import ConversationResults
-from judges.costs import collection_budgets
 from judges.models import Campaign
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
-from judges.retrieval import model_requests
+from judges.retrieval import job_campaigns, model_requests
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 WORK_ON_AGENTS = "benchmark.work_on_agents"
-LIMITS = ("budget", "max_calls")
 AT_ONCE = 128  # Conversations that go on together: a step waits for the one before, so many fill an account.
 
 # Dotted paths of what each kind does, imported on first use.
@@ -74,18 +72,17 @@ def start_or_join(
     by: str = "",
 ) -> AgentJob:
     """Begin a job, or go on with the one that depends on the same; its limits replace the old ones. Raises BadInput."""
-    given = {name: limits.get(name) for name in LIMITS}
+    given = job_campaigns.limits_of(limits)
     model_requests.check_limits(collection, judges, given["budget"], given["max_calls"])
     whole = {"kind": kind.value, "sample": sample and sample.pk, "graded": graded and graded.pk, **depends}
     key = sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
-    kept = {name: value for name, value in given.items() if value is not None}
     with transaction.atomic():
         job, made = AgentJob.objects.get_or_create(
             collection=collection,
             key=key,
             defaults={
                 **{"kind": kind.value, "sample": sample, "graded": graded, "total": total, "made_by": by},
-                "options": {**depends, **kept},
+                "options": job_campaigns.replace_limits(depends, given),
             },
         )
         if not made and job.state != JobState.READY:
@@ -97,13 +94,7 @@ def start_or_join(
 
 def set_limits(job: AgentJob, *, budget: float | None, max_calls: int | None) -> None:
     """What the job may spend in all; None: no limit. Raises BadInput for what cannot be held."""
-    campaign = None if job.campaign is None else Campaign.objects.get(pk=job.campaign)
-    if campaign is not None:
-        model_requests.check_limits(job.collection, model_requests.judges_in(campaign), budget, max_calls)
-        model_requests.set_limits(campaign, budget=budget, max_calls=max_calls)
-    options = {key: value for key, value in job.options.items() if key not in LIMITS}
-    options |= {key: value for key, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
-    AgentJob.objects.filter(pk=job.pk).update(options=options)
+    job_campaigns.set_job_limits(job, list, budget=budget, max_calls=max_calls)
 
 
 def go_on(job: AgentJob) -> bool:
@@ -138,19 +129,7 @@ def work_on_agents(job: AgentJob, shutting_down: Callable[[], bool] = lambda: Fa
 
 def campaign_of(job: AgentJob, judges: Sequence[Judge]) -> Campaign:
     """The campaign that keeps the job's calls, opened when it is first worked on."""
-    if job.campaign is None:
-        limits = {name: job.options.get(name) for name in LIMITS}
-        campaign = model_requests.open_campaign(
-            job.collection,
-            judges,
-            f"agents {job.pk}, {job.kind}",
-            budget=limits["budget"],
-            max_calls=limits["max_calls"],
-        )
-        job.campaign = campaign.pk
-        if not leases.held_row(job).update(campaign=campaign.pk):
-            raise leases.LeaseLost(f"{job} was cancelled, or another worker has it")
-    return Campaign.objects.select_related("collection").get(pk=job.campaign)
+    return job_campaigns.campaign_of(job, lambda: judges, f"agents {job.pk}, {job.kind}")
 
 
 class DatabaseThread:
@@ -176,16 +155,14 @@ def store_result(job: AgentJob, save: Callable[[], object]) -> None:
     """Store a result of a running job. Raises LeaseLost when the job is somebody else's by now."""
     with transaction.atomic():
         # The row's lock and its token keep a worker that lost its lease from writing beside the new one.
-        if leases.held_row(job).select_for_update(no_key=True).first() is None:
-            raise leases.LeaseLost(f"{job} was cancelled, or another worker has it")
+        leases.lock_held(job)
         save()
 
 
 def check_end(job: AgentJob, found: ConversationResults[bool], lost: Sequence[str]) -> None:
     """Raises Incomplete when a limit ended the work, or some calls were never answered; what is whole stays."""
     if found.spent:
-        what, how = collection_budgets.describe_budget_stop(job.collection, found.spent)
-        raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+        raise job_campaigns.describe_stop(job, found.spent)
     if lost and not found.stopped:
         told = _("%(count)d conversations got no response (%(error)s). Resume the job to retry them")
         raise Incomplete(told % {"count": len(lost), "error": lost[-1]})

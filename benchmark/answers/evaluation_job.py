@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -13,10 +14,8 @@ from benchmark.models import AnswerEvaluation, GeneratedAnswer, Run
 from corpus.errors import Incomplete, QuorumError
 from corpus.models import Query
 from jobs import leases
-from judges.costs import collection_budgets
-from judges.models import Campaign
 from judges.records import Judge
-from judges.retrieval import model_requests
+from judges.retrieval import job_campaigns, model_requests
 
 TOGETHER = 256  # Conversations between two stores of rows, at least one query's.
 
@@ -90,7 +89,8 @@ def answer_queries(evaluation: AnswerEvaluation, lease: leases.Lease) -> None:
 
     Raises Incomplete when the limits are reached, when nobody answers, and in the end when some answers are missing.
     """
-    campaign = _campaign_of(evaluation)
+    judges_of = partial(evaluations.judges_of, evaluation.options)
+    campaign = job_campaigns.campaign_of(evaluation, judges_of, f"answers {evaluation.pk}")
     judges = {one.name: one for one in model_requests.judges_in(campaign)}
     missing = MissingAnswers.of(evaluation, judges)
     done, failed, total = len(missing.there), 0, missing.total
@@ -116,19 +116,6 @@ def answer_queries(evaluation: AnswerEvaluation, lease: leases.Lease) -> None:
         raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{total:,}"})
 
 
-def _campaign_of(evaluation: AnswerEvaluation) -> Campaign:
-    """The campaign that keeps its calls, opened when it is first worked on. Raises BadInput."""
-    if evaluation.campaign is None:
-        options = evaluation.options
-        limits = {name: options.get(name) for name in ("budget", "max_calls")}
-        asked = evaluations.judges_of(options)
-        campaign = model_requests.open_campaign(evaluation.collection, asked, f"answers {evaluation.pk}", **limits)
-        evaluation.campaign = campaign.pk
-        if not leases.held_row(evaluation).update(campaign=campaign.pk):
-            raise leases.LeaseLost(f"{evaluation} was cancelled, or another worker has it")
-    return Campaign.objects.select_related("collection").get(pk=evaluation.campaign)
-
-
 def _store_answers(
     evaluation: AnswerEvaluation, tasks: Sequence[AnswerTask], results: Sequence[generation.JudgedAnswer | None]
 ) -> int:
@@ -139,8 +126,7 @@ def _store_answers(
         if found is not None
     ]
     with transaction.atomic():
-        if leases.held_row(evaluation).select_for_update(no_key=True).first() is None:
-            raise leases.LeaseLost(f"{evaluation} was cancelled, or another worker has it")
+        leases.lock_held(evaluation)
         # An answer that another worker stored first stays.
         GeneratedAnswer.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
     return len(rows)
@@ -149,7 +135,6 @@ def _store_answers(
 def _check_results(evaluation: AnswerEvaluation, spent: str, *, answered: bool) -> None:
     """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
     if spent:
-        what, how = collection_budgets.describe_budget_stop(evaluation.collection, spent)
-        raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+        raise job_campaigns.describe_stop(evaluation, spent)
     if not answered:
         raise Incomplete(_("no model responds, so nothing was answered. Resume to try again"))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -20,10 +21,9 @@ from jobs.notifications import notify
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.conversations.formats import ContextAnswer, Correctness, schema_of
 from judges.costs.token_mixes import mixes_of
-from judges.models import Campaign
 from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
 from judges.records import Judge
-from judges.retrieval import model_requests
+from judges.retrieval import job_campaigns, model_requests
 
 ANSWER_QUERIES = "benchmark.answer_queries"
 K = 10
@@ -178,15 +178,8 @@ def is_answered(collection: Collection, options: Mapping[str, Any]) -> bool:
 
 def set_limits(evaluation: AnswerEvaluation, *, budget: float | None, max_calls: int | None) -> None:
     """Set the evaluation's limits in all; None: no limit. Raises BadInput."""
-    campaign = None if evaluation.campaign is None else Campaign.objects.get(pk=evaluation.campaign)
-    # In the versions that the campaign was opened with, whose price is the one that counts.
-    judges = model_requests.judges_in(campaign) if campaign else judges_of(evaluation.options)
-    model_requests.check_limits(evaluation.collection, judges, budget, max_calls)
-    given = {key: value for key, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
-    evaluation.options = limits.without_limits(evaluation.options) | given
-    evaluation.save(update_fields=["options"])
-    if campaign:
-        model_requests.set_limits(campaign, budget=budget, max_calls=max_calls)
+    judges = partial(judges_of, evaluation.options)
+    job_campaigns.set_job_limits(evaluation, judges, budget=budget, max_calls=max_calls)
 
 
 def go_on(evaluation: AnswerEvaluation) -> bool:

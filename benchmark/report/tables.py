@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
@@ -20,7 +20,6 @@ from corpus.access import AccessScope
 from corpus.models import Query
 
 LENGTH = 160  # Letters of a text beside its id.
-TYPES = {name: chart_downloads.TYPES[name] for name in ("csv", "tex")} | {"json": "application/json"}
 
 
 def download(
@@ -30,15 +29,9 @@ def download(
 
     `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
     """
-    key, form = request.GET.get("table"), request.GET.get("as")
-    if key is None:
-        return chart_downloads.download(request, charts)
-    table = next((one for one in tables if one is not None and one.key == key), None)
-    if table is None or form not in TYPES:
-        raise Http404(_("Unknown table."))
-    text = {"csv": table.csv, "tex": table.latex, "json": table.json}[form]()
-    headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
-    return HttpResponse(text, content_type=f"{TYPES[form]}; charset=utf-8", headers=headers)
+    if "table" in request.GET:
+        return chart_downloads.send_table(request, tables)
+    return chart_downloads.download(request, charts)
 
 
 def answer_page(

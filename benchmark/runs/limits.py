@@ -11,8 +11,7 @@ from corpus.models import Collection
 from judges.models import Campaign
 from judges.records import Judge
 from judges.retrieval import model_requests
-
-LIMITS = ("budget", "max_calls")
+from judges.retrieval.job_campaigns import LIMITS
 
 
 def without_limits(recipe: Mapping[str, Any]) -> dict[str, Any]:

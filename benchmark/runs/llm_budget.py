@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from benchmark.models import Run
 from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.limits import LIMITS
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Query
@@ -18,6 +17,7 @@ from judges.costs import collection_budgets
 from judges.models import Campaign
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
+from judges.retrieval.job_campaigns import LIMITS
 from judges.retrieval.model_requests import RetrievalReply, Used
 
 SAMPLED = 50  # Queries whose prompts an estimate looks at.

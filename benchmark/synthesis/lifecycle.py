@@ -5,6 +5,7 @@ Bundles come into a folder to train on; queries without passages, into the colle
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -27,17 +28,16 @@ from jobs.models import JobState
 from jobs.notifications import notify
 from judges.campaigns.estimates import Estimate
 from judges.conversations.requests import Conversation, ConversationResults, Subject, hold_conversations
-from judges.costs import collection_budgets
 from judges.costs.ledger import ledger_rows, sum_rows
 from judges.models import Campaign
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
-from judges.retrieval import model_requests
+from judges.retrieval import job_campaigns, model_requests
+from judges.retrieval.job_campaigns import LIMITS, limits_of, replace_limits
 
 Talk = Callable[[Conversation], Awaitable[SeedOutcome]]
 
 MAKE_SYNTHESIS = "benchmark.make_synthesis"
-LIMITS = ("budget", "max_calls")
 BATCH = 512  # Seeds whose outcomes are stored together; every answer is stored as it comes.
 MOST_DEV = 0.5
 PHASES = {Synthesis.Product.BUNDLES.value: gettext_noop("writing bundles")}
@@ -73,9 +73,9 @@ def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[d
         own, seeds = queries.choose_sources(collection, kind, options, seed)
         known |= own
     # Limits are kept beside the rest, and _key_of takes them out again: more money does not make it another synthesis.
-    limits = {name: options[name] for name in LIMITS if options.get(name) is not None}
-    model_requests.check_limits(collection, _distinct(judge, writer), limits.get("budget"), limits.get("max_calls"))
-    return known | limits, seeds
+    limits = limits_of(options)
+    model_requests.check_limits(collection, _distinct(judge, writer), **limits)
+    return replace_limits(known, limits), seeds
 
 
 def prompts_digest(kind: str) -> str:
@@ -92,6 +92,10 @@ def judges_of(options: Mapping[str, Any]) -> tuple[Judge, Judge]:
     judge = model_requests.judge_for("persona", str(options.get("judge") or ""))
     name = str(options.get("writer") or "")
     return judge, model_requests.judge_for("compose", name) if name else judge
+
+
+def _find_judges(synthesis: Synthesis) -> list[Judge]:
+    return _distinct(*judges_of(synthesis.options))
 
 
 def _distinct(judge: Judge, writer: Judge) -> list[Judge]:
@@ -117,9 +121,9 @@ def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str
     key = _key_of(known, seeds)
     found = find_synthesis(collection, key)
     if found is not None:
-        limits = {name: known.get(name) for name in LIMITS}
+        limits = limits_of(known)
         # A synthesis that is ready has nothing left to spend on.
-        if found.state != JobState.READY and limits != {name: found.options.get(name) for name in LIMITS}:
+        if found.state != JobState.READY and limits != limits_of(found.options):
             set_limits(found, **limits)
         go_on(found)
         return Synthesis.objects.select_related("collection").get(pk=found.pk)
@@ -156,14 +160,7 @@ def _key_of(options: Mapping[str, Any], seeds: Sequence[Seed]) -> str:
 
 def set_limits(synthesis: Synthesis, *, budget: float | None, max_calls: int | None) -> None:
     """Set the synthesis's limits in all; None: no limit. `go_on` then resumes it. Raises BadInput."""
-    model_requests.check_limits(synthesis.collection, _distinct(*judges_of(synthesis.options)), budget, max_calls)
-    options = {name: value for name, value in synthesis.options.items() if name not in LIMITS}
-    options |= {name: value for name, value in (("budget", budget), ("max_calls", max_calls)) if value is not None}
-    Synthesis.objects.filter(pk=synthesis.pk).update(options=options)
-    # Its campaign keeps its own copy of the limits, and that copy is what stops the calls.
-    if synthesis.campaign:
-        campaign = Campaign.objects.get(pk=synthesis.campaign)
-        model_requests.set_limits(campaign, budget=budget, max_calls=max_calls)
+    job_campaigns.set_job_limits(synthesis, partial(_find_judges, synthesis), budget=budget, max_calls=max_calls)
 
 
 def cancel_synthesis(synthesis: Synthesis) -> bool:
@@ -214,7 +211,7 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
     of_bundles = synthesis.kind == Synthesis.Product.BUNDLES
     if not of_bundles:  # Those that a worker stored and did not import before it was killed.
         queries.import_synthetic(synthesis, SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False))
-    campaign = _campaign_of(synthesis)
+    campaign = job_campaigns.campaign_of(synthesis, partial(_find_judges, synthesis), f"synthesis {synthesis.pk}")
     failed, error = 0, ""
     for keys in _in_batches(list(pending_rows(synthesis).values_list("pk", flat=True))):
         if lease.should_stop():
@@ -231,8 +228,7 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
         if found.stopped:
             return
         if found.spent:
-            what, how = collection_budgets.describe_budget_stop(synthesis.collection, found.spent)
-            raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+            raise job_campaigns.describe_stop(synthesis, found.spent)
         failed, error = failed + len(transient), transient[-1].problem if transient else error
         # No answer to a whole batch: the endpoint is down, and the other batches would only wait for its time-outs.
         if len(transient) == len(rows):
@@ -256,19 +252,6 @@ def _leave_out_known(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> l
 
 def _in_batches(keys: Sequence[int]) -> Iterator[Sequence[int]]:
     return (keys[at : at + BATCH] for at in range(0, len(keys), BATCH))
-
-
-def _campaign_of(synthesis: Synthesis) -> Campaign:
-    """The campaign that keeps its calls, opened when it is first worked on."""
-    if synthesis.campaign is None:
-        limits = {name: synthesis.options.get(name) for name in LIMITS}
-        judges = _distinct(*judges_of(synthesis.options))
-        campaign = model_requests.open_campaign(synthesis.collection, judges, f"synthesis {synthesis.pk}", **limits)
-        synthesis.campaign = campaign.pk
-        # The lease may have been lost while the campaign was opened; who holds it now opens their own.
-        if not leases.held_row(synthesis).update(campaign=campaign.pk):
-            raise leases.LeaseLost(f"{synthesis} was cancelled, or another worker makes it")
-    return Campaign.objects.select_related("collection").get(pk=synthesis.campaign)
 
 
 def _talk_about(
@@ -335,11 +318,7 @@ def _store_outcomes(
             row.step, row.reason, row.problem = outcome.step, outcome.reason, outcome.problem
             dropped.append(row)
     with transaction.atomic():
-        # The row is locked and its token compared in one transaction with the outcomes: a worker that lost its lease
-        # writes none.
-        mine = Synthesis.objects.filter(pk=synthesis.pk, fencing_token=synthesis.fencing_token)
-        if mine.select_for_update(no_key=True).first() is None:
-            raise leases.LeaseLost(f"{synthesis} was cancelled, or another worker makes it")
+        leases.lock_held(synthesis)
         SyntheticBundle.objects.bulk_update(made, ["bundle", "near_duplicates"], batch_size=100)
         SyntheticBundle.objects.bulk_update(dropped, ["step", "reason", "problem"], batch_size=100)
 

@@ -1,6 +1,6 @@
 """What the pages of syntheses show: the list, one with its bundles and what was dropped, one bundle."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +103,22 @@ def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
         DownloadTable("bundles", _("Synthetic bundles"), header, rows, 3),
         DownloadTable("dropped", _("Dropped bundles"), names, dropped, 2),
     ]
+
+
+def syntheses_table(rows: Iterable[Synthesis]) -> DownloadTable:
+    """The syntheses of a collection, as `list_syntheses` gives them."""
+    header = (
+        _("synthesis"), _("type"), _("models"), pgettext("column", "by"), _("state"), pgettext("column", "created"),
+        _("seeds"), pgettext("column", "queries"), _("dropped"),
+    )  # fmt: skip
+    lines = []
+    for one in rows:
+        counted: Any = one  # annotated
+        models = ", ".join(dict.fromkeys((one.options["judge"], one.options.get("writer") or one.options["judge"])))
+        kind, state = str(one.get_kind_display()), str(one.get_state_display())
+        named = (str(one.pk), kind, models, one.made_by, state, one.created_at.isoformat())
+        lines.append((*named, one.total, counted.made, counted.dropped))
+    return DownloadTable("syntheses", _("Synthetic queries"), header, tuple(lines), 6)
 
 
 def _queries_table(synthesis: Synthesis) -> DownloadTable:

@@ -53,6 +53,7 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             "moving": moving,
             "unattended": is_unattended(*found),
         },
+        tables=[page.syntheses_table(found)] if "table" in request.GET else [],
         news="benchmark/_syntheses.html",
         is_over=not moving,
         status=422 if form.is_bound else 200,
@@ -77,7 +78,7 @@ def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpR
     one = _get_synthesis(scope, synthesis)
     found = page.show_synthesis(one, request.GET.get("page"))
     wanted = page.synthesis_tables(found) if "table" in request.GET else []
-    limits = LimitsForm(initial={name: one.options.get(name) for name in lifecycle.LIMITS})
+    limits = LimitsForm(initial=one.options)
     return tables.answer_page(
         request,
         scope,

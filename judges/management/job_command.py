@@ -1,10 +1,13 @@
 """Commands that start a job which asks models: about money as `judge` does, and waiting for the job's end."""
 
 import time
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
+from corpus.models import Collection
 from jobs.models import JobState, LeasedJob
+from judges.campaigns.estimates import Estimate
 from judges.engine import worker_pool
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import ShownProgress
@@ -15,6 +18,25 @@ CHECK_WORKERS_S = 2.0
 
 class JobCommand(Judge):
     """A command that starts jobs and may wait for them."""
+
+    def add_limits(self, parser: CommandParser) -> None:
+        """Add what the job may spend, and how its start is agreed to."""
+        parser.add_argument("--budget", type=float, help="maximum cost in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
+        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
+        parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
+
+    def tell_estimate(
+        self, collection: Collection, expected: Estimate, options: dict[str, Any]
+    ) -> dict[str, str] | None:
+        """Return the document of --estimate, or None once what costs money is agreed to. Raises BadInput."""
+        if options["estimate"]:
+            self.say(expected.line())
+            return {"collection": collection.name, "estimate": expected.line()}
+        if not expected.free:
+            self.note(f"estimate: {expected.line()}")
+            self.confirm_start(options)
+        return None
 
     def wait_for(self, job: LeasedJob, name: str) -> None:
         """Wait until a job is over, with a worker of our own where no other serves the queue. `name`: for people."""

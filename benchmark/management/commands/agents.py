@@ -18,6 +18,7 @@ from judges.campaigns.estimates import Estimate
 from judges.management.commands.judge import split_names
 from judges.management.job_command import JobCommand
 from judges.retrieval import model_requests
+from judges.retrieval.job_campaigns import limits_of
 
 
 class Command(JobCommand):
@@ -94,7 +95,7 @@ class Command(JobCommand):
             self.note(f"estimate: {found.line()}")
             self.confirm_start(options)
         asked = {key: options[key] for key in ("retrievers", "agents", "protocol", "rounds")}
-        limits = {key: options[key] for key in jobs.LIMITS}
+        limits = limits_of(options)
         # All are checked before the sample is drawn for good and the first one begins.
         for one in members:
             _depends, judges = searching.describe_search(one, *asked.values())
@@ -111,7 +112,7 @@ class Command(JobCommand):
             if not (total := sum(found[1:], found[0])).free:
                 self.note(f"estimate: {total.line()}")
                 self.confirm_start(options)
-        limits = {key: options[key] for key in jobs.LIMITS}
+        limits = limits_of(options)
         started = [grading.start_grading(one, options["judge"], limits=limits, by=shell_user()) for one in searches]
         return self.see_through(started, options)
 

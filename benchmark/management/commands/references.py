@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.agents import exchange, jobs
+from benchmark.agents import exchange
 from benchmark.agents.references import describe_references, estimate_references, start_references
 from benchmark.models import AgentJob, ReferenceAnswer
 from corpus.collections.audit_log import shell_user
@@ -14,6 +14,7 @@ from jobs import workers
 from jobs.models import JobState
 from judges.management.commands.status import collection_named
 from judges.management.job_command import JobCommand
+from judges.retrieval.job_campaigns import limits_of
 
 
 class Command(JobCommand):
@@ -25,24 +26,17 @@ class Command(JobCommand):
         """Add who writes, and the limits."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--judge", required=True, help="judge that writes")
-        parser.add_argument("--budget", type=float, help="maximum cost in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
-        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
-        parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
+        self.add_limits(parser)
         parser.add_argument("--wait", action="store_true", help="wait for the work and show progress")
         parser.add_argument("--out", type=Path, metavar="F", help="write the answers as references.jsonl")
 
     def run(self, **options: Any) -> object:
         """Estimate, start or go on, wait, and say what there is."""
         collection = collection_named(options["name"])
-        found = estimate_references(collection, options["judge"])
-        if options["estimate"]:
-            self.say(found.line())
-            return {"collection": collection.name, "estimate": found.line()}
-        if not found.free:
-            self.note(f"estimate: {found.line()}")
-            self.confirm_start(options)
-        limits = {key: options[key] for key in jobs.LIMITS}
+        expected = estimate_references(collection, options["judge"])
+        if (told := self.tell_estimate(collection, expected, options)) is not None:
+            return told
+        limits = limits_of(options)
         job = start_references(collection, options["judge"], limits=limits, by=shell_user())
         if job.state != JobState.READY and options["wait"]:
             self.wait_for(job, f"{collection.name}, reference answers")

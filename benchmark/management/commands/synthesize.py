@@ -39,10 +39,7 @@ class Command(JobCommand):
         parser.add_argument("--personas", type=Path, metavar="F", help="examples of personas, one a line")
         parser.add_argument("--dev", type=float, default=0.0, help="share of bundles for a dev split (default: 0)")
         parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-        parser.add_argument("--budget", type=float, help="maximum cost in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
-        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
-        parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
+        self.add_limits(parser)
 
     def run(self, **options: Any) -> object:
         """Ask about money, begin or go on, stay until the end, and write the folder."""
@@ -55,13 +52,9 @@ class Command(JobCommand):
         wanted = {name: options[name] for name in ("judge", "writer", "limit", "dev", "seed", "budget", "max_calls")}
         wanted["source"] = QUERIES if options["seeds"] == QUERIES else str(Path(options["seeds"]).resolve())
         wanted["personas"] = read_personas(options["personas"]) if options["personas"] else None
-        found = lifecycle.estimate_cost(collection, wanted)
-        if options["estimate"]:
-            self.say(found.line())
-            return {"collection": collection.name, "estimate": found.line()}
-        if not found.free:
-            self.note(f"estimate: {found.line()}")
-            self.confirm_start(options)
+        expected = lifecycle.estimate_cost(collection, wanted)
+        if (told := self.tell_estimate(collection, expected, options)) is not None:
+            return told
         synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
         self.wait_for(synthesis, f"synthesis {synthesis.pk}")
         return self.end_synthesis(synthesis, out, into=options["into"])

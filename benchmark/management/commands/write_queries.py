@@ -33,10 +33,7 @@ class Command(JobCommand):
         parser.add_argument(
             "--pairs", type=int, default=PAIRS, help=f"documents that BM25 finds for each new query (default: {PAIRS})"
         )
-        parser.add_argument("--budget", type=float, help="maximum cost in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
-        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
-        parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
+        self.add_limits(parser)
 
     def add_sources(self, parser: CommandParser) -> None:
         """Add what queries are written from."""
@@ -52,12 +49,8 @@ class Command(JobCommand):
         wanted = {name: options[name] for name in ("judge", "seed", "pairs", "budget", "max_calls", *self.own)}
         wanted |= {"kind": self.kind.value, "source": self.source(options)}
         expected = lifecycle.estimate_cost(collection, wanted)
-        if options["estimate"]:
-            self.say(expected.line())
-            return {"collection": collection.name, "estimate": expected.line()}
-        if not expected.free:
-            self.note(f"estimate: {expected.line()}")
-            self.confirm_start(options)
+        if (told := self.tell_estimate(collection, expected, options)) is not None:
+            return told
         synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
         self.wait_for(synthesis, f"synthesis {synthesis.pk}")
         return self.tell(synthesis)
