@@ -2,6 +2,7 @@
 
 import json
 import resource
+import statistics
 import time
 
 import pytest
@@ -25,7 +26,7 @@ from tests.modelserver.fixtures import _model_server_process, model_server
 
 __all__ = ["_model_server_process", "model_server"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-QUERIES, SYSTEMS, LATENCY, PLAIN = 200, 4, 0.2, 4000
+QUERIES, SYSTEMS, LATENCY, PLAIN, LEAST = 200, 4, 0.2, 4000, 0.8
 
 
 class ShiftedRetriever(LexicalRetriever):
@@ -43,60 +44,81 @@ def open_shifted(collection, given, campaign, judges, tell, stopped):
     return found
 
 
+class Measured:
+    """The collection of a measurement, its agents, and rates of the calls that are made."""
+
+    def __init__(self, model_server):
+        self.models = model_server
+        self.collection = wings(QUERIES)
+        for topic in ("alpha", "beta", "gamma"):
+            for number in range(7, 5 * SYSTEMS + 1):
+                make_document(self.collection, f"{topic} wing number {number}" + " lift" * number)
+        for number in range(SYSTEMS):
+            values = {"kind": "bm25", "state": "ready", "recipe": {"k1": 0.5 + number / 2, "b": 0.75}}
+            Run.objects.create(collection=self.collection, name=f"bm25-{number}", **values)
+        self.sample = ensure_sample(self.collection, per_member=QUERIES)
+
+    def agents(self, names):
+        """Seconds and calls of both agents with all systems."""
+        job = start_search(
+            self.collection,
+            self.sample,
+            retrievers=[f"bm25-{number}" for number in range(SYSTEMS)],
+            agents=names,
+            protocol="fixed",
+            limits={"budget": None, "max_calls": None},
+        )
+        began = time.monotonic()
+        job = finish(job)
+        seconds = time.monotonic() - began
+        assert job.state == "ready", job.error
+        assert Trace.objects.filter(job=job).count() == QUERIES * SYSTEMS * 2
+        return seconds, RetrievalCall.objects.filter(campaign=job.campaign, cached=False).count()
+
+    def plain(self, version, numbers):
+        """Seconds of so many plain questions."""
+        judge = judge_of(version)
+        campaign = open_campaign(self.collection, [judge], "plain", budget=None, max_calls=None)
+
+        async def ask_once(conversation):
+            prompt = agent_prompt(render_question(conversation.subject.text), [], answer=False)
+            return await conversation.ask(Step("search", SearchTurn, judge, prompt))
+
+        subjects = [Subject(number, f"plain question {number}") for number in numbers]
+        began = time.monotonic()
+        hold_conversations(campaign, subjects, ask_once, at_once=jobs.AT_ONCE)
+        return time.monotonic() - began
+
+    def ratio(self, turn):
+        """The agents' rate beside that of plain questions, half of which are asked before and half after."""
+        names = [f"reader-{turn}", f"writer-{turn}"]  # No earlier turn has their answers.
+        versions = [make_judge(self.models, name) for name in names]
+        turns = [says(answer("Lift [alpha-1]."), contains=ANSWERING, latency=LATENCY)]
+        for shown, text in (('"round": 2,', "gamma"), ('"round": 1,', "beta"), ("", "alpha")):
+            turns.append(says(search(text), contains=shown, latency=LATENCY))
+        self.models.script(**dict.fromkeys(names, turns))
+        before = self.plain(versions[0], range(1, PLAIN // 2 + 1))
+        seconds, calls = self.agents(names)
+        after = self.plain(versions[0], range(PLAIN // 2 + 1, PLAIN + 1))
+        plain = PLAIN / (before + after)
+        told = {"plain_per_s": plain, "agents_per_s": calls / seconds, "ratio": calls / seconds / plain, "calls": calls}
+        print("\n" + json.dumps({name: round(value, 3) for name, value in told.items()}))
+        return told["ratio"]
+
+
 def test_agents_make_at_least_four_fifths_of_the_calls_of_plain_questions(
     settings, tmp_path, model_server, capsys, monkeypatch
 ):
-    """200 queries x 4 systems x 2 agents x 3 rounds at 0.2 s: the rate of calls made, and the memory of the process."""
+    """200 queries x 4 systems x 2 agents x 3 rounds at 0.2 s: the rate of calls made, and the memory of the process.
+
+    The machine is others' too. Where the first measurement falls short it is taken twice more, and the median counts.
+    """
     settings.VAR = tmp_path
-    collection = wings(QUERIES)
     monkeypatch.setattr(searching, "open_retriever", open_shifted)
-    for topic in ("alpha", "beta", "gamma"):
-        for number in range(7, 5 * SYSTEMS + 1):
-            make_document(collection, f"{topic} wing number {number}" + " lift" * number)
-    for number in range(SYSTEMS):
-        recipe = {"k1": 0.5 + number / 2, "b": 0.75}
-        Run.objects.create(collection=collection, name=f"bm25-{number}", kind="bm25", state="ready", recipe=recipe)
-    versions = [make_judge(model_server, name) for name in ("reader", "writer")]
-    turns = [says(answer("Lift [alpha-1]."), contains=ANSWERING, latency=LATENCY)]
-    for shown, text in (('"round": 2,', "gamma"), ('"round": 1,', "beta"), ("", "alpha")):
-        turns.append(says(search(text), contains=shown, latency=LATENCY))
-    model_server.script(reader=turns, writer=turns)
-
-    judge = judge_of(versions[0])
-    campaign = open_campaign(collection, [judge], "plain", budget=None, max_calls=None)
-    subjects = [Subject(number, f"plain question {number}") for number in range(1, PLAIN + 1)]
-
-    async def ask_once(conversation):
-        prompt = agent_prompt(render_question(conversation.subject.text), [], answer=False)
-        return await conversation.ask(Step("search", SearchTurn, judge, prompt))
-
-    def ask_plainly(part):
-        began = time.monotonic()
-        hold_conversations(campaign, part, ask_once, at_once=jobs.AT_ONCE)
-        return time.monotonic() - began
-
-    before = ask_plainly(subjects[: PLAIN // 2])
-
-    job = start_search(
-        collection,
-        ensure_sample(collection, per_member=QUERIES),
-        retrievers=[f"bm25-{number}" for number in range(SYSTEMS)],
-        agents=["reader", "writer"],
-        protocol="fixed",
-        limits={"budget": None, "max_calls": None},
-    )
-    began = time.monotonic()
-    job = finish(job)
-    seconds = time.monotonic() - began
-    # The machine is others' too: plain questions are asked before and after.
-    plain = PLAIN / (before + ask_plainly(subjects[PLAIN // 2 :]))
-    made = RetrievalCall.objects.filter(campaign=job.campaign, cached=False).count()
-    rate = made / seconds
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    told = {"plain_per_s": plain, "agents_per_s": rate, "ratio": rate / plain, "calls": made, "memory_mb": memory}
     with capsys.disabled():
-        print("\n" + json.dumps({name: round(value, 3) for name, value in told.items()}))
-    assert job.state == "ready", job.error
-    assert Trace.objects.filter(job=job).count() == QUERIES * SYSTEMS * 2
-    assert rate >= 0.8 * plain
-    assert memory < 500
+        measured = Measured(model_server)
+        ratios = [measured.ratio(0)]
+        if ratios[0] < LEAST:
+            ratios += [measured.ratio(turn) for turn in (1, 2)]
+    assert statistics.median(ratios) >= LEAST, ratios
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 < 500
