@@ -205,6 +205,28 @@ def test_what_cannot_be_written_is_refused_in_a_line(books, tmp_path):
     assert not Synthesis.objects.exists()
 
 
+def start_and_kill(collection, options, instance):
+    """A synthesis of 40 seeds whose worker was killed between 12 answers and the last; when, and when all was over."""
+    command = worker_pool.worker_command(1, "killed")
+    own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    made = lifecycle.start_or_join(collection=collection, options=options)
+    until(lambda: RetrievalCall.objects.filter(outcome="labelled").count() >= 12)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(0.6)
+    assert 12 <= RetrievalCall.objects.filter(outcome="labelled").count() < 40
+    return made, killed, time.time()
+
+
+def check_paid_once(model_server, killed, dead):
+    """Nothing was asked again but the four calls in flight, and each of 40 answers was paid for once."""
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0 and flying and len(model_server.requests()) <= 40 + 4
+    calls = RetrievalCall.objects.filter(outcome="labelled", cached=False)
+    assert calls.count() == 40 == calls.values("cache_key").distinct().count()
+
+
 @database
 @pytest.mark.slow
 def test_a_killed_worker_pays_for_nothing_twice_and_the_same_queries_come(model_server, manage, instance, tmp_path):
@@ -216,31 +238,41 @@ def test_a_killed_worker_pays_for_nothing_twice_and_the_same_queries_come(model_
     script = [says({"keywords": ["slab", f"number {n:02d}"]}, contains=f"slab number {n:02d}") for n in range(40)]
     model_server.script(writer=[one | {"latency": 0.4} for one in script])
     folder = training_set(steel, tmp_path / "set", train=[f"q{n}" for n in range(40)])
-    own = spawn_child(
-        worker_pool.worker_command(1, "killed"), {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL
-    )
     options = {"kind": "keywords", "source": str(folder), "judge": "writer", "share": 1, "pairs": 3}
-    made = lifecycle.start_or_join(collection=steel, options=options)
-    until(lambda: RetrievalCall.objects.filter(outcome="labelled").count() >= 12)
-    killed = time.time()
-    os.killpg(own.pid, signal.SIGKILL)
-    own.wait()
-    time.sleep(0.6)
-    dead = time.time()
-    answered = RetrievalCall.objects.filter(outcome="labelled").count()
-    assert 12 <= answered < 40 and not forms(steel)
+    made, killed, dead = start_and_kill(steel, options, instance)
+    assert not forms(steel)
     given = ("--data", str(folder), "--share", "1", "--pairs", "3", "--judge", "writer", "--yes", "--json")
     done = manage("rewrite_queries", "steel", *given, environment=FAST)
     assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.pk, 40), done.err
-    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
-    assert repeated == 0 and flying and len(model_server.requests()) <= 40 + 4
-    calls = RetrievalCall.objects.filter(outcome="labelled", cached=False)
-    assert calls.count() == 40 == calls.values("cache_key").distinct().count()
+    check_paid_once(model_server, killed, dead)
     # The same table as without a kill: each query has the one form that the model gives it.
     assert {one: form.text for one, form in forms(steel).items()} == {
         f"q{n}": f"slab number {n:02d}" for n in range(40)
     }
     assert Pair.objects.filter(query__metadata__has_key="rewritten_from").count() == done.json["pairs"]
+
+
+@database
+@pytest.mark.slow
+def test_write_queries_whose_worker_is_killed_comes_to_the_same_queries(model_server, manage, instance):
+    steel = make_collection("steel")
+    for number in range(40):
+        make_document(steel, f"Slab number {number:02d} cracks when its skin cools.", external_id=f"d{number}")
+    make_judge(model_server, "writer", max_concurrency=4)
+    told = {f"d{n}": f"why does slab {n:02d} crack" for n in range(40)}
+    script = [says({"query": told[f"d{n}"]}, contains=f"Slab number {n:02d}") for n in range(40)]
+    model_server.script(writer=[one | {"latency": 0.4} for one in script])
+    options = {"kind": "ask", "source": "documents", "judge": "writer", "limit": 40, "pairs": 3}
+    made, killed, dead = start_and_kill(steel, options, instance)
+    written = Query.objects.filter(collection=steel, metadata__has_key="asked_of")
+    assert not written.exists()
+    given = ("--limit", "40", "--pairs", "3", "--judge", "writer", "--yes", "--json")
+    done = manage("write_queries", "steel", *given, environment=FAST)
+    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.pk, 40), done.err
+    check_paid_once(model_server, killed, dead)
+    assert {one.metadata["asked_of"]: one.text for one in written} == told
+    pairs = Pair.objects.filter(query__in=written)
+    assert pairs.count() == done.json["pairs"] and 40 <= pairs.count() <= 40 * 4
 
 
 @database
