@@ -21,6 +21,7 @@ from annotation.panels.urls import urlpatterns as panel
 from annotation.people.urls import urlpatterns as people
 from annotation.policies.urls import urlpatterns as policies
 from annotation.quality_control.urls import urlpatterns as care
+from annotation.web_search.urls import urlpatterns as web_search
 
 # Money before campaigns: there `campaigns/<id>/<act>/` would take its address.
 urlpatterns = [
@@ -32,6 +33,7 @@ urlpatterns = [
     *glossary,
     *money,
     *admin,
+    *web_search,
     *imports,
     *bulk,
     *people,

@@ -8,22 +8,27 @@ from django.core.management import call_command
 
 from annotation.accounts.invitations import create_accounts
 from annotation.models import User
+from annotation.models.web_search import WebSearch
+from annotation.web_search import searching
 from benchmark.answers import evaluations
-from benchmark.models import Run
+from benchmark.models import Run, Synthesis
 from benchmark.qrels import versions
 from benchmark.runs import builders
 from benchmark.synthesis import lifecycle
 from benchmark.synthesis.seeds import QUERIES
 from corpus import bundled
+from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection
 from jobs.models import JobState
 from judges.campaigns import configurations, forecasts
-from judges.panels.offline_panel import OFFLINE_REWRITER
+from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH
 
 # How many accounts of each role.
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
 
 SYNTHETIC = 5  # Seeds of the synthetic queries that it shows.
+# A collection of its own: what a web search adds has no labels, and would change the figures of the bundled one.
+WEB, WEB_TITLE, WEB_QUERIES = "offline-web-search", "Documents from an offline web search", 8
 
 
 def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, int]]:
@@ -100,3 +105,27 @@ def start_synthesis(collection: Collection) -> None:
     """A few synthetic queries with their passages, written by the offline judge in the background."""
     options = {"source": QUERIES, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC}
     lifecycle.start_or_join(collection=collection, options=options)
+
+
+def start_web_search(folder: Path) -> WebSearch:
+    """A few of the bundled questions in a collection without documents, and an offline web search for them."""
+    lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)
+    path = folder / "web-queries.jsonl"
+    path.write_text("".join(lines[:WEB_QUERIES]))
+    import_collection(WEB, ImportFiles(queries=path, grades=1))
+    Collection.objects.filter(name=WEB, title="").update(title=WEB_TITLE)
+    collection = Collection.objects.get(name=WEB)
+    known = WebSearch.objects.select_related("collection").filter(collection=collection).first()
+    return known or searching.start_or_join(collection=collection, options={"judge": OFFLINE_SEARCH})
+
+
+def is_searched(search: WebSearch) -> bool:
+    """Whether the web search has come to its end, good or bad."""
+    return WebSearch.objects.get(pk=search.pk).is_over
+
+
+def start_written_queries(search: WebSearch) -> None:
+    """Queries that the offline judge writes from documents of the web search, in the background."""
+    options = {"kind": Synthesis.Product.ASK.value, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC, "pairs": 3}
+    if not Synthesis.objects.filter(collection=search.collection).exists():
+        lifecycle.start_or_join(collection=search.collection, options=options)

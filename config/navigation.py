@@ -51,7 +51,12 @@ ADMIN = (
     Entry(
         "data",
         _("Data"),
-        (Tab("pairs", _("Pairs")), Tab("import", _("Import")), Tab("statistics", _("Statistics"))),
+        (
+            Tab("pairs", _("Pairs")),
+            Tab("import", _("Import")),
+            Tab("web_searches", _("Web search")),
+            Tab("statistics", _("Statistics")),
+        ),
     ),
     Entry(
         "judging",

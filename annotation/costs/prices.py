@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from judges.costs.accounting import format_price
 from judges.costs.price_entries import PRICES
-from judges.costs.prices import describe_price_source, is_batched, price_for_judge
+from judges.costs.prices import PAID_BY_CALL, describe_price_source, is_batched, price_for_judge
 from judges.records import Judge
 
 # As people know the prices.
@@ -30,7 +30,8 @@ def judge_price(judge: Judge) -> dict[str, Any]:
     # None where its provider has no batch endpoint that is used.
     batch = price_for_judge(judge, batch=True) if is_batched(judge) else None
     told: dict[str, float | None] = {}
-    if usual is not None:
+    by_call = judge.provider in PAID_BY_CALL
+    if usual is not None and not by_call:
         told = {
             "cached_input_price": usual.cached if usual.cached != usual.input else None,
             "written_input_price": usual.written,
@@ -41,7 +42,10 @@ def judge_price(judge: Judge) -> dict[str, Any]:
         }
     # USD per million tokens.
     parts = [(str(NAMES[key]), value) for key, value in told.items() if value is not None]
-    return {"judge": judge, "known": usual, "batch": batch, "parts": parts, "source": describe_price_source(judge)}
+    if usual is not None and by_call:
+        parts.append((_("Each call"), usual.call))
+    source = describe_price_source(judge)
+    return {"judge": judge, "known": usual, "batch": batch, "parts": parts, "source": source, "by_call": by_call}
 
 
 def price_changes(judge: Judge, wanted: Mapping[str, float]) -> list[tuple[str, str, str]]:

@@ -19,6 +19,7 @@ from judges.costs.ledger import FEW_CALLS, ledger_rows
 from judges.costs.listed_prices import list_version
 from judges.costs.price_entries import PRICES
 from judges.costs.price_rows import enter_price, history_of, judges_sharing, taken_over
+from judges.costs.prices import PAID_BY_CALL
 from judges.engine.plan import judge_of, records_of
 from judges.models import Campaign, JudgeVersion
 from judges.models.prices import PriceRow
@@ -73,7 +74,9 @@ def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     """One judge's price and what was said of it before. A change is asked about first, and then a row of its own."""
-    judge = judge_of(get_object_or_404(JudgeVersion.objects.exclude(provider="offline"), pk=version))
+    judge = judge_of(
+        get_object_or_404(JudgeVersion.objects.exclude(provider__in=("offline", *PAID_BY_CALL)), pk=version)
+    )
     if request.method != "POST":
         return _render_price(request, scope, judge, PriceForm.of(judge))
     form = PriceForm(request.POST)

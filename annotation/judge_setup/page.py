@@ -4,7 +4,7 @@ from typing import Any
 
 from annotation.panels.applying import base_panel
 from corpus.models import Collection
-from judges.costs.prices import price_for_judge
+from judges.costs.prices import PAID_BY_CALL, price_for_judge
 from judges.engine.plan import records_of
 from judges.models import Panel
 from judges.panels.configuration import has_key
@@ -30,6 +30,7 @@ def list_models(panel: Panel) -> list[dict[str, Any]]:
                 "calls": calls,
                 "most_cost": cost,
                 "price": price_for_judge(judge),
+                "searches": judge.provider in PAID_BY_CALL,
                 "debates": judge.name in panel.debate,
                 "votes": judge.name in panel.ensemble,
             }

@@ -1,196 +1,297 @@
-"""A web search for each query, through the judging engine, and its pages as documents to be judged.
+"""A web search for each query, through the judging engine: begun, gone on with, cancelled, and the work of its job.
 
-Each answer is kept before it is read (RetrievalCall): the same search is never paid for twice, also after a kill. Pages
-are strangers' texts: they become documents like imported ones, without markup, and nothing in them is followed.
+Each answer is kept before it is read (RetrievalCall): the same search is never paid for twice, also after a kill.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from random import Random
 from typing import Any
 
-from annotation.url_fetch import texts
-from annotation.url_fetch.pages import check_url, fetch_page
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.url_fetch.problems import NoPage
-from annotation.url_fetch.robots import RobotRules
-from corpus.aspects.documents import LONGEST
-from corpus.importing.service import ImportFiles, import_collection
+from annotation.web_search.documents import PageReader, WebDocument, clean_line, import_documents
+from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection, Document, Query
+from jobs import leases
+from jobs.leases import Lease
+from jobs.models import JobState
+from jobs.notifications import notify
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.costs.ledger import ledger_rows, sum_rows
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.searching import plain_prompt
 from judges.records import Judge
-from judges.retrieval import model_requests
+from judges.retrieval import job_campaigns, model_requests
 from judges.retrieval.answers import FoundPage, pages_of
 from judges.retrieval.model_requests import RetrievalRequest, Wanted
 
 ROLE = "web"
+SEARCH_WEB = "annotation.search_web"
+BATCH = 50  # Queries whose pages are imported together; every answer is stored as it comes.
+SEARCHING, READING = gettext_noop("searching"), gettext_noop("reading pages")
 
 
-@dataclass(frozen=True, slots=True)
-class WebDocument:
-    """A page as a document: its cleaned text, and where, when and as what bytes it came."""
+def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[Judge, list[Query]]:
+    """The judge that searches, and the queries: all, or `limit` of them drawn by `seed`. Raises BadInput."""
+    judge = model_requests.judge_for(ROLE, str(options.get("judge") or ""))
+    model_requests.check_limits(collection, [judge], **job_campaigns.limits_of(options))
+    rows = Query.objects.filter(collection=collection, is_current=True)
+    queries = list(rows.exclude(text="").order_by("external_id"))
+    if not queries:
+        raise BadInput(_("%(name)s has no queries to search for: import some") % {"name": collection.name})
+    limit = options.get("limit")
+    if limit is None:
+        return judge, queries
+    if int(limit) < 1:
+        raise BadInput(_("limit %(limit)s: give a number from 1") % {"limit": limit})
+    drawn = Random(int(options.get("seed") or 0)).sample(queries, min(int(limit), len(queries)))
+    return judge, sorted(drawn, key=lambda query: query.external_id)
 
-    title: str
-    text: str
-    url: str
-    fetched_at: datetime
-    sha256: str
-    published: str = ""
 
-    @property
-    def id(self) -> str:
-        """The document's id: pages with the same title and text are one document."""
-        return "web-" + sha256(f"{self.title}\n{self.text}".encode()).hexdigest()[:16]
-
-
-def estimate_search(judge: Judge, queries: Sequence[Query]) -> Estimate:
-    """Estimate a call for each query."""
+def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimate:
+    """What a call for each query costs. Raises BadInput as `start_or_join` does."""
+    judge, queries = check_options(collection, options)
     return of_calls(judge, len(queries), [plain_prompt(ROLE, [one.text]) for one in queries[:50]], {}, 0)
 
 
-def search_web(
-    collection: Collection,
-    judge: Judge,
-    queries: Sequence[Query],
-    *,
-    fetch: bool = False,
-    budget: float | None = None,
-    max_calls: int | None = None,
-    tell: Callable[[str], None] = lambda line: None,
-) -> dict[str, Any]:
-    """Search for each query and import the pages; return the document for --json. Raises BadInput.
+@transaction.atomic
+def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str = "") -> WebSearch:
+    """Go on with the search by this judge for these queries where there is one, else create it. Raises BadInput.
 
-    `fetch`: take each page from its site instead of the text that the service gives, where robots.txt allows it. The
-    same queries and judge continue the same campaign.
+    What it may spend is no part of what it is: other limits replace the old ones.
     """
-    campaign = _open_or_join(collection, judge, queries, budget=budget, max_calls=max_calls)
-    (asked,) = model_requests.judges_in(campaign)
-    found = model_requests.ask_model(campaign, asked, [_wanted(one) for one in queries])
-    answered = {
-        query.external_id: pages_of(turns[0])
-        for query, turns in zip(queries, found.answers, strict=True)
-        if turns is not None
-    }
-    reader, at = PageReader(fetch, tell), _answer_times(campaign)
-    by_query = {query.external_id: query.pk for query in queries}
-    documents = {
-        name: [one for page in pages if (one := reader.read(page, at[by_query[name]])) is not None]
-        for name, pages in answered.items()
-    }
-    imported = _import_documents(collection, judge, documents)
-    spent = sum_rows("", ledger_rows(campaign))
-    return {
-        "collection": collection.name,
-        "campaign": campaign.pk,
-        "queries": len(queries),
-        "answered": len(answered),
-        "without_results": sum(not pages for pages in answered.values()),
-        "results": sum(map(len, answered.values())),
-        "left_out": dict(sorted(reader.left_out.items())),
-        "imported": imported,
-        "error": found.error,
-        "stopped": found.spent,
-        "calls": spent.calls,
-        "calls_cached": spent.cached,
-        "cost": spent.paid.usd if spent.paid else 0.0,
-    }
+    judge, queries = check_options(collection, options)
+    limits = job_campaigns.limits_of(options)
+    known = {"judge": judge.name, "limit": options.get("limit"), "seed": int(options.get("seed") or 0)}
+    known |= {"fetch": bool(options.get("fetch"))}
+    made_of = json.dumps([judge.id, known["fetch"], [one.pk for one in queries]])
+    search, is_new = WebSearch.objects.get_or_create(
+        collection=collection,
+        key=sha256(made_of.encode()).hexdigest(),
+        defaults={
+            "options": job_campaigns.replace_limits(known, limits),
+            "total": len(queries),
+            "made_by": by,
+            "imported": {"documents": 0, "pairs": 0},
+        },
+    )
+    if is_new:
+        rows = [SearchedQuery(search=search, place=place, query=one) for place, one in enumerate(queries)]
+        SearchedQuery.objects.bulk_create(rows)
+        transaction.on_commit(partial(notify, SEARCH_WEB))
+    else:
+        if search.state != JobState.READY and limits != job_campaigns.limits_of(search.options):
+            set_limits(search, **limits)
+        go_on(search)
+    return WebSearch.objects.select_related("collection").get(pk=search.pk)
 
 
-def _wanted(query: Query) -> Wanted:
+def set_limits(search: WebSearch, *, budget: float | None, max_calls: int | None) -> None:
+    """Set what it may spend in all; None: no limit. `go_on` then goes on. Raises BadInput."""
+    job_campaigns.set_job_limits(search, partial(_find_judges, search), budget=budget, max_calls=max_calls)
+
+
+def _find_judges(search: WebSearch) -> list[Judge]:
+    return [model_requests.judge_for(ROLE, search.options["judge"])]
+
+
+def cancel_search(search: WebSearch) -> bool:
+    """Stop it; the documents that it has stay. False when it is over already."""
+    return leases.cancel(search, **count_progress(search))
+
+
+def go_on(search: WebSearch) -> bool:
+    """Search for the rest of a cancelled or failed one. False in any other state."""
+    went = leases.resume(search)
+    if went:
+        transaction.on_commit(partial(notify, SEARCH_WEB))
+    return went
+
+
+def pending_queries(search: WebSearch) -> Any:
+    """Queries whose pages are not read yet, in order."""
+    return SearchedQuery.objects.filter(search=search, answered_at=None).order_by("place")
+
+
+def count_progress(search: WebSearch) -> dict[str, int]:
+    """For how many queries the pages are read, of how many."""
+    return {"done": search.total - pending_queries(search).count(), "total": search.total}
+
+
+def perform_search(search: WebSearch, stopping: Any) -> None:
+    """Do a claimed search, until it is over or somebody else's, or waits again because this worker ends."""
+    leases.perform(
+        search,
+        partial(_search_all, search),
+        stopping=stopping,
+        expected=QuorumError,
+        last=lambda: count_progress(search),
+    )
+
+
+def _search_all(search: WebSearch, lease: Lease) -> None:
+    """Search for all queries that wait, and import their pages batch by batch.
+
+    Raises Incomplete when the limits are reached, and in the end when some queries got no answer: what there is stays.
+    """
+    campaign = job_campaigns.campaign_of(search, partial(_find_judges, search), f"web search {search.pk}")
+    (judge,) = model_requests.judges_in(campaign)  # in its version of when the campaign was opened
+    reader, failed, error = PageReader(fetch=search.options["fetch"]), 0, ""
+    keys = list(pending_queries(search).values_list("pk", flat=True))
+    for at in range(0, len(keys), BATCH):
+        if lease.should_stop():
+            return
+        rows = list(pending_queries(search).filter(pk__in=keys[at : at + BATCH]).select_related("query"))
+        _tell(search, lease, SEARCHING)
+        wanted = [_request_of(row.query) for row in rows]
+        found = model_requests.ask_model(campaign, judge, wanted, stopped=lease.should_stop)
+        told = zip(rows, found.answers, strict=True)
+        answered = {row: pages_of(turns[0]) for row, turns in told if turns is not None}
+        outcomes = _read_pages(search, reader, _answer_times(campaign, answered), answered, lease)
+        if outcomes is None:  # this worker ends, and its answers are kept
+            return
+        _store_outcomes(search, judge, outcomes)
+        _tell(search, lease, READING)
+        if found.stopped:
+            return
+        if found.spent:
+            raise job_campaigns.describe_stop(search, found.spent)
+        failed, error = failed + len(rows) - len(answered), found.error or error
+        if not answered:
+            break
+    if failed:
+        raise Incomplete(
+            _("%(failed)s of %(total)s queries got no response (%(error)s). Resume to retry them")
+            % {"failed": f"{failed:,}", "total": f"{search.total:,}", "error": error}
+        )
+
+
+def _tell(search: WebSearch, lease: Lease, phase: str) -> None:
+    lease.progress(**count_progress(search), phase=phase)
+
+
+def _request_of(query: Query) -> Wanted:
     request = RetrievalRequest(ROLE, 0, plain_prompt(ROLE, [query.text]), documents=(query.text,))
     return Wanted(query.pk, query.text, (request,))
 
 
-class PageReader:
-    """Makes documents of results. `left_out`: how many had none, by the code of why (annotation.url_fetch.problems)."""
+@dataclass(frozen=True, slots=True)
+class AnswerOrigin:
+    """When the service gave an answer, and whether an earlier search had asked for it."""
 
-    def __init__(self, fetch: bool, tell: Callable[[str], None]) -> None:
-        self.fetch, self.tell = fetch, tell
-        self.rules, self.left_out = RobotRules(), Counter[str]()
-
-    def read(self, page: FoundPage, answered_at: datetime) -> WebDocument | None:
-        """Make a document of a result; None where its address or its text will not do."""
-        try:
-            check_url(page.url)
-            return self._fetched(page) if self.fetch else self._given(page, answered_at)
-        except NoPage as problem:
-            self.left_out[json.loads(problem.stored)[0]] += 1
-            self.tell(f"{page.url[:200]}: {problem}")
-            return None
-
-    def _given(self, page: FoundPage, answered_at: datetime) -> WebDocument:
-        text = texts.clean_text(page.text)[:LONGEST]
-        if not text:
-            raise NoPage("no-text")
-        digest = sha256(page.text.encode("utf-8", "replace")).hexdigest()
-        return WebDocument(_title(page.title), text, page.url, answered_at, digest, page.published)
-
-    def _fetched(self, page: FoundPage) -> WebDocument:
-        self.rules.check(page.url)
-        now = datetime.now().astimezone()
-        got = fetch_page(page.url)
-        title, text = texts.extract_text(got)
-        return WebDocument(title or _title(page.title), text[:LONGEST], got.url, now, got.sha256, page.published)
+    at: datetime
+    cached: bool
 
 
-def _title(title: str) -> str:
-    return " ".join(texts.clean_text(title).split())[:500]
+def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) -> dict[int, AnswerOrigin]:
+    """Where the answer to each query is from: an equal call of another campaign may have got it earlier."""
+    rows = RetrievalCall.objects.filter(role=ROLE, outcome="labelled")
+    own = rows.filter(campaign=campaign, query__in=[row.query_id for row in answered]).order_by("-id")
+    mine = {query: (key, at) for query, key, at in own.values_list("query", "cache_key", "started_at") if query}
+    first = rows.filter(cached=False, cache_key__in=[key for key, _at in mine.values()]).order_by("-id")
+    sent = {key: (at, by) for key, at, by in first.values_list("cache_key", "started_at", "campaign")}
+    found = {query: sent.get(key, (at, campaign.pk)) for query, (key, at) in mine.items()}
+    return {query: AnswerOrigin(at, by != campaign.pk) for query, (at, by) in found.items()}
 
 
-def _answer_times(campaign: Campaign) -> dict[int, datetime]:
-    """When the service gave each query's answer, which an equal call of another campaign may have got earlier."""
-    rows = RetrievalCall.objects.filter(campaign=campaign, role=ROLE, outcome="labelled")
-    own = {query: (key, at) for query, key, at in rows.values_list("query", "cache_key", "started_at") if query}
-    sent = RetrievalCall.objects.filter(cache_key__in=[key for key, _at in own.values()], outcome="labelled")
-    first = dict(sent.filter(cached=False).order_by("-id").values_list("cache_key", "started_at"))
-    return {query: first.get(key, at) for query, (key, at) in own.items()}
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What came of a query: each page with its document, or with the stored problem in its place."""
+
+    searched: SearchedQuery
+    origin: AnswerOrigin
+    pages: Sequence[tuple[FoundPage, WebDocument | str]]
+
+    @property
+    def documents(self) -> list[WebDocument]:
+        """The pages that became documents."""
+        return [one for _page, one in self.pages if isinstance(one, WebDocument)]
 
 
-def _import_documents(
-    collection: Collection, judge: Judge, found: Mapping[str, Sequence[WebDocument]]
-) -> dict[str, int]:
-    """Add the documents that the collection lacks, and the pairs. No label comes with them."""
-    documents = {one.id: one for several in found.values() for one in several}
-    if not documents:
-        return {"documents": 0, "pairs": 0}
-    rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=documents)
-    known = set(rows.values_list("external_id", flat=True))
-    pairs = [{"query_id": query, "doc_id": one.id} for query, several in found.items() for one in several]
-    pairs = list({(pair["query_id"], pair["doc_id"]): pair for pair in pairs}.values())
-    fresh = [_corpus_line(one, judge) for name, one in documents.items() if name not in known]
-    with TemporaryDirectory() as folder:
-        corpus = _write(Path(folder) / "corpus.jsonl", fresh) if fresh else None
-        files = ImportFiles(corpus=corpus, pairs=_write(Path(folder) / "pairs.jsonl", pairs))
-        new = import_collection(collection.name, files)["new"]
-    return {name: new[name] for name in ("documents", "pairs")}
+def _read_pages(
+    search: WebSearch,
+    reader: PageReader,
+    origins: Mapping[int, AnswerOrigin],
+    answered: Mapping[SearchedQuery, Sequence[FoundPage]],
+    lease: Lease,
+) -> list[SearchOutcome] | None:
+    """Make documents of the pages; None as soon as the work is to stop."""
+    outcomes: list[SearchOutcome] = []
+    before = count_progress(search)["done"]
+    for row, pages in answered.items():
+        read: list[tuple[FoundPage, WebDocument | str]] = []
+        for page in pages:
+            if lease.should_stop():
+                return None
+            try:
+                read.append((page, reader.read_page(page, origins[row.query_id].at)))
+            except NoPage as problem:
+                read.append((page, problem.stored))
+        outcomes.append(SearchOutcome(row, origins[row.query_id], read))
+        lease.note(before + len(outcomes), search.total, READING)
+    return outcomes
 
 
-def _corpus_line(one: WebDocument, judge: Judge) -> dict[str, Any]:
-    source = {"kind": "web", "url": one.url, "fetched_at": one.fetched_at.isoformat(timespec="seconds")}
-    source |= {"sha256": one.sha256, "search": judge.name, "service": judge.provider}
-    source |= {"published": one.published} if one.published else {}
-    return {"_id": one.id, "title": one.title, "text": one.text, "metadata": {"source": source}}
+@transaction.atomic
+def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOutcome]) -> None:
+    """Import the documents and pairs, and keep what came of each result. Raises LeaseLost, and then nothing is kept."""
+    leases.lock_held(search)
+    found = {one.searched.query.external_id: one.documents for one in outcomes}
+    new = import_documents(search.collection, judge, found)
+    ids = {document.id for documents in found.values() for document in documents}
+    rows = Document.objects.filter(collection=search.collection, is_current=True, external_id__in=ids)
+    keys = dict(rows.values_list("external_id", "pk"))
+    results = []
+    for one in outcomes:
+        one.searched.answered_at, one.searched.cached = one.origin.at, one.origin.cached
+        for rank, (page, read) in enumerate(one.pages, 1):
+            result = WebSearchResult(searched=one.searched, rank=rank, title=clean_line(page.title))
+            if isinstance(read, WebDocument):
+                result.url, result.document_id = clean_line(read.url), keys[read.id]
+            else:
+                result.url, result.problem = clean_line(page.url), read
+            results.append(result)
+    SearchedQuery.objects.bulk_update([one.searched for one in outcomes], ["answered_at", "cached"])
+    WebSearchResult.objects.bulk_create(results)
+    search.imported = {name: search.imported.get(name, 0) + count for name, count in new.items()}
+    search.save(update_fields=["imported"])
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
+def describe_search(search: WebSearch) -> dict[str, Any]:
+    """What came of it so far and what it cost, for a page or a program. `left_out`: results without a document."""
+    spent = sum_rows("", ledger_rows(Campaign(pk=search.campaign))) if search.campaign else None
+    results = WebSearchResult.objects.filter(searched__search=search)
+    left_out = Counter(json.loads(problem)[0] for problem in _problems_of(search))
+    queries = SearchedQuery.objects.filter(search=search)
+    return {
+        "collection": search.collection.name,
+        "search": search.pk,
+        "state": search.state,
+        "campaign": search.campaign,
+        "queries": search.total,
+        "answered": search.total - pending_queries(search).count(),
+        "without_results": queries.exclude(answered_at=None).filter(results=None).count(),
+        "results": results.count(),
+        "left_out": dict(sorted(left_out.items())),
+        "imported": search.imported,
+        "error": search.error,
+        "calls": spent.calls if spent else 0,
+        "calls_cached": spent.cached if spent else 0,
+        "cost": spent.paid.usd if spent and spent.paid else 0.0,
+    }
 
 
-def _open_or_join(collection: Collection, judge: Judge, queries: Sequence[Query], **limits: Any) -> Campaign:
-    made_of = json.dumps([judge.id, [one.pk for one in queries]])
-    purpose = f"web search {sha256(made_of.encode()).hexdigest()[:16]}"
-    model_requests.check_limits(collection, [judge], limits["budget"], limits["max_calls"])
-    rows = Campaign.objects.filter(collection=collection, policy=Campaign.Policy.RETRIEVAL, panel=purpose)
-    if (known := rows.order_by("pk").first()) is None:
-        return model_requests.open_campaign(collection, [judge], purpose, **limits)
-    model_requests.set_limits(known, **limits)
-    return Campaign.objects.select_related("collection").get(pk=known.pk)
+def _problems_of(search: WebSearch) -> Any:
+    rows = WebSearchResult.objects.filter(searched__search=search).exclude(problem="")
+    return rows.values_list("problem", flat=True)

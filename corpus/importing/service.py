@@ -46,6 +46,11 @@ class ImportFiles:
         """Whether the pairs of the qrels are to be judged: when asked for, or when nothing else names candidates."""
         return self.qrels_pairs or not (self.pairs or self.runs or self.bm25)
 
+    @property
+    def holds_queries_alone(self) -> bool:
+        """Whether nothing is asked for that needs a document: a web search can find some for the queries later."""
+        return bool(self.queries) and not (self.pairs or self.qrels or self.runs or self.bm25)
+
 
 _BOTH = {
     "documents": lambda: _("%(first)s and %(second)s both hold documents; leave one of them out"),
@@ -102,7 +107,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         collection, is_new = _lock_collection(name, files)
         read_queries = partial(records.read_queries, by_position=files.by_position)
         options: dict[str, Any] = {"update": files.update, "progress": progress}
-        documents = _import_texts(collection, Document, sources["corpus"], read_documents, **options)
+        needed = not files.holds_queries_alone
+        documents = _import_texts(collection, Document, sources["corpus"], read_documents, needed=needed, **options)
         queries = _import_texts(collection, Query, sources["queries"], read_queries, **options)
         staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
         staging.create_temporary_table("import_grade", judgments.GRADE)
@@ -137,12 +143,14 @@ def _import_texts(
     table: type[Document] | type[Query],
     sources: list[FileSource],
     rows: texts.Rows,
+    *,
+    needed: bool = True,
     **options: Any,
 ) -> tuple[int, int, int]:
-    """Import the documents or the queries. Raises BadInput where there are none, neither in files nor here."""
+    """Import the documents or the queries. Raises BadInput where they are needed and neither in files nor here."""
     if sources:
         return texts.move_in(collection, table, sources[0], rows, **options)
-    if not table.objects.filter(collection=collection, is_current=True).exists():
+    if needed and not table.objects.filter(collection=collection, is_current=True).exists():
         if table is Document:
             raise BadInput(_("no file holds documents, and the collection has none: add a file of documents"))
         raise BadInput(_("no file holds queries, and the collection has none: add a file of queries"))

@@ -76,6 +76,8 @@ SOURCES = {
     "file": gettext_noop("judges file"),
 }
 FREE_AS_SAID = gettext_noop("free (set by you): %(who)s")
+# Providers that are paid by the call: the judges file alone sets their price.
+PAID_BY_CALL = tuple(one.name for one in PRESETS.values() if one.wire == "search")
 BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers with a batch endpoint.
 
 
@@ -92,7 +94,7 @@ def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
     # the one that holds into the record.
     if judge.provider == "offline":
         return FREE
-    if judge.preset.wire == "search":
+    if judge.provider in PAID_BY_CALL:
         own = judge.parameters.get("call_price")
         return None if own is None else Price(0.0, 0.0, 0.0, call=float(own))
     in_batch = batch and is_batched(judge)
@@ -112,11 +114,13 @@ def describe_price_source(judge: Judge) -> str:
     known = price_for_judge(judge)
     if judge.provider == "offline":
         return _("free (offline)")
-    if judge.input_price is None:
+    if judge.input_price is None and judge.provider not in PAID_BY_CALL:
         return list_version() if known is not None else _("unknown")
+    if known is None:
+        return _("unknown")
     source = SOURCES.get(judge.priced_by, SOURCES["file"])
     who = _(source)
-    return _(FREE_AS_SAID) % {"who": who} if known is not None and known.is_free else who
+    return _(FREE_AS_SAID) % {"who": who} if known.is_free else who
 
 
 def requests_reasoning(judge: Judge) -> bool:

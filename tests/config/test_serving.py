@@ -131,6 +131,10 @@ def answers_of(instance: Instance) -> dict[str, Any]:
     return found
 
 
+SEARCHED = ("web_search", "offline-web-search", "--judge", "offline-web-search", "--json")
+WRITTEN = "SELECT count(*) FROM corpus_query WHERE metadata ->> 'asked_of' IS NOT NULL"
+
+
 @pytest.mark.slow
 def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Callable[..., Instance]):
     instance = make_instance()
@@ -149,6 +153,9 @@ def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Cal
             shown = answers_of(instance)
             assert (shown["done"], shown["queries"], shown["complete"]) == (48 * 3, 48, True)
             assert {cell["generator"] for cell in shown["cells"]} == {"offline-rewriter"}
+            told = json.loads(instance.manage(*SEARCHED).stdout)
+            assert (told["state"], told["answered"]) == ("ready", 8) and told["imported"]["documents"] > 8
+            until(lambda: instance.sql(WRITTEN) == "5", "the queries written from documents")
         child.kill()  # the top process alone
         child.wait()
         until(instance.nothing_left, "the end of all processes")

@@ -13,6 +13,7 @@ from annotation.models import Assignment, Guideline, Membership, Role, Study, Us
 from annotation.models.aspects import PassageDraft
 from annotation.models.imports import FileImport, Upload
 from annotation.models.pair_table import BulkAct
+from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.permissions import SMALLEST
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import (
@@ -156,6 +157,15 @@ def synthesis_of(pair: Pair) -> Synthesis:
     return synthesis
 
 
+def web_search_of(pair: Pair) -> WebSearch:
+    """A web search that found the pair's document."""
+    options = {"judge": "offline-web-search", "limit": None, "seed": 0, "fetch": False}
+    search = WebSearch.objects.create(collection=pair.collection, key="k", options=options, total=1)
+    searched = SearchedQuery.objects.create(search=search, place=0, query=pair.query, answered_at=search.created_at)
+    WebSearchResult.objects.create(searched=searched, rank=1, url="http://ice.example/", document=pair.document)
+    return search
+
+
 class World:
     """A collection with one of everything, and the people around it."""
 
@@ -185,6 +195,7 @@ class World:
         self.agent_job, self.trace = traced_by_an_agent(self.pair)
         self.study_answer = reference_study_of(self.pair, self.bystander.assessor)
         self.synthesis = synthesis_of(self.pair)
+        self.web_search = web_search_of(self.pair)
         self.bulk = BulkAct.objects.create(
             collection=self.collection,
             kind="send",
@@ -234,6 +245,7 @@ class World:
             "<int:study>": self.study.pk,
             "<int:run>": self.run.pk,
             "<int:synthesis>": self.synthesis.pk,
+            "<int:search>": self.web_search.pk,
             "<int:place>": "0",
             "<int:filling>": self.filling.pk,
             "<int:report>": self.report.pk,

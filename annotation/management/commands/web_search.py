@@ -1,19 +1,20 @@
 """web_search NAME --judge J: pages that a web search finds for a collection's queries, as documents to be judged."""
 
-from random import Random
 from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.models.web_search import WebSearch, WebSearchResult
+from annotation.url_fetch.problems import describe_problem
 from annotation.web_search import searching
-from corpus.errors import BadInput, Incomplete
-from corpus.models import Query
-from judges.management.commands.judge import Command as Judge
+from corpus.collections.audit_log import shell_user
+from corpus.errors import Incomplete
+from jobs.models import JobState
 from judges.management.commands.status import collection_named
-from judges.retrieval import model_requests
+from judges.management.job_command import JobCommand
 
 
-class Command(Judge):
+class Command(JobCommand):
     name = "web_search"
     act = "import.web"
     help = (
@@ -32,43 +33,33 @@ class Command(Judge):
             action="store_true",
             help="fetch each page from its site, where robots.txt allows it (default: the text that the service gives)",
         )
-        parser.add_argument("--budget", type=float, help="maximum cost in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
-        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
-        parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
+        self.add_limits(parser)
 
     def run(self, **options: Any) -> object:
-        """Choose the queries, ask about money, search, and add what was found."""
+        """Ask about money, begin or go on, and stay until the documents are in the collection."""
         collection = collection_named(options["name"])
-        judge = model_requests.judge_for(searching.ROLE, options["judge"])
-        queries = list(Query.objects.filter(collection=collection, is_current=True).order_by("external_id"))
-        if not queries:
-            raise BadInput(f"{collection.name} has no queries")
-        if options["limit"] is not None:
-            if options["limit"] < 1:
-                raise BadInput("--limit must be 1 or more")
-            drawn = Random(options["seed"]).sample(queries, min(options["limit"], len(queries)))
-            queries = sorted(drawn, key=lambda query: query.external_id)
-        expected = searching.estimate_search(judge, queries)
-        if options["estimate"]:
-            self.say(expected.line())
-            return {"collection": collection.name, "estimate": expected.line()}
-        if not expected.free:
-            self.stderr.write(f"estimate: {expected.line()}")
-            self.confirm_start(options)
-        limits = {name: options[name] for name in ("fetch", "budget", "max_calls")}
-        return self.tell(searching.search_web(collection, judge, queries, tell=self.stderr.write, **limits))
+        wanted = {name: options[name] for name in ("judge", "limit", "seed", "fetch", "budget", "max_calls")}
+        expected = searching.estimate_cost(collection, wanted)
+        if (told := self.tell_estimate(collection, expected, options)) is not None:
+            return told
+        search = searching.start_or_join(collection=collection, options=wanted, by=shell_user())
+        self.wait_for(search, f"web search {search.pk}")
+        return self.tell(search)
 
-    def tell(self, made: dict[str, Any]) -> object:
-        """Print the outcome; raise Incomplete (exit 3) where some queries are still to be searched for."""
-        left_out = sum(made["left_out"].values())
+    def tell(self, search: WebSearch) -> object:
+        """Say what came of it; raise Incomplete (exit 3) where some queries are still to be searched for."""
+        made = searching.describe_search(search)
+        lost = WebSearchResult.objects.filter(searched__search=search, document=None).order_by("searched", "rank")
+        for url, problem in lost.values_list("url", "problem"):
+            self.note(f"{url[:200]}: {describe_problem(problem)}")
         line = (
             f"{made['answered']:,} of {made['queries']:,} queries searched, {made['without_results']:,} without a "
-            f"result; {made['results']:,} results, {left_out:,} left out; {made['imported']['documents']:,} new "
-            f"documents, {made['imported']['pairs']:,} new pairs; {made['calls']:,} calls"
+            f"result; {made['results']:,} results, {sum(made['left_out'].values()):,} left out; "
+            f"{made['imported']['documents']:,} new documents, {made['imported']['pairs']:,} new pairs; "
+            f"{made['calls']:,} calls"
         )
-        if made["answered"] < made["queries"]:
-            why = made["stopped"] or made["error"]
+        if search.state != JobState.READY:
+            why = search.error or f"it was {search.state}"
             raise Incomplete(f"{line} ({why}): the same command goes on with the rest", made)
         self.say(line)
         return made

@@ -77,6 +77,7 @@ class Command(QuorumCommand):
         self.judge(collection, panel)
         self.measure(children, collection)
         self.show_agents(children, collection, folder / "aspects.jsonl")
+        self.show_web_search(children, folder)
         staticfiles.collect()
         address = serving.address_of(listener)
         children.web(listener)
@@ -125,6 +126,15 @@ class Command(QuorumCommand):
             agents_demo.start_gradings(collection)
         except BadInput as error:
             self.stderr.write(f"Agents are not shown: {error}")
+
+    def show_web_search(self, children: serving.Children, folder: Path) -> None:
+        """Find documents for a few queries offline, and write queries from them; without them the site comes up."""
+        try:
+            search = demo.start_web_search(folder)
+            children.wait_until(lambda: demo.is_searched(search), "the offline web search")
+            demo.start_written_queries(search)
+        except BadInput as error:
+            self.stderr.write(f"The web search is not shown: {error}")
 
     def judge(self, collection: Collection, panel: str) -> None:
         """Judge by the ordinary command, which shows progress; failed pairs do not keep the site down."""

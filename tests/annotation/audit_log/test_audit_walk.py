@@ -131,6 +131,10 @@ LEFT: dict[str, Act] = {
     "control_synthesis": Act(
         "synthesis.control", path=lambda world: f"/c/birds/benchmark/synthesis/{world.synthesis.pk}/cancel/"
     ),
+    "web_searches": Act("import.web", data={"judge": "offline-web-search", "limit": "1", "confirm": "1"}),
+    "control_web_search": Act(
+        "import.web-control", path=lambda world: f"/c/birds/import/web/{world.web_search.pk}/cancel/"
+    ),
     "qrels": Act("qrels.made", data={"what": "original"}),
     "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),
     "control_suite": Act("suite.deleted", "owner", path=lambda world: f"/suites/{world.suite.pk}/delete/"),

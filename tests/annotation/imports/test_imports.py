@@ -188,7 +188,7 @@ def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Clien
     work_off()
     row.refresh_from_db()
     assert row.is_checked and row.report["new"]["queries"] == 1
-    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-0": "skip", "kind-1": "queries"})
+    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-0": "skip", "kind-1": "queries", "bm25": "3"})
     work_off()
     row.refresh_from_db()
     assert row.error.startswith("no file holds documents")

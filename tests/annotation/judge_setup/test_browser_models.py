@@ -2,10 +2,12 @@
 
 import pytest
 
+from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_user
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.stages import first_quick
 
 __all__ = ["_model_server_process", "model_server"]
 
@@ -29,3 +31,27 @@ def test_a_model_is_added_and_tested_by_five_clicks(new_page, clicks, violations
     assert clicks.of(page) == 5
     assert JudgeProbe.objects.get().calls >= 1
     assert violations(page) == []
+
+
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 900}},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 375, "height": 700}},
+}
+SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+def test_models_with_search_services_are_accessible_and_fit_in_every_look(new_page, violations, look):
+    ensure_offline()
+    make_collection("books", title="Books")
+    keys = {"api_key_env": "NO_SUCH_API_KEY", "model": "search"}
+    JudgeVersion.objects.create(name="web", provider="tavily", parameters={"call_price": 0.008}, **keys)
+    JudgeVersion.objects.create(name="another-web-search", provider="exa", **keys)
+    JudgeVersion.objects.create(name="one", provider="openai", model="gpt-4o-mini", api_key_env="NO_SUCH_API_KEY")
+    page = new_page(user=make_user("olga", is_owner=True), **LOOKS[look])
+    for address in ("models", "prices"):
+        page.goto(f"/c/books/{address}/")
+        page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
+        assert violations(page) == [] and not page.evaluate(SIDEWAYS), address

@@ -196,6 +196,19 @@ def test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown(client, 
     assert AuditEntry.objects.filter(act="judge.tested").count() == 1
 
 
+def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, olga):
+    priced = {"name": "web", "provider": "tavily", "api_key_env": VARIABLE, "parameters": {"call_price": 0.008}}
+    web = JudgeVersion.objects.create(model="search", **priced)
+    JudgeVersion.objects.create(name="other", provider="exa", model="search", api_key_env=VARIABLE)
+    text = " ".join(page(client).content.decode().split())
+    assert text.count('<a href="/c/books/import/web/">searches the web</a>') == 2
+    assert "$0.008 for each call" in text and "Set call_price in the judges file" in text
+    assert "0.0 in" not in text and "Test<span" in text
+    prices = " ".join(client.get("/c/books/prices/").content.decode().split())
+    assert "Each call: $0.008" in prices and ">judges file</td>" in prices
+    assert f"/c/books/prices/{web.pk}/" not in prices and client.get(f"/c/books/prices/{web.pk}/").status_code == 404
+
+
 def test_a_model_that_fails_says_the_remedy_and_a_server_that_repeats_the_key_is_masked(client, local):
     local.script({"yes": {"fault": "echo-key"}})
     response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)

@@ -1,8 +1,9 @@
 """`web_search NAME --judge J`: Tavily and Exa at a local service with faults; pages as documents (BUILD I4-I7)."""
 
 import json
-import sys
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from subprocess import DEVNULL
@@ -12,15 +13,21 @@ import pytest
 from django.test import Client
 
 from annotation.models import Role
+from annotation.models.web_search import SearchedQuery, WebSearch
+from annotation.web_search import searching
 from config.env import ROOT
 from corpus.models import Document, Pair
+from jobs import leases
 from jobs.processes import spawn_child, stop_children
+from judges.engine import worker_pool
+from judges.management.job_command import JobCommand
 from judges.models import JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels import judges_file
 from judges.prompts.render import vote_prompt
 from judges.records import Inputs
 from tests.called import call
+from tests.conftest import Finished
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
@@ -33,6 +40,21 @@ ICE = {"url": "https://ice.example/thin", "title": "Why ice is thin", "text": "I
 MELT = {"url": "https://ice.example/melt", "title": "Melting", "text": "Heat from below melts the base of the ice."}
 LONG_AGO = {"Retry-After": "0"}
 AT_ONCE = 2  # Searches in flight.
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command does the work of the worker that it waits for, so that the local service and web are reached."""
+    if "worker" not in request.fixturenames:
+        monkeypatch.setattr(JobCommand, "wait_for", lambda _command, job, _name: finish(job))
+
+
+def finish(search: WebSearch) -> WebSearch:
+    """Work on a search as a worker would, and read it again."""
+    if (claimed := leases.claim(WebSearch, pk=search.pk)) is not None:
+        searching.perform_search(claimed, lambda: False)
+    search.refresh_from_db()
+    return search
 
 
 @pytest.fixture
@@ -141,18 +163,24 @@ def test_no_search_is_repeated_and_another_campaign_takes_the_answers_over(ice: 
     service.script("what melts ice", tavily(MELT))
     code, made, _err = search("--judge", name)
     assert (code, asked, service.queries().count("why is ice thin")) == (0, 1, 1)
-    assert made["imported"] == {"documents": 1, "pairs": 1}
+    assert made["imported"] == {"documents": 2, "pairs": 2}
     told = dict(Document.objects.filter(external_id__startswith="web-").values_list("title", "metadata"))
     code, made, _err = search("--judge", name, "--limit", "1")
     assert code == 0 and made["calls_cached"] == 1 and service.queries().count("why is ice thin") == 1
+    assert made["imported"] == {"documents": 0, "pairs": 0}
+    assert list(SearchedQuery.objects.values_list("search", "cached").order_by("pk")) == [
+        (made["search"] - 1, False),
+        (made["search"] - 1, False),
+        (made["search"], True),
+    ]
     assert dict(Document.objects.filter(external_id__startswith="web-").values_list("title", "metadata")) == told
 
 
 @pytest.mark.slow
-def test_after_a_kill_no_search_is_repeated_beyond_those_in_flight(
-    instance: dict[str, str], service: SearchService
+def test_a_killed_worker_repeats_no_search_beyond_those_in_flight(
+    instance: dict[str, str], service: SearchService, manage: Callable[..., Finished]
 ) -> None:
-    queries = [f"question {number}" for number in range(12)]
+    queries = [f"question {number}" for number in range(24)]
     ice = make_collection("ice")
     for number, text in enumerate(queries):
         make_query(ice, text, external_id=f"q{number}")
@@ -160,19 +188,29 @@ def test_after_a_kill_no_search_is_repeated_beyond_those_in_flight(
     service.delay = 0.3
     name = judge(service)
     JudgeVersion.objects.update(max_concurrency=AT_ONCE)
-    command = [sys.executable, "manage.py", "web_search", "ice", "--judge", name]
-    child = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
+    command = worker_pool.worker_command(1, "killed")
+    own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
     try:
+        made = searching.start_or_join(collection=ice, options={"judge": name})
         until(lambda: RetrievalCall.objects.filter(role="web", outcome="labelled").count() >= 4)
-        child.kill()
-        child.wait()
+        os.killpg(own.pid, signal.SIGKILL)
+        own.wait()
     finally:
-        stop_children([child])
+        stop_children([own])
     before = len(service.asked)
-    assert before < len(queries), "everything was searched before the kill: the test says nothing"
-    code, made, err = search("--judge", name)
-    assert (code, made["answered"], made["imported"]) == (0, 12, {"documents": 12, "pairs": 12}), err
+    assert 4 <= before < len(queries), "everything was searched before the kill: the test says nothing"
+    assert not Document.objects.filter(collection=ice).exists()
+    done = manage("web_search", "ice", "--judge", name, "--json", environment=FAST)
+    told = json.loads(done.out)
+    assert (done.code, told["search"], told["answered"]) == (0, made.pk, 24), done.err
+    assert told["imported"] == {"documents": 24, "pairs": 24}
     assert set(service.queries()) == set(queries) and len(service.asked) <= len(queries) + AT_ONCE
+    calls = RetrievalCall.objects.filter(role="web", outcome="labelled", cached=False)
+    assert calls.count() == 24 == calls.values("cache_key").distinct().count()
+    # The same table as without a kill: each query has the one page that the service gives it.
+    assert {one.query.text: [page.document.text for page in one.results.all()] for one in made.queries.all()} == {
+        text: [f"A text about {text}."] for text in queries
+    }
 
 
 def test_a_price_by_the_call_is_estimated_booked_and_bounded(ice: Any, service: SearchService) -> None:
@@ -235,7 +273,20 @@ def test_the_offline_search_is_named_so_and_finds_the_same_again(ice: Any) -> No
     assert code == 0 and made["cost"] == 0 and made["imported"]["documents"] > 0, err
     sources = {one.metadata["source"]["url"] for one in Document.objects.filter(external_id__startswith="web-")}
     assert all(url.startswith("https://offline-web-search.example/") for url in sources)
-    assert search("--judge", "offline-web-search")[1]["imported"] == {"documents": 0, "pairs": 0}
+    found, calls = Document.objects.count(), RetrievalCall.objects.count()
+    assert search("--judge", "offline-web-search")[1] == made
+    assert (Document.objects.count(), RetrievalCall.objects.count()) == (found, calls)
+
+
+def test_queries_alone_are_imported_and_get_their_documents(settings: Any, tmp_path: Any) -> None:
+    settings.VAR = tmp_path
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"_id": "q0", "text": "What does a mapping object map?"}\n')
+    done = call("import_collection", "ice", "--queries", path, "--json")
+    assert done.code == 0 and done.json["documents"] == 0, done.err
+    assert call("import_collection", "snow", "--queries", path, "--bm25", "5").code == 2  # there is nothing to find
+    code, made, err = search("--judge", "offline-web-search")
+    assert code == 0 and made["imported"]["documents"] == made["imported"]["pairs"] > 0, err
 
 
 def test_what_cannot_search_is_refused(ice: Any) -> None:

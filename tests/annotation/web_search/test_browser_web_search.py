@@ -1,0 +1,70 @@
+"""The pages of web searches in a real Chromium: axe in light, dark and on a phone; a start by keyboard alone."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from annotation.models import Role
+from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
+from annotation.web_search import searching
+from jobs import leases
+from tests.factories import make_collection, make_member, make_query
+from tests.stages import first_quick
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.slow]
+LOOKS = {
+    "light": {"viewport": {"width": 1280, "height": 900}},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 375, "height": 700}},
+}
+HOME = "/c/ice/import/web/"
+SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+def test_a_web_search_is_started_by_keyboard_and_no_page_has_a_violation(
+    new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
+) -> None:
+    ice = make_collection("ice")
+    for place, text in enumerate(("what does a mapping object map", "how is a class defined", "when does a loop end")):
+        make_query(ice, text, external_id=f"q{place}")
+    alice = make_member(ice, "alice", Role.ADMIN)
+    page = new_page(user=alice.user, **LOOKS[look])
+    page.set_default_timeout(30_000)
+    found, wide = {}, []
+
+    def look_at(name: str) -> None:
+        found[name] = violations(page)
+        if page.evaluate(SIDEWAYS):
+            wide.append(name)
+
+    page.goto(HOME)
+    look_at("list")
+    page.locator("#id_fetch").focus()
+    page.keyboard.press("Space")
+    page.locator("#id_limit").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Start now")
+    look_at("estimate")
+    page.get_by_role("button", name="Start now").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=This page updates automatically.")
+    look_at("in progress")
+    WebSearch.objects.update(options={"judge": "offline-web-search", "fetch": False, "limit": 20, "seed": 0})
+    searching.perform_search(leases.claim(WebSearch), lambda: False)
+    searched = SearchedQuery.objects.order_by("place")[0]
+    WebSearchResult.objects.filter(searched=searched, rank=2).update(
+        document=None, problem='["robots", {"host": "ice.example"}]', url="http://ice.example/" + "long" * 60
+    )
+    SearchedQuery.objects.filter(pk=searched.pk).update(cached=True)
+    page.wait_for_selector("h2:has-text('Results left out')")
+    look_at("results")
+    page.goto(HOME)
+    look_at("list of one")
+    assert found == {key: [] for key in found} and wide == []
