@@ -124,7 +124,7 @@ def is_searched(search: WebSearch) -> bool:
     return WebSearch.objects.get(pk=search.pk).is_over
 
 
-def start_written_queries(search: WebSearch) -> None:
+def start_query_writing(search: WebSearch) -> None:
     """Queries that the offline judge writes from documents of the web search, in the background."""
     options = {"kind": Synthesis.Product.ASK.value, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC, "pairs": 3}
     if not Synthesis.objects.filter(collection=search.collection).exists():

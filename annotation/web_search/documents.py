@@ -49,7 +49,7 @@ class PageReader:
     def read_page(self, page: FoundPage, answered_at: datetime) -> WebDocument:
         """Make a document of a result. Raises NoPage where its address or its text will not do."""
         check_url(page.url)
-        return self._fetch_page(page) if self.fetch else _take_text(page, answered_at)
+        return self._fetch_page(page) if self.fetch else _build_document(page, answered_at)
 
     def _fetch_page(self, page: FoundPage) -> WebDocument:
         self.rules.check(page.url)
@@ -60,7 +60,7 @@ class PageReader:
         return WebDocument(title, text[:LONGEST], got.url, now, got.sha256, page.published)
 
 
-def _take_text(page: FoundPage, answered_at: datetime) -> WebDocument:
+def _build_document(page: FoundPage, answered_at: datetime) -> WebDocument:
     text = texts.clean_text(page.text)[:LONGEST]
     if not text:
         raise NoPage("no-text")

@@ -47,7 +47,7 @@ class ImportFiles:
         return self.qrels_pairs or not (self.pairs or self.runs or self.bm25)
 
     @property
-    def holds_queries_alone(self) -> bool:
+    def holds_only_queries(self) -> bool:
         """Whether nothing is asked for that needs a document: a web search can find some for the queries later."""
         return bool(self.queries) and not (self.pairs or self.qrels or self.runs or self.bm25)
 
@@ -107,7 +107,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         collection, is_new = _lock_collection(name, files)
         read_queries = partial(records.read_queries, by_position=files.by_position)
         options: dict[str, Any] = {"update": files.update, "progress": progress}
-        needed = not files.holds_queries_alone
+        needed = not files.holds_only_queries
         documents = _import_texts(collection, Document, sources["corpus"], read_documents, needed=needed, **options)
         queries = _import_texts(collection, Query, sources["queries"], read_queries, **options)
         staging.create_temporary_table("import_candidate", candidates.CANDIDATE)

@@ -132,7 +132,7 @@ class Command(QuorumCommand):
         try:
             search = demo.start_web_search(folder)
             children.wait_until(lambda: demo.is_searched(search), "the offline web search")
-            demo.start_written_queries(search)
+            demo.start_query_writing(search)
         except BadInput as error:
             self.stderr.write(f"The web search is not shown: {error}")
 
