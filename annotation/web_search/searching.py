@@ -284,7 +284,7 @@ def describe_search(search: WebSearch) -> dict[str, Any]:
         "without_results": queries.exclude(answered_at=None).filter(results=None).count(),
         "results": results.count(),
         "left_out": dict(sorted(left_out.items())),
-        "imported": search.imported,
+        "imported": {"documents": 0, "pairs": 0} | search.imported,
         "error": search.error,
         "calls": spent.calls if spent else 0,
         "calls_cached": spent.cached if spent else 0,
