@@ -1,9 +1,11 @@
 """Refusals as problem+json (RFC 9457): a status, a title, and in `detail` the sentence that commands and pages say."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig
+from django.core.exceptions import NON_FIELD_ERRORS, BadRequest, PermissionDenied, RequestDataTooBig
+from django.forms import BaseForm as Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from ninja import NinjaAPI, Schema
@@ -12,6 +14,7 @@ from pydantic import ConfigDict
 
 from annotation.judging.forms import Invalid
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
+from api.etags import PreconditionFailed
 from corpus.errors import QuorumError
 
 JSON = "application/problem+json"
@@ -40,13 +43,29 @@ class ProblemDetails(Schema):
 
 
 # What every operation may answer besides its own answer.
-REFUSALS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 409, 413, 422, 429), ProblemDetails)
+REFUSALS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 409, 412, 413, 422, 429), ProblemDetails)
 
 
 def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:
     """Answer with a problem."""
     body = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or []}
     return JsonResponse(body, status=status, content_type=JSON)
+
+
+def validate_form(form: Form, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what a page's form makes of the fields of a request. Raises ValidationError, which names the wrong ones.
+
+    `names`: what the request calls a field, where the form has another word for it.
+    """
+    if form.is_valid():
+        return form.cleaned_data
+    wrong = [(field, " ".join(map(str, problems))) for field, problems in form.errors.items()]
+    called = {NON_FIELD_ERRORS: "", **(names or {})}
+    raise ValidationError([{"loc": _place_of(called.get(field, field)), "msg": text} for field, text in wrong])
+
+
+def _place_of(field: str) -> tuple[str, ...]:
+    return ("body", *filter(None, field.split(".")))
 
 
 def handle_problems(api: NinjaAPI) -> None:
@@ -61,6 +80,7 @@ def handle_problems(api: NinjaAPI) -> None:
 
     answers(QuorumError, Invalid, TooSoon, status=422)
     answers(DecisionRefused, status=409)
+    answers(PreconditionFailed, status=412)
     answers(PermissionDenied, status=403)
     answers(BadRequest, status=400)
     answers(RequestDataTooBig, status=413, detail="The request is larger than this server takes; send a file instead.")

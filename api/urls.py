@@ -2,28 +2,64 @@
 
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
 from api.authentication import TokenThrottle
+from api.etags import IF_MATCH, IF_NONE_MATCH, tag_answer
 from api.page import views
 from api.problems import JSON, handle_problems
-from api.routes import campaigns, collections, files, results, tasks
+from api.routes import (
+    adjudication,
+    audits,
+    campaigns,
+    collections,
+    files,
+    members,
+    reports,
+    results,
+    runs,
+    settings,
+    tasks,
+    trainings,
+)
+
+ROUTES = (
+    collections, settings, members, tasks, adjudication, campaigns, audits, files, results, runs, reports, trainings,
+)  # fmt: skip
 
 
 class QuorumAPI(NinjaAPI):
-    """The API, whose document says that refusals are problem+json."""
+    """The API: reads carry ETags, and its document says so, and that refusals are problem+json."""
+
+    def create_response(self, request: HttpRequest, data: Any, **options: Any) -> HttpResponse:
+        """Return the answer of an operation; that of a read with its ETag."""
+        return tag_answer(request, super().create_response(request, data, **options))
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         """Return the OpenAPI document."""
         document = super().get_openapi_schema(**options)
         for operations in document["paths"].values():
-            for operation in operations.values():
+            for method, operation in operations.items():
+                _describe_etags(method, operation)
                 for status, answer in operation["responses"].items():
-                    if int(status) >= 400:
+                    if int(status) >= 400 and "content" in answer:
                         answer["content"] = {JSON: answer["content"]["application/json"]}
         return document
+
+
+def _describe_etags(method: str, operation: dict[str, Any]) -> None:
+    """Say in an operation's part of the document which conditional headers it knows."""
+    is_read = method == "get" and "application/json" in operation["responses"].get(200, {}).get("content", {})
+    if is_read or method == "patch":
+        operation["responses"][200]["headers"] = {"ETag": {"schema": {"type": "string"}}}
+    if is_read:
+        operation["responses"][304] = {"description": "Not Modified"}
+    if is_read or method in ("patch", "delete"):
+        header = {"name": IF_NONE_MATCH if is_read else IF_MATCH, "in": "header", "schema": {"type": "string"}}
+        operation.setdefault("parameters", []).append(header)
 
 
 api = QuorumAPI(
@@ -33,7 +69,7 @@ api = QuorumAPI(
     throttle=[TokenThrottle()],
     urls_namespace="api",
 )
-for one in (collections, tasks, campaigns, files, results):
+for one in ROUTES:
     api.add_router("", one.router)
 handle_problems(api)
 

@@ -42,12 +42,21 @@ class NoNulMiddleware(MiddlewareMixin):
     Forms say which of their fields holds one, or leave it out; what comes through all the same is a 400 too.
     """
 
-    def process_request(self, request: HttpRequest) -> None:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         asked = request.META.get("QUERY_STRING", "")
         if "%00" in asked or any(NUL in text for text in (request.path_info, asked, *request.COOKIES.values())):
-            raise BadRequest("a NUL character")
+            return refuse_nul(request)
+        return None
 
-    def process_exception(self, request: HttpRequest, error: Exception) -> None:
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Refuse a value of a body that reached the database."""
         if isinstance(error, ValueError | DataError | psycopg.DataError) and REFUSED in str(error):
-            raise BadRequest("a NUL character") from error
+            return refuse_nul(request)
+        return None
+
+
+def refuse_nul(request: HttpRequest) -> HttpResponse:
+    """Refuse a request with a NUL character: a program gets a problem, a reader the page of the site."""
+    if request.path_info.startswith("/api/"):
+        return refuse(400, "a NUL character")
+    raise BadRequest("a NUL character")

@@ -69,6 +69,17 @@ def change_role(*, membership: Membership, role: Role, by: User | None = None) -
     membership.save(update_fields=["role"])
 
 
+def explain_lockout(user: User, membership: Membership, new: Role | None) -> str:
+    """Say why an admin may not take their own key away by mistake; empty for any other change, and for owners.
+
+    `new`: the role after the change; None: the membership ends.
+    """
+    own = membership.user_id == user.pk and not user.is_owner
+    if own and (new is None or new < Role.ADMIN):
+        return _("You would lose your own access. Ask another admin to change your role.")
+    return ""
+
+
 @transaction.atomic
 def set_active(*, membership: Membership, active: bool, by: User | None = None) -> None:
     """End or renew a membership. Its judgments stay, under its name; an open lease goes back to the queue."""

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Mapping
 
 from django.core import signing
 from django.http import QueryDict
@@ -113,7 +114,7 @@ def stamp_shown(desk: str, membership: Membership, item: int) -> str:
     return signing.dumps([desk, membership.pk, item, time.time_ns() // 1_000_000], salt=SALT)
 
 
-def parse_shown(data: QueryDict, desk: str, membership: Membership, item: int) -> int:
+def parse_shown(data: Mapping[str, str], desk: str, membership: Membership, item: int) -> int:
     """Milliseconds since that pair was shown to that person; 0 where the field does not say so."""
     try:
         *what, began = signing.loads(data.get("shown", ""), salt=SALT)

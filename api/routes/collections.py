@@ -1,17 +1,19 @@
-"""Collections, their members, queries, documents, pairs and judgments."""
+"""Collections, their queries, documents, pairs and judgments."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
+from ninja.decorators import decorate_view
 
 from annotation.audit_log.recording import record
-from annotation.models import Membership, Role, User
+from annotation.models import Membership, User
 from api.authentication import may, scope_of
+from api.idempotency import once
 from api.models import AccessToken
 from api.problems import REFUSALS, Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
@@ -91,16 +93,6 @@ class JudgmentOut(Schema):
     created_at: datetime
 
 
-class MemberOut(Schema):
-    """A member."""
-
-    number: int
-    username: str
-    role: Literal["annotator", "adjudicator", "admin"]
-    active: bool
-    paused: bool
-
-
 @router.get("/collections", auth=may("site"), response={200: list[CollectionOut], **REFUSALS})
 def list_collections(request: HttpRequest) -> Any:
     """List the collections that the token reaches, by name."""
@@ -118,6 +110,7 @@ def _is_member(user: User, collection: Collection) -> bool:
 
 
 @router.post("/collections", auth=may("own-site", MANAGE), response={201: CollectionOut, **REFUSALS})
+@decorate_view(once)
 def create_collection(request: HttpRequest, body: CollectionIn) -> Any:
     """Create a collection. Needs an owner's token for all collections."""
     collection = Collection(**body.dict())
@@ -136,18 +129,6 @@ def create_collection(request: HttpRequest, body: CollectionIn) -> Any:
 def read_collection(request: HttpRequest, name: str) -> Any:
     """Read a collection."""
     return scope_of(request).collection
-
-
-@router.get("/collections/{slug:name}/members", auth=may("admin"), response={200: Page[MemberOut], **REFUSALS})
-def list_members(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
-    """List the members, those who left included."""
-    rows = Membership.objects.filter(collection=scope_of(request).collection).select_related("user")
-    return page_of(rows, after, limit, _show_member)
-
-
-def _show_member(row: Membership) -> dict[str, Any]:
-    named = {"number": row.pk, "username": row.user.username, "role": Role(row.role).name.lower()}
-    return {**named, "active": row.is_active, "paused": row.paused_at is not None}
 
 
 @router.get("/collections/{slug:name}/queries", auth=may("admin"), response={200: Page[QueryOut], **REFUSALS})

@@ -30,6 +30,8 @@ from jobs import background, leases, workers
 router = Router(tags=["files"])
 MANAGE = AccessToken.TokenScope.MANAGE
 MOST_FILES = 100
+# Options of the command in its errors, by the field of ImportOptionsIn.
+FIELDS = {"--empty keep": 'empty: "keep"', "--update": "update: true", "--bm25": "bm25", "; see --grades": ""}
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -46,7 +48,7 @@ class ImportOptionsIn(Given):
     """What is said of an import before it starts; what is left out of `kinds` and `columns` stays as it is."""
 
     bm25: int = Field(0, ge=0, le=1000, description="Candidates for each query, found by BM25.")
-    keep_empty: bool = Field(False, description="Keep documents without text.")
+    empty: Literal["refuse", "keep"] = Field("refuse", description="What happens to documents without text.")
     update: bool = Field(False, description="Update documents whose text changed (keeps history).")
     kinds: dict[str, str] = Field({}, description="By the file's name; skip: leave it out.")
     columns: dict[str, dict[str, str]] = Field({}, description="By the file's name: its header's columns and fields.")
@@ -123,6 +125,12 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
         raise
 
 
+@router.get("/collections/{slug:name}/imports", auth=may("admin"), response={200: Page[ImportOut], **REFUSALS})
+def list_imports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the imports, the oldest first."""
+    return page_of(FileImport.objects.filter(collection=scope_of(request).collection), after, limit, _show_import)
+
+
 @router.get("/collections/{slug:name}/imports/{number}", auth=may("admin"), response={200: ImportOut, **REFUSALS})
 def read_import(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far an import, or its check, is."""
@@ -144,7 +152,7 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
         said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(_header_of(file)) if one in chosen}
     if unknown := (body.kinds.keys() | body.columns.keys()) - {file["name"] for file in row.files}:
         raise BadInput(_("no file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
-    options = {"bm25": body.bm25, "keep_empty": body.keep_empty, "update": body.update}
+    options = {"bm25": body.bm25, "keep_empty": body.empty == "keep", "update": body.update}
     importing.correct_import(row, said, options)
     row.refresh_from_db()
     return _show_import(row)
@@ -184,10 +192,17 @@ def _show_import(row: FileImport) -> dict[str, Any]:
         "imported": ready and not row.dry_run,
         "files": [_show_file(one) for one in row.files],
         "report": row.report,
-        "error": row.error,
+        "error": _name_fields(row.error),
         "done": row.done,
         "total": row.total,
     }
+
+
+def _name_fields(error: str) -> str:
+    """Say what is wrong with files in the names of ImportOptionsIn where it was said in the options of the command."""
+    for option, field in FIELDS.items():
+        error = error.replace(option, field)
+    return error
 
 
 def _show_file(file: dict[str, Any]) -> dict[str, Any]:

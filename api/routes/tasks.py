@@ -41,14 +41,9 @@ class TurnOut(Schema):
     quotes: list[QuoteOut]
 
 
-class TaskOut(Schema):
-    """A pair that the person holds. `item` and `token` go with every decision on it."""
+class PairTextsOut(Schema):
+    """A pair as somebody judges it: its texts, the scale, and the debate where it is shown."""
 
-    item: int
-    token: str
-    seconds_left: int = Field(description="Of the lease; negative: it ran out and may be lent to somebody else.")
-    asks: Literal["grade", "texts"] = Field(description="texts: contribution and evidence, which the page takes.")
-    why: str
     query: str
     answers: list[str]
     instruction: str
@@ -56,9 +51,19 @@ class TaskOut(Schema):
     document: str
     source: str
     highest_grade: int
+    debate: list[TurnOut]
+
+
+class TaskOut(PairTextsOut):
+    """A pair that the person holds. `item` and `token` go with every decision on it."""
+
+    item: int
+    token: str
+    seconds_left: int = Field(description="Of the lease; negative: it ran out and may be lent to somebody else.")
+    asks: Literal["grade", "texts"] = Field(description="texts: contribution and evidence, which the page takes.")
+    why: str
     step: str = Field(description="first or final where the debate is shown after a first judgment; else empty.")
     first_grade: int | None
-    debate: list[TurnOut]
 
 
 class QueueOut(Schema):
@@ -127,7 +132,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
         item=body.item,
         token=body.token,
         grade=body.grade,
-        comment=_clean(body.comment),
+        comment=clean_text(body.comment),
         milliseconds=body.milliseconds,
         spans=_check_spans(body.spans),
     )
@@ -145,7 +150,7 @@ def skip_task(request: HttpRequest, name: str, body: SkipIn) -> Any:
 @decorate_view(once)
 def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
     """Hand the pair to the adjudicators with a note, and claim the next."""
-    note = _clean(body.note)
+    note = clean_text(body.note)
     return _decide(request, lambda db, desk: submitting.flag(db, desk, body.item, body.token, note))
 
 
@@ -167,8 +172,8 @@ def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], ob
     return shown
 
 
-def _clean(text: str) -> str:
-    """A text as forms keep it: without the character that PostgreSQL refuses."""
+def clean_text(text: str) -> str:
+    """Return a text as forms keep it: without the character that PostgreSQL refuses."""
     return text.replace("\x00", "").replace("\r\n", "\n").strip()
 
 
@@ -196,11 +201,20 @@ def _show_queue(member: Membership) -> dict[str, Any]:
 
 def _show_task(work: page.TaskView, highest: int) -> dict[str, Any]:
     return {
+        **show_texts(work, highest),
         "item": work.item,
         "token": work.token,
         "seconds_left": work.seconds,
         "asks": "texts" if work.draft is not None else "grade",
         "why": work.why,
+        "step": work.step,
+        "first_grade": work.grade,
+    }
+
+
+def show_texts(work: page.TaskView, highest: int) -> dict[str, Any]:
+    """Return the texts of a pair as PairTextsOut has them."""
+    return {
         "query": work.query.text,
         "answers": [one.text for one in work.answers],
         "instruction": work.need.text,
@@ -208,8 +222,6 @@ def _show_task(work: page.TaskView, highest: int) -> dict[str, Any]:
         "document": work.document.text,
         "source": work.source,
         "highest_grade": highest,
-        "step": work.step,
-        "first_grade": work.grade,
         "debate": [
             {
                 "round": one.number,

@@ -264,7 +264,7 @@ def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> 
     assert checked["checked"] and not checked["imported"], checked["error"]
     unknown = call(alice.user, "POST", f"collections/c/imports/{number}/options", {"kinds": {"qrels.txt": "skip"}})
     assert unknown.status_code == 422 and "qrels.txt" in unknown.json()["detail"]
-    options = {"keep_empty": True, "bm25": 2, "kinds": {"queries.jsonl": "queries"}}
+    options = {"empty": "keep", "bm25": 2, "kinds": {"queries.jsonl": "queries"}}
     assert call(alice.user, "POST", f"collections/c/imports/{number}/options", options).status_code == 200
     work_off()
     assert call(alice.user, "POST", f"collections/c/imports/{number}/start").status_code == 200
@@ -307,3 +307,9 @@ def test_an_export_with_a_key_is_of_one_moment_and_a_second_request_gets_its_ans
     again = call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key)
     assert levels == ["repeatable read"] and first.status_code == 201, first.content
     assert again.json() == first.json() and Snapshot.objects.count() == 1
+
+
+def test_a_nul_character_in_an_address_is_a_problem_as_any_other_refusal(call: Call) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    answer = call(alice.user, "GET", "collections/c/agreement?assessors=%00")
+    assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json"

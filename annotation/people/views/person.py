@@ -35,7 +35,7 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     if not form.is_valid():
         return _render_person(request, scope, row, problem=_("Choose one of the three roles."))
     before, new = Role(row.role), form.cleaned_data["role"]
-    if problem := _locks_out(scope, row, new):
+    if problem := members.explain_lockout(scope.user, row, new):
         return _render_person(request, scope, row, problem=problem)
     if new < before and "confirm" not in request.POST:
         return _render_person(request, scope, row, smaller=new)
@@ -50,7 +50,7 @@ def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """End or renew a membership (`active` = 0 or 1)."""
     row = scope.find_member(member)
     renew = request.POST.get("active") == "1"
-    if not renew and (problem := _locks_out(scope, row, None)):
+    if not renew and (problem := members.explain_lockout(scope.user, row, None)):
         return _render_person(request, scope, row, problem=problem)
     members.set_active(membership=row, active=renew, by=scope.user)
     return redirect(
@@ -105,14 +105,6 @@ def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpRes
     n = len(back.judgments)
     messages.success(request, ngettext("%(n)s judgment reinstated.", "%(n)s judgments reinstated.", n) % {"n": n})
     return redirect("person", scope.collection.name, found.membership_id)
-
-
-def _locks_out(scope: Scope, membership: Membership, new: Role | None) -> str:
-    """Admins do not take their own key away by mistake; owners have another."""
-    own = membership.user_id == scope.user.pk and not scope.user.is_owner
-    if own and (new is None or new < Role.ADMIN):
-        return _("You would lose your own access. Ask another admin to change your role.")
-    return ""
 
 
 def _render_person(

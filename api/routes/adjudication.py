@@ -1,0 +1,130 @@
+"""Conflicts between annotators: read the next one, resolve it, take the decision back."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.utils.translation import gettext as _
+from ninja import Field, Router, Schema
+from ninja.decorators import decorate_view
+
+from annotation.adjudication import conflicts
+from annotation.judging import forms, page
+from annotation.judging.forms import LONGEST, Invalid
+from annotation.permissions import Scope
+from annotation.queue.assignment import Unknown
+from api.authentication import may, scope_of
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import REFUSALS, Given
+from api.routes.tasks import BIG, PairTextsOut, clean_text, show_texts
+
+router = Router(tags=["adjudication"])
+JUDGE = AccessToken.TokenScope.JUDGE
+
+
+class OpinionOut(Schema):
+    """What somebody said of the pair, without a name: a grade, a flag, or (neither) why it was skipped."""
+
+    number: int
+    grade: int | None
+    comment: str
+    flagged: bool
+    note: str
+
+
+class ConflictOut(PairTextsOut):
+    """A pair that annotators could not settle. `item` and `shown` go with the decision on it."""
+
+    item: int
+    shown: str
+    why: str
+    opinions: list[OpinionOut]
+
+
+class ConflictsOut(Schema):
+    """The conflict to decide, if any; the item of your own last decision, which can be taken back."""
+
+    conflict: ConflictOut | None
+    waiting: int
+    last_item: int | None
+
+
+class DecisionIn(Given):
+    """The decision on a conflict."""
+
+    item: int = Field(ge=0, lt=BIG)
+    shown: str = Field("", max_length=500, description="As the conflict was read with: it says since when.")
+    grade: int = Field(ge=0, le=100)
+    comment: str = Field("", max_length=LONGEST)
+    milliseconds: int | None = Field(None, ge=0, le=86_400_000, description="Time that the person spent on it.")
+
+
+class DecidedItemIn(Given):
+    """The conflict whose decision is taken back."""
+
+    item: int = Field(ge=0, lt=BIG)
+
+
+@router.get(
+    "/collections/{slug:name}/conflict", auth=may("adjudicate", JUDGE), response={200: ConflictsOut, **REFUSALS}
+)
+def read_conflict(request: HttpRequest, name: str, leave: int | None = None) -> Any:
+    """Read a conflict that waits; `leave` names the item of one that is left for later."""
+    return _show_conflict(scope_of(request), after=leave if leave is not None and 0 <= leave < BIG else None)
+
+
+@router.post(
+    "/collections/{slug:name}/conflict/resolve", auth=may("adjudicate", JUDGE), response={200: ConflictsOut, **REFUSALS}
+)
+@decorate_view(once)
+def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
+    """Resolve a conflict; the next one comes with the answer."""
+    scope = scope_of(request)
+    highest = scope.collection.grades
+    if body.grade > highest:
+        raise Invalid(
+            _("%(value)s is outside the scale of 0 to %(grades)s. Nothing was saved.")
+            % {"value": body.grade, "grades": highest}
+        )
+    try:
+        conflicts.adjudicate(
+            scope.member,
+            body.item,
+            body.grade,
+            comment=clean_text(body.comment),
+            milliseconds=body.milliseconds,
+            shown_ms=forms.parse_shown({"shown": body.shown}, forms.CONFLICT, scope.member, body.item),
+        )
+    except Unknown:
+        raise Http404(_("Pair not found.")) from None
+    return _show_conflict(scope)
+
+
+@router.post(
+    "/collections/{slug:name}/conflict/undo", auth=may("adjudicate", JUDGE), response={200: ConflictsOut, **REFUSALS}
+)
+@decorate_view(once)
+def undo_resolution(request: HttpRequest, name: str, body: DecidedItemIn) -> Any:
+    """Take your own decision back; the conflict comes with the answer."""
+    scope = scope_of(request)
+    try:
+        conflicts.undo_adjudication(scope.member, body.item)
+    except Unknown:
+        raise Http404(_("You have no decision to undo.")) from None
+    return _show_conflict(scope, show=body.item)
+
+
+def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None = None) -> dict[str, Any]:
+    member = scope.member
+    item, waiting = conflicts.choose_conflict(conflicts.find_conflicts(member), after=after, show=show)
+    shown = None
+    if item is not None:
+        opinions = conflicts.list_opinions(item)
+        shown = {
+            **show_texts(page.conflict_work(scope.collection, item.pk), scope.collection.grades),
+            "item": item.pk,
+            "shown": forms.stamp_shown(forms.CONFLICT, member, item.pk),
+            "why": conflicts.why_conflict(opinions),
+            "opinions": opinions,
+        }
+    return {"conflict": shown, "waiting": waiting, "last_item": conflicts.last_decision(member)}

@@ -1,0 +1,206 @@
+"""Label audits: how right the automatic labels of a campaign are, and what an admin can do about a route."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Q
+from django.http import Http404, HttpRequest
+from django.utils.translation import gettext as _
+from ninja import Field, Router, Schema
+from ninja.decorators import decorate_view
+
+from annotation.agreement.measures import Statistic
+from annotation.audit_log.recording import record
+from annotation.label_quality import returning
+from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.records import RouteQuality
+from api.authentication import may, scope_of
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import REFUSALS, Given
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from judges.campaigns import audit_sampling, counters, route_breakers
+from judges.domain.audits import Route, route_of
+from judges.models import Campaign
+
+router = Router(tags=["audits"])
+MANAGE = AccessToken.TokenScope.MANAGE
+ROUTE = "The key of a route, as the audit names it: r1.m5.y."
+
+
+class AuditOut(Schema):
+    """A campaign with pairs that were drawn for people to check."""
+
+    campaign: int
+    policy: str
+    state: str
+    drawn: int
+    resolved: int
+
+
+class ShareOut(Schema):
+    """A measured share with its 95% interval; `reason`: why there is none."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str | None
+
+
+class RouteOut(Schema):
+    """How right the labels are that a campaign gave by one route. `most`: pairs that can be drawn at most."""
+
+    key: str
+    description: str
+    label: int
+    labelled: int
+    drawn: int
+    resolved: int
+    right: int
+    accuracy: ShareOut
+    verdict: str = Field(description="enough: surely within the limit; over: surely beyond it; open.")
+    stopped: bool = Field(description="Further pairs of this route go to people.")
+    enough: int = Field(description="Drawn pairs that give an interval of 5 points to each side, or `most`.")
+    most: int
+
+
+class AuditDetailsOut(AuditOut):
+    """The audit of a campaign; without routes while it has labelled nothing."""
+
+    can_draw: bool = Field(description="The campaign has ended, so that every label has the same chance.")
+    accuracy: ShareOut | None
+    covered: float | None = Field(description="Share of the labels whose route has a resolved audit.")
+    limit: float | None = Field(description="The share of wrong labels above which a route is stopped.")
+    conflicts: int
+    routes: list[RouteOut]
+
+
+class DrawIn(Given):
+    """How large the sample becomes: the same request again changes nothing."""
+
+    up_to: int = Field(ge=0, lt=1_000_000_000, description="Drawn pairs in all, of the route or of the campaign.")
+    route: str = Field("", max_length=40, description=f"{ROUTE} Empty: all routes.")
+
+
+class RouteIn(Given):
+    """A route of the audit."""
+
+    route: str = Field(max_length=40, description=ROUTE)
+
+
+class ResumeIn(RouteIn):
+    """Whether a route that was stopped labels again."""
+
+    stop: bool = Field(False, description="Take it back: people judge its further pairs.")
+
+
+class AuditedPairsOut(Schema):
+    """How many pairs now wait for people that did not before."""
+
+    pairs: int
+
+
+@router.get("/collections/{slug:name}/audits", auth=may("admin"), response={200: Page[AuditOut], **REFUSALS})
+def list_audits(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the campaigns that have audited pairs."""
+    return page_of(_audited(request).filter(drawn__gt=0), after, limit, _show_campaign)
+
+
+@router.get("/collections/{slug:name}/audits/{number}", auth=may("admin"), response={200: AuditDetailsOut, **REFUSALS})
+def read_audit(request: HttpRequest, name: str, number: int) -> Any:
+    """Read the audit of a campaign: accuracy over all and by route."""
+    campaign = _find_campaign(request, number)
+    ended = campaign.state in audit_sampling.ENDED
+    left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
+    found = measure_audits(scope_of(request).collection, campaign, counters.read(campaign.pk), left)
+    measured: dict[str, Any] = {"accuracy": None, "covered": None, "limit": None, "conflicts": 0, "routes": []}
+    if found is not None:
+        measured = {
+            "accuracy": _show_share(found.overall),
+            "covered": found.covered,
+            "limit": found.limit,
+            "conflicts": found.conflicts,
+            "routes": [_show_route(one) for one in found.routes],
+        }
+    return {**_show_campaign(campaign), "can_draw": ended, **measured}
+
+
+@router.post(
+    "/collections/{slug:name}/audits/{number}/draw",
+    auth=may("admin", MANAGE),
+    response={200: AuditedPairsOut, **REFUSALS},
+)
+@decorate_view(once)
+def draw_audits(request: HttpRequest, name: str, number: int, body: DrawIn) -> Any:
+    """Draw more pairs of a campaign that has ended for people to check."""
+    scope, campaign = scope_of(request), _find_campaign(request, number)
+    route = _parse_route(body.route).key if body.route else ""
+    with transaction.atomic():
+        drawn = audit_sampling.draw_more(campaign=campaign, up_to=body.up_to, route=route)
+        record(scope, "audit.drawn", campaign=campaign.pk, route=route, pairs=drawn)
+    return {"pairs": drawn}
+
+
+@router.post(
+    "/collections/{slug:name}/audits/{number}/to-people",
+    auth=may("admin", MANAGE),
+    response={200: AuditedPairsOut, **REFUSALS},
+)
+@decorate_view(once)
+def send_route_to_people(request: HttpRequest, name: str, number: int, body: RouteIn) -> Any:
+    """Have people judge all pairs that a route labelled."""
+    scope, campaign, route = scope_of(request), _find_campaign(request, number), _parse_route(body.route)
+    with transaction.atomic():
+        sent = returning.to_people(campaign, route)
+        record(scope, "audit.to-people", campaign=campaign.pk, route=route.key, pairs=sent)
+    return {"pairs": sent}
+
+
+@router.post(
+    "/collections/{slug:name}/audits/{number}/go-on",
+    auth=may("admin", MANAGE),
+    response={200: AuditDetailsOut, **REFUSALS},
+)
+@decorate_view(once)
+def resume_route(request: HttpRequest, name: str, number: int, body: ResumeIn) -> Any:
+    """Let a route that was stopped label again, or take that back."""
+    scope, campaign, route = scope_of(request), _find_campaign(request, number), _parse_route(body.route)
+    with transaction.atomic():
+        route_breakers.reset_route(campaign.pk, route.key, on=not body.stop)
+        record(scope, "audit.go-on", campaign=campaign.pk, route=route.key, on=not body.stop)
+    return read_audit(request, name, number)
+
+
+def _audited(request: HttpRequest) -> Any:
+    rows = Campaign.judging.filter(collection=scope_of(request).collection).select_related("collection")
+    resolved = Count("audits", filter=Q(audits__item__state="settled"))
+    return rows.annotate(drawn=Count("audits"), resolved=resolved)
+
+
+def _find_campaign(request: HttpRequest, number: int) -> Campaign:
+    found: Campaign = find_row(_audited(request), number, _("Campaign not found."))
+    return found
+
+
+def _parse_route(key: str) -> Route:
+    try:
+        return route_of(key)
+    except ValueError:
+        raise Http404(_("Route not found.")) from None
+
+
+def _show_campaign(row: Any) -> dict[str, Any]:
+    shown = ("policy", "state", "drawn", "resolved")
+    return {"campaign": row.pk, **{name: getattr(row, name) for name in shown}}
+
+
+def _show_route(one: RouteQuality) -> dict[str, Any]:
+    shown = ("key", "label", "drawn", "right", "verdict", "stopped", "enough", "most")
+    counts = {"description": one.words, "labelled": one.population, "resolved": one.settled}
+    return {**{name: getattr(one, name) for name in shown}, **counts, "accuracy": _show_share(one.accuracy)}
+
+
+def _show_share(one: Statistic) -> dict[str, Any]:
+    reason = _(one.reason) if one.reason else None
+    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "reason": reason}

@@ -1,0 +1,220 @@
+"""Members of a collection and the invitations that lead there."""
+
+from datetime import date, datetime
+from typing import Any, Literal
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from ninja import Field, Router, Schema, Status
+from ninja.decorators import decorate_view
+
+from annotation.accounts import members
+from annotation.accounts.invitations import link_of, mail_invitations
+from annotation.models import Invitation, Membership, Role
+from annotation.people.forms import AT_ONCE, InvitationForm, ReusableLinkForm
+from annotation.quality_control import exclusion
+from api.authentication import may, scope_of
+from api.etags import require_match
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import REFUSALS, Given, validate_form
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from corpus.errors import BadInput
+
+router = Router(tags=["members"])
+MANAGE = AccessToken.TokenScope.MANAGE
+RoleName = Literal["annotator", "adjudicator", "admin"]
+
+
+class MemberOut(Schema):
+    """A member."""
+
+    number: int
+    username: str
+    role: RoleName
+    active: bool
+    paused: bool
+
+
+class MemberIn(Given):
+    """What changes; a field that is left out, or null, stays as it is."""
+
+    role: RoleName | None = None
+    active: bool | None = Field(None, description="False ends the membership; its judgments stay.")
+    paused: bool | None = Field(None, description="Somebody who is paused gets no pairs.")
+    note: str = Field("", max_length=500, description="What somebody who is paused reads about it.")
+
+
+class InvitationIn(Given):
+    """Whom to invite: a link for each name. Where the site sends mail, names that are addresses get it by mail."""
+
+    people: list[str] = Field(min_length=1, max_length=AT_ONCE, description="Names or email addresses.")
+    role: RoleName = "annotator"
+    days: int = Field(14, ge=1, le=90)
+
+
+class ReusableLinkIn(Given):
+    """A link that several people use."""
+
+    note: str = Field("", max_length=200)
+    role: RoleName = "annotator"
+    limit: int = Field(20, ge=2, le=10_000, description="People who may join by it.")
+    last_day: date
+
+
+class InvitationOut(Schema):
+    """An invitation that is open. Whoever opens its link joins."""
+
+    number: int
+    role: RoleName
+    note: str
+    link: str
+    limit: int
+    uses_left: int
+    mailed: bool
+    expires_at: datetime
+    closed: str = Field(description="Why it cannot be accepted any more; empty: it can.")
+
+
+@router.get("/collections/{slug:name}/members", auth=may("admin"), response={200: Page[MemberOut], **REFUSALS})
+def list_members(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the members, those who left included."""
+    rows = Membership.objects.filter(collection=scope_of(request).collection).select_related("user")
+    return page_of(rows, after, limit, _show_member)
+
+
+@router.get("/collections/{slug:name}/members/{number}", auth=may("admin"), response={200: MemberOut, **REFUSALS})
+def read_member(request: HttpRequest, name: str, number: int) -> Any:
+    """Read one member."""
+    return _show_member(_find_member(request, number))
+
+
+@router.patch(
+    "/collections/{slug:name}/members/{number}", auth=may("admin", MANAGE), response={200: MemberOut, **REFUSALS}
+)
+def change_member(request: HttpRequest, name: str, number: int, body: MemberIn) -> Any:
+    """Give a member another role, pause them, end or renew the membership."""
+    with transaction.atomic():
+        row = _hold_member(request, number)
+        return _change_member(request, row, body)
+
+
+@router.delete(
+    "/collections/{slug:name}/members/{number}", auth=may("admin", MANAGE), response={200: MemberOut, **REFUSALS}
+)
+def remove_member(request: HttpRequest, name: str, number: int) -> Any:
+    """End a membership. The judgments stay, and so does the row: it can be made active again."""
+    with transaction.atomic():
+        row = _hold_member(request, number)
+        return _change_member(request, row, MemberIn.model_validate({"active": False}))
+
+
+def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dict[str, Any]:
+    by, role = scope_of(request).user, Role[body.role.upper()] if body.role else Role(row.role)
+    if problem := members.explain_lockout(by, row, role if body.active is not False else None):
+        raise BadInput(problem)
+    if role != row.role:
+        members.change_role(membership=row, role=role, by=by)
+    if body.active is not None and body.active != row.is_active:
+        members.set_active(membership=row, active=body.active, by=by)
+    if body.paused and row.paused_at is None:
+        exclusion.pause(membership=row, by=by, note=body.note.replace("\x00", ""))
+    elif body.paused is False and row.paused_at is not None:
+        exclusion.go_on(membership=row, by=by)
+    row.refresh_from_db()
+    return _show_member(row)
+
+
+def _find_member(request: HttpRequest, number: int) -> Membership:
+    rows = Membership.objects.filter(collection=scope_of(request).collection).select_related("user", "collection")
+    return find_row(rows, number, _("Member not found."))
+
+
+def _hold_member(request: HttpRequest, number: int) -> Membership:
+    """Find a member as If-Match says; nobody else changes the row until the transaction ends."""
+    found = _find_member(request, number)
+    Membership.objects.select_for_update().get(pk=found.pk)
+    found.refresh_from_db()
+    require_match(request, MemberOut, _show_member(found))
+    return found
+
+
+def _show_member(row: Membership) -> dict[str, Any]:
+    named = {"number": row.pk, "username": row.user.username, "role": Role(row.role).name.lower()}
+    return {**named, "active": row.is_active, "paused": row.paused_at is not None}
+
+
+@router.get("/collections/{slug:name}/invitations", auth=may("admin"), response={200: Page[InvitationOut], **REFUSALS})
+def list_invitations(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the open invitations."""
+    rows = members.open_invitations(scope_of(request).collection)
+    return page_of(rows, after, limit, lambda row: _show_invitation(request, row))
+
+
+@router.post(
+    "/collections/{slug:name}/invitations", auth=may("admin", MANAGE), response={201: list[InvitationOut], **REFUSALS}
+)
+@decorate_view(once)
+def invite_people(request: HttpRequest, name: str, body: InvitationIn) -> Any:
+    """Make an invitation for each name, or none."""
+    scope = scope_of(request)
+    data = {"people": "\n".join(body.people), "role": Role[body.role.upper()].value, "days": body.days}
+    given = validate_form(InvitationForm(data))
+    made = members.invite_each(
+        collection=scope.collection, role=given["role"], author=scope.user, notes=given["people"], days=given["days"]
+    )
+    mail_invitations(request, made)
+    return Status(201, [_show_invitation(request, one) for one in made])
+
+
+@router.post(
+    "/collections/{slug:name}/invitations/link", auth=may("admin", MANAGE), response={201: InvitationOut, **REFUSALS}
+)
+@decorate_view(once)
+def make_reusable_link(request: HttpRequest, name: str, body: ReusableLinkIn) -> Any:
+    """Make a link that several people use, up to a limit and a day."""
+    scope = scope_of(request)
+    given = validate_form(ReusableLinkForm({**body.dict(), "role": Role[body.role.upper()].value}))
+    made = members.make_reusable_link(collection=scope.collection, author=scope.user, **given)
+    return Status(201, _show_invitation(request, made))
+
+
+@router.get(
+    "/collections/{slug:name}/invitations/{number}", auth=may("admin"), response={200: InvitationOut, **REFUSALS}
+)
+def read_invitation(request: HttpRequest, name: str, number: int) -> Any:
+    """Read an open invitation."""
+    return _show_invitation(request, _find_invitation(request, number))
+
+
+@router.delete(
+    "/collections/{slug:name}/invitations/{number}", auth=may("admin", MANAGE), response={204: None, **REFUSALS}
+)
+def revoke_invitation(request: HttpRequest, name: str, number: int) -> Any:
+    """Withdraw an invitation: its link stops working."""
+    with transaction.atomic():
+        found = _find_invitation(request, number)
+        Invitation.objects.select_for_update().get(pk=found.pk)
+        found.refresh_from_db()
+        require_match(request, InvitationOut, _show_invitation(request, found))
+        members.revoke_invitation(invitation=found, by=scope_of(request).user)
+    return Status(204, None)
+
+
+def _find_invitation(request: HttpRequest, number: int) -> Invitation:
+    return find_row(members.open_invitations(scope_of(request).collection), number, _("Invitation not found."))
+
+
+def _show_invitation(request: HttpRequest, row: Invitation) -> dict[str, Any]:
+    return {
+        "number": row.pk,
+        "role": Role(row.role or Role.ANNOTATOR).name.lower(),
+        "note": row.note,
+        "link": link_of(request, row),
+        "limit": row.limit,
+        "uses_left": row.uses_left,
+        "mailed": row.mailed_at is not None,
+        "expires_at": row.expires_at,
+        "closed": members.why_closed(row),
+    }

@@ -1,0 +1,277 @@
+"""Runs: rankings of systems, made here or imported, and the versions of the qrels that they are measured with."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db import transaction
+from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.utils.translation import gettext as _
+from ninja import Field, File, Form, Router, Schema, Status
+from ninja.decorators import decorate_view
+from ninja.files import UploadedFile
+
+from annotation.audit_log.recording import record
+from api.authentication import may, scope_of
+from api.etags import require_match
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import REFUSALS, Given, validate_form
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from benchmark.forms import MakeForm, UploadForm
+from benchmark.models import Qrels, Run
+from benchmark.qrels import reading, versions
+from benchmark.runs import builders, importing, rankings
+from corpus.errors import BadInput
+from corpus.models import Collection
+from jobs.models import JobState
+
+router = Router(tags=["runs"])
+MANAGE = AccessToken.TokenScope.MANAGE
+TREC: dict[str, Any] = {
+    "responses": {200: {"description": "The file.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+}
+Kind = Literal["bm25", "hybrid", "rewrite", "reasoning", "dense", "rerank", "sparse", "rerank-folder"]
+OfRun = "The options of its kind: docs/hole-filling.md. What is left out has the value that the page offers."
+
+
+class RunOut(Schema):
+    """A ranking of documents for each query."""
+
+    number: int
+    name: str
+    kind: str
+    state: str
+    depth: int
+    done: int
+    total: int
+    error: str
+    created_at: datetime
+
+
+class RunIn(Given):
+    """A run that is made here."""
+
+    name: str = Field(max_length=100)
+    kind: Kind = "bm25"
+    depth: int = Field(100, ge=1, le=10_000, description="Documents of each query.")
+    options: dict[str, str | int | float] = Field({}, max_length=20, description=OfRun)
+
+
+class RunEstimateOut(Schema):
+    """What making a run is expected to ask of models; `asks` false: nothing. `cost` null: no known price."""
+
+    asks: bool
+    calls: float
+    calls_most: float
+    cost: float | None = Field(description="USD.")
+    cost_most: float | None
+
+
+class ImportedRunOut(Schema):
+    """A run that was imported, and what was left out of its file."""
+
+    number: int
+    name: str
+    queries: int
+    lines: int
+    unknown_queries: int
+    unknown_documents: int
+    excluded: int
+    missing_queries: int
+    depth: int
+
+
+class QrelsOut(Schema):
+    """A version of the qrels; it never changes."""
+
+    number: int
+    kind: str
+    note: str
+    counts: dict[str, Any]
+    created_at: datetime
+
+
+class QrelsIn(Given):
+    """What a new version of the qrels holds."""
+
+    kind: Literal["original", "labels"] = Field(description="The imported reference grades, or all labels of now.")
+
+
+@router.get("/collections/{slug:name}/runs", auth=may("admin"), response={200: Page[RunOut], **REFUSALS})
+def list_runs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the runs."""
+    return page_of(_runs(request), after, limit, _show_run)
+
+
+@router.post("/collections/{slug:name}/runs", auth=may("admin", MANAGE), response={201: RunOut, **REFUSALS})
+@decorate_view(once)
+def make_run(request: HttpRequest, name: str, body: RunIn) -> Any:
+    """Make a run; a worker does the work."""
+    scope, form = scope_of(request), _fill_form(scope_of(request).collection, body)
+    with transaction.atomic():
+        run = builders.start_run(
+            collection=scope.collection,
+            name=form.cleaned_data["name"],
+            kind=form.kind,
+            recipe=form.recipe(),
+            depth=form.cleaned_data["depth"],
+            by=scope.user.username,
+        )
+        record(scope, "run.started", run=run.name, kind=form.kind)
+    run.refresh_from_db()
+    return Status(201, _show_run(run))
+
+
+@router.post("/collections/{slug:name}/runs/estimate", auth=may("admin"), response={200: RunEstimateOut, **REFUSALS})
+def estimate_run(request: HttpRequest, name: str, body: RunIn) -> Any:
+    """Estimate what making a run would ask of models and cost; nothing starts."""
+    collection = scope_of(request).collection
+    form = _fill_form(collection, body)
+    expected = builders.estimate_cost(collection, form.kind, form.recipe())
+    return {
+        "asks": expected is not None,
+        "calls": expected.calls.expected if expected else 0.0,
+        "calls_most": expected.calls.upper if expected else 0.0,
+        "cost": expected.cost.expected if expected and expected.cost else None,
+        "cost_most": expected.cost.upper if expected and expected.cost else None,
+    }
+
+
+def _fill_form(collection: Collection, body: RunIn) -> MakeForm:
+    """Fill the page's form of this kind of run. Raises ValidationError, and BadInput for an option it does not have."""
+    known = set(MakeForm.FIELDS[Run.Kind(body.kind)]) - {"name", "depth"}
+    if unknown := sorted(body.options.keys() - known):
+        raise BadInput(
+            _("a run of the type %(kind)s has no option %(names)s; it has %(known)s")
+            % {"kind": body.kind, "names": ", ".join(unknown), "known": ", ".join(sorted(known))}
+        )
+    offered = MakeForm(collection=collection, kind=body.kind).fields
+    usual = {key: field.initial for key, field in offered.items() if field.initial is not None}
+    form = MakeForm(
+        {**usual, **body.options, "name": body.name, "depth": body.depth}, collection=collection, kind=body.kind
+    )
+    validate_form(form, {key: f"options.{key}" for key in known})
+    return form
+
+
+@router.post(
+    "/collections/{slug:name}/runs/import", auth=may("admin", MANAGE), response={201: list[ImportedRunOut], **REFUSALS}
+)
+def import_runs(
+    request: HttpRequest,
+    name: str,
+    files: File[list[UploadedFile]],
+    run: Form[str] = "",
+    instruction: Form[str] = "",
+    skip_unknown: Form[bool] = False,
+) -> Any:
+    """Import runs in TREC's format, all or none: a file is a run and gives it its name, or `run` does for one file."""
+    scope = scope_of(request)
+    data = {"name": run, "instruction": instruction, "skip_unknown": skip_unknown}
+    form = UploadForm(data, request.FILES)
+    given = validate_form(form, {"name": "run"})
+    named = form.named()
+    if len({one for one, _file in named}) < len(named):
+        raise BadInput(_("two files have the same name: each run needs its own name"))
+    with importing.saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
+        found = importing.import_runs(
+            scope.collection,
+            {one: path for (one, _file), path in zip(named, paths, strict=True)},
+            scope.user.username,
+            instruction=given["instruction"],
+            skip_unknown=given["skip_unknown"],
+        )
+        record(scope, "runs.imported", runs=[one.name for one, _counts in found])
+    return Status(201, [{"number": one.pk, **counts} for one, counts in found])
+
+
+@router.get("/collections/{slug:name}/runs/{number}", auth=may("admin"), response={200: RunOut, **REFUSALS})
+def read_run(request: HttpRequest, name: str, number: int) -> Any:
+    """Read a run, and how far it is."""
+    return _show_run(_find_run(request, number))
+
+
+@router.delete("/collections/{slug:name}/runs/{number}", auth=may("admin", MANAGE), response={204: None, **REFUSALS})
+def delete_run(request: HttpRequest, name: str, number: int) -> Any:
+    """Delete a run: it stands in no list any more, and its name is free."""
+    scope = scope_of(request)
+    with transaction.atomic():
+        found = _find_run(request, number)
+        Run.objects.select_for_update(no_key=True).get(pk=found.pk)
+        found.refresh_from_db()
+        require_match(request, RunOut, _show_run(found))
+        builders.delete_run(found)
+        record(scope, "run.control", run=found.name, what="delete")
+    return Status(204, None)
+
+
+@router.get("/collections/{slug:name}/runs/{number}/file", auth=may("admin"), response=REFUSALS, openapi_extra=TREC)
+def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
+    """Download a run in TREC's format."""
+    found = _find_run(request, number)
+    if found.state != JobState.READY:
+        raise Http404(_("This run is not ready yet."))
+    return _send_text(rankings.write_trec(found), f"{found.name}.run")
+
+
+@router.post(
+    "/collections/{slug:name}/runs/{number}/{act}", auth=may("admin", MANAGE), response={200: RunOut, **REFUSALS}
+)
+@decorate_view(once)
+def control_run(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
+    """Cancel a run, or make the rest of one that was cancelled or failed."""
+    scope, found = scope_of(request), _find_run(request, number)
+    with transaction.atomic():
+        if not {"cancel": builders.cancel_run, "go-on": builders.go_on}[act](found):
+            raise BadInput(_("No changes made: the run's state no longer allows this action."))
+        record(scope, "run.control", run=found.name, what=act)
+    found.refresh_from_db()
+    return _show_run(found)
+
+
+def _runs(request: HttpRequest) -> Any:
+    return Run.objects.select_related("collection").filter(collection=scope_of(request).collection, is_deleted=False)
+
+
+def _find_run(request: HttpRequest, number: int) -> Run:
+    found: Run = find_row(_runs(request), number, _("Run not found."))
+    return found
+
+
+def _show_run(row: Run) -> dict[str, Any]:
+    shown = ("name", "kind", "state", "depth", "done", "total", "error", "created_at")
+    return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
+
+
+@router.get("/collections/{slug:name}/qrels", auth=may("admin"), response={200: list[QrelsOut], **REFUSALS})
+def list_qrels(request: HttpRequest, name: str) -> Any:
+    """List the versions of the qrels, the oldest first."""
+    return list(Qrels.objects.filter(collection=scope_of(request).collection).order_by("number"))
+
+
+@router.post("/collections/{slug:name}/qrels", auth=may("admin", MANAGE), response={201: QrelsOut, **REFUSALS})
+@decorate_view(once)
+def make_qrels(request: HttpRequest, name: str, body: QrelsIn) -> Any:
+    """Make a version of the qrels; where nothing changed since the last one, it is that one."""
+    scope = scope_of(request)
+    make = {"original": versions.original_version, "labels": versions.labels_version}[body.kind]
+    with transaction.atomic():
+        found = make(scope.collection, by=scope.user.username)
+        record(scope, "qrels.made", version=found.number, what=body.kind)
+    found.refresh_from_db()
+    return Status(201, found)
+
+
+@router.get("/collections/{slug:name}/qrels/{number}/file", auth=may("admin"), response=REFUSALS, openapi_extra=TREC)
+def read_qrels_file(request: HttpRequest, name: str, number: int) -> Any:
+    """Download a version of the qrels in TREC's format, by its number."""
+    collection = scope_of(request).collection
+    if not 0 < number < 1 << 31 or not (found := Qrels.objects.filter(collection=collection, number=number).first()):
+        raise Http404(_("Qrels not found."))
+    return _send_text(reading.write_trec(found), f"{collection.name}-qrels-{number}.txt")
+
+
+def _send_text(lines: Any, name: str) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

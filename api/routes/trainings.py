@@ -1,0 +1,262 @@
+"""Training jobs and the models that they publish."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from django.db import transaction
+from django.http import FileResponse, Http404, HttpRequest
+from django.utils.translation import gettext as _
+from ninja import Field, Router, Schema, Status
+from ninja.decorators import decorate_view
+
+from annotation.audit_log.recording import record
+from annotation.models import Snapshot
+from api.authentication import may, scope_of
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import REFUSALS, Given, validate_form
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from corpus.errors import BadInput
+from corpus.models import Collection
+from jobs import leases
+from training.jobs import lifecycle, pages
+from training.jobs.forms import BASES, OTHER, TrainForm, UseForm
+from training.jobs.option_fields import option_names
+from training.lineage.model_sources import count_changed
+from training.models import Job, Model
+from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
+
+router = Router(tags=["training"])
+MANAGE = AccessToken.TokenScope.MANAGE
+MARKDOWN: dict[str, Any] = {
+    "responses": {200: {"description": "The card.", "content": {"text/markdown": {"schema": {"type": "string"}}}}}
+}
+
+
+class TrainingSetOut(Schema):
+    """An export that a training can learn from."""
+
+    export: int
+    format: str
+    description: str
+
+
+class TrainingIn(Given):
+    """What is trained on what. The base is named by `base`, or is a model of this collection by `model`."""
+
+    recipe: str = Field(max_length=50)
+    export: int = Field(ge=1, lt=1 << 63, description="The number of an export in the recipe's format.")
+    base: str = Field("", max_length=300, description="tiny:…, a folder of the site's base models, or a hub id.")
+    model: int | None = Field(None, ge=1, lt=1 << 63, description="The number of a model.")
+    preset: str = Field("", max_length=50, description="Empty: tiny for a tiny base, else paper.")
+    device: Literal["cpu", "cuda"] = "cpu"
+    options: dict[str, bool | int | float | str] = Field({}, max_length=100, description="docs/training.md.")
+
+
+class JobOut(Schema):
+    """A job of training: a training, or scoring with a model that one published."""
+
+    number: int
+    kind: str
+    state: str
+    device: str
+    phase: str
+    done: int
+    total: int
+    error: str
+    verdict: str = Field(description="Whether the training gained anything, in a sentence.")
+    model: int | None = Field(description="The model that a training published.")
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class ModelOut(Schema):
+    """A published model. `is_here`: its files are on this machine, so that it can be served and used."""
+
+    number: int
+    name: str
+    recipe: str
+    base: str
+    summary: dict[str, Any]
+    is_here: bool
+    changed_labels: int = Field(description="Labels that it learned from and that are others now.")
+    created_at: datetime
+
+
+class UseIn(Given):
+    """How a model is run."""
+
+    precision: str = Field("auto", max_length=20)
+    max_new_tokens: int = Field(NEW_TOKENS, ge=1, le=MOST_NEW_TOKENS, description="Of what it writes.")
+
+
+@router.get("/collections/{slug:name}/trainings", auth=may("admin"), response={200: Page[JobOut], **REFUSALS})
+def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the trainings."""
+    return page_of(_jobs(request).filter(kind=Job.Kind.TRAIN), after, limit, _show_job)
+
+
+@router.post("/collections/{slug:name}/trainings", auth=may("admin", MANAGE), response={201: JobOut, **REFUSALS})
+@decorate_view(once)
+def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
+    """Put a training into the queue; a worker with the training extra does it."""
+    scope = scope_of(request)
+    form = _fill_form(scope.collection, body)
+    given = validate_form(form, {"training_set": "export", "base_path": "base"} | _option_places())
+    if why := pages.why_not():
+        raise BadInput(why)
+    with transaction.atomic():
+        job = lifecycle.begin_training(
+            recipe=given["recipe"],
+            data=Path(given["training_set"]),
+            base=given["base"],
+            out=None,
+            given=form.options(),
+            collection=scope.collection,
+            device=given["device"],
+            user=scope.user.username,
+        )
+        record(scope, "training.started", job=job.pk, recipe=given["recipe"])
+    job.refresh_from_db()
+    return Status(201, _show_job(job))
+
+
+def _option_places() -> dict[str, str]:
+    return {key: f"options.{key}" for key in option_names()}
+
+
+def _fill_form(collection: Collection, body: TrainingIn) -> TrainForm:
+    """Fill the page's form. Raises BadInput for an export, a model or an option that there is not."""
+    if unknown := sorted(body.options.keys() - set(option_names())):
+        raise BadInput(_("no recipe has the option %(names)s") % {"names": ", ".join(unknown)})
+    if bool(body.base) == (body.model is not None):
+        raise BadInput(_("Name the base, or a model of this collection: one of the two."))
+    models = pages.base_choices(collection)
+    base = {"base": body.base} if body.base in dict(BASES[:-1]) else {"base": OTHER, "base_path": body.base}
+    if body.model is not None:
+        folder = next((model.folder for model in models if model.pk == body.model), None)
+        if folder is None:
+            raise BadInput(_("no model of this collection that can be trained further has this number"))
+        base = {"base": folder}
+    sets = pages.training_sets(collection)
+    row = Snapshot.objects.filter(collection=collection, pk=body.export).first()
+    if row is None or row.folder not in dict(sets):
+        raise BadInput(_("no export of this collection with this number is a training set"))
+    # A form says yes and no in words.
+    options = {key: str(value).lower() if isinstance(value, bool) else value for key, value in body.options.items()}
+    plain = {"recipe": body.recipe, "preset": body.preset, "device": body.device, "training_set": row.folder}
+    return TrainForm({**options, **plain, **base}, sets=sets, models=models)
+
+
+@router.get(
+    "/collections/{slug:name}/trainings/sets", auth=may("admin"), response={200: list[TrainingSetOut], **REFUSALS}
+)
+def list_training_sets(request: HttpRequest, name: str) -> Any:
+    """List the exports that a training can learn from, the newest first."""
+    collection = scope_of(request).collection
+    found = pages.training_sets(collection)
+    rows = Snapshot.objects.filter(collection=collection, folder__in=[folder for folder, _words in found])
+    by_folder = {row.folder: row for row in rows}
+    return [
+        {"export": by_folder[folder].pk, "format": by_folder[folder].format, "description": words}
+        for folder, words in found
+        if folder in by_folder
+    ]
+
+
+@router.get("/collections/{slug:name}/trainings/{number}", auth=may("admin"), response={200: JobOut, **REFUSALS})
+def read_training(request: HttpRequest, name: str, number: int) -> Any:
+    """Read how far a training, or another job with a model, is."""
+    return _show_job(_find_job(request, number))
+
+
+@router.post(
+    "/collections/{slug:name}/trainings/{number}/{act}", auth=may("admin", MANAGE), response={200: JobOut, **REFUSALS}
+)
+@decorate_view(once)
+def control_training(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
+    """Cancel a job, or let it go on from its newest checkpoint after a cancellation or a failure."""
+    scope, found = scope_of(request), _find_job(request, number)
+    with transaction.atomic():
+        if not {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}[act](found):
+            raise BadInput(_("No changes made: the job's state no longer allows this action."))
+        record(scope, "training.control", job=found.pk, what=act)
+    found.refresh_from_db()
+    return _show_job(found)
+
+
+def _jobs(request: HttpRequest) -> Any:
+    return Job.objects.filter(collection=scope_of(request).collection).select_related("model")
+
+
+def _find_job(request: HttpRequest, number: int) -> Job:
+    found: Job = find_row(_jobs(request), number, _("Training not found."))
+    return found
+
+
+def _show_job(row: Job) -> dict[str, Any]:
+    shown = ("kind", "state", "device", "phase", "done", "total", "error", "verdict", "created_at", "ended_at")
+    model = getattr(row, "model", None)
+    return {"number": row.pk, "model": model and model.pk, **{name: getattr(row, name) for name in shown}}
+
+
+@router.get("/collections/{slug:name}/models", auth=may("admin"), response={200: Page[ModelOut], **REFUSALS})
+def list_models(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the models that were trained here."""
+    found = page_of(_models(request), after, limit)
+    changed = count_changed(found["items"])
+    return {**found, "items": [_show_model(row, changed.get(row.pk, 0)) for row in found["items"]]}
+
+
+@router.get("/collections/{slug:name}/models/{number}", auth=may("admin"), response={200: ModelOut, **REFUSALS})
+def read_model(request: HttpRequest, name: str, number: int) -> Any:
+    """Read a model."""
+    found = _find_model(request, number)
+    return _show_model(found, count_changed([found]).get(found.pk, 0))
+
+
+@router.get(
+    "/collections/{slug:name}/models/{number}/card", auth=may("admin"), response=REFUSALS, openapi_extra=MARKDOWN
+)
+def read_model_card(request: HttpRequest, name: str, number: int) -> Any:
+    """Download the card of a model."""
+    path = Path(_find_model(request, number).folder) / "README.md"
+    if not path.is_file():
+        raise Http404(_("File not found."))
+    return FileResponse(path.open("rb"), as_attachment=True, content_type="text/markdown; charset=utf-8")
+
+
+@router.post(
+    "/collections/{slug:name}/models/{number}/{act}", auth=may("admin", MANAGE), response={201: JobOut, **REFUSALS}
+)
+@decorate_view(once)
+def use_model(
+    request: HttpRequest, name: str, number: int, act: Literal["evaluate", "rerank", "order", "generate"], body: UseIn
+) -> Any:
+    """Begin a job with a model: evaluate it, rerank with it, order the queue by it, or measure what it writes."""
+    scope, found = scope_of(request), _find_model(request, number)
+    if why := pages.why_not():
+        raise BadInput(why)
+    given = {key: value for key, value in validate_form(UseForm(body.dict())).items() if value}
+    with transaction.atomic():
+        job = lifecycle.use_model(found, act, user=scope.user.username, **given)
+        record(scope, "training.control", model=found.pk, job=job.pk, what=act)
+    job.refresh_from_db()
+    return Status(201, _show_job(job))
+
+
+def _models(request: HttpRequest) -> Any:
+    return Model.objects.filter(collection=scope_of(request).collection).select_related("job")
+
+
+def _find_model(request: HttpRequest, number: int) -> Model:
+    found: Model = find_row(_models(request), number, _("Model not found."))
+    return found
+
+
+def _show_model(row: Model, changed: int) -> dict[str, Any]:
+    shown = ("name", "recipe", "base", "summary", "created_at")
+    is_here = (Path(row.folder) / "reranker.json").exists()
+    plain = {name: getattr(row, name) for name in shown}
+    return {"number": row.pk, **plain, "is_here": is_here, "changed_labels": changed}

@@ -1,0 +1,298 @@
+"""What the pages do, the API does: settings, people, audits, conflicts, runs, reports, trainings, models."""
+
+import csv
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Role, Snapshot
+from api.routes.files import _name_fields
+from api.tokens import make_token
+from benchmark.models import Report, Run
+from corpus.models import Assessor, Collection, CurrentJudgment, Item, Judgment
+from judges.campaigns import counters
+from judges.models import Audit, Campaign
+from tests.api.conftest import Call
+from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.site.test_permissions import World
+from tests.training_sets import write_set
+from training.models import Job
+
+pytestmark = pytest.mark.django_db
+
+
+def acts() -> list[str]:
+    return list(AuditEntry.objects.order_by("pk").values_list("act", flat=True))
+
+
+def test_settings_are_read_and_changed_all_or_none(call: Call) -> None:
+    collection = make_collection("c", grades=3)
+    alice = make_member(collection, "alice", Role.ADMIN)
+    before = call(alice.user, "GET", "collections/c/settings").json()
+    assert before["overlap"] == collection.overlap and before["guidelines"]
+    changes = {
+        "title": "Books", "overlap": 3, "order": "random", "budget": 12.5, "arms": {"shown": 1, "hidden": 1},
+        "instruction": "It answers the question.", "guidelines": "Read first.", "markdown": True,
+    }  # fmt: skip
+    done = call(alice.user, "PATCH", "collections/c/settings", changes)
+    assert done.status_code == 200, done.content
+    after = done.json()
+    assert {key: after[key] for key in ("title", "overlap", "order", "budget", "instruction", "markdown")} == {
+        key: changes[key] for key in ("title", "overlap", "order", "budget", "instruction", "markdown")
+    }
+    assert after["arms"] == {"shown": 1, "hidden": 1, "reveal": 0}
+    assert after["guidelines"] == "Read first.\n" and after["lease_minutes"] == before["lease_minutes"]
+    assert set(acts()) >= {"settings.changed", "settings.money", "settings.arms", "settings.instruction"}
+    assert Guideline.objects.filter(collection=collection, text="Read first.\n").exists()
+    assert call(alice.user, "PATCH", "collections/c/settings", {"budget": None}).json()["budget"] is None
+    for wrong, field in (
+        ({"title": "New", "relevant_from": 9}, "body.relevant_from"),
+        ({"title": "New", "arms": {"shown": 0}}, "body"),
+        ({"title": "New", "overlap": 0}, "body.body.overlap"),
+        ({"title": "New", "colour": "red"}, "body.body.colour"),
+        ({"title": "New", "guidelines": "\x00"}, "body.guidelines"),
+    ):
+        refused = call(alice.user, "PATCH", "collections/c/settings", wrong)
+        assert refused.status_code == 422 and refused.json()["errors"][0]["field"] == field, refused.content
+        assert Collection.objects.get(pk=collection.pk).title == "Books"
+
+
+def test_people_are_invited_changed_paused_and_removed(call: Call, settings: Any) -> None:
+    settings.EMAIL_HOST = "localhost"
+    collection = make_collection("c")
+    alice, bob = make_member(collection, "alice", Role.ADMIN), make_member(collection, "bob")
+    ask = {"people": ["Dana", "eve@example.org"], "role": "adjudicator", "days": 3}
+    made = call(alice.user, "POST", "collections/c/invitations", ask, **{"Idempotency-Key": "one"})
+    assert made.status_code == 201, made.content
+    assert [one["note"] for one in made.json()] == ask["people"] and made.json()[0]["role"] == "adjudicator"
+    assert made.json()[0]["link"].startswith("http") and [one["mailed"] for one in made.json()] == [False, True]
+    call(alice.user, "POST", "collections/c/invitations", ask, **{"Idempotency-Key": "one"})
+    assert Invitation.objects.count() == 2 and len(mail.outbox) == 1
+    wrong = call(alice.user, "POST", "collections/c/invitations", {"people": ["Dana", "dana"]})
+    assert wrong.status_code == 422 and "twice" in wrong.json()["detail"] and Invitation.objects.count() == 2
+    day = (timezone.localdate() + timedelta(2)).isoformat()
+    link = call(alice.user, "POST", "collections/c/invitations/link", {"last_day": day, "limit": 9}).json()
+    assert link["limit"] == link["uses_left"] == 9
+    assert call(alice.user, "DELETE", f"collections/c/invitations/{link['number']}").status_code == 204
+    assert call(alice.user, "GET", f"collections/c/invitations/{link['number']}").status_code == 404
+    assert len(call(alice.user, "GET", "collections/c/invitations").json()["items"]) == 2
+
+    path = f"collections/c/members/{bob.pk}"
+    changed = call(alice.user, "PATCH", path, {"role": "adjudicator", "paused": True, "note": "Rest."}).json()
+    assert changed["role"] == "adjudicator" and changed["paused"]
+    assert not call(alice.user, "PATCH", path, {"paused": False}).json()["paused"]
+    assert call(alice.user, "DELETE", path).json()["active"] is False
+    assert call(alice.user, "PATCH", path, {"active": True}).json()["active"] is True
+    own = f"collections/c/members/{alice.pk}"
+    for change in ({"role": "annotator"}, {"active": False}):
+        refused = call(alice.user, "PATCH", own, change)
+        assert refused.status_code == 422 and "your own access" in refused.json()["detail"]
+    assert call(alice.user, "DELETE", own).status_code == 422
+    wanted = {
+        "invitation.made",
+        "invitation.revoked",
+        "member.role",
+        "member.paused",
+        "member.resumed",
+        "member.active",
+    }
+    assert set(acts()) >= wanted
+
+
+def test_audits_are_read_and_more_are_drawn(call: Call) -> None:
+    world = World()
+    admin, campaign = world.people["admin"], world.campaign
+    Campaign.objects.filter(pk=campaign.pk).update(state="finished")
+    item = make_item(world.pair, "audit")
+    Audit.objects.create(campaign=campaign, pair=world.pair, item=item, stratum="r1.m0.y", probability=1.0, label=1)
+    counters.add(campaign.pk, "route:r1.m0.y", 1)
+    path = "collections/birds/audits"
+    listed = call(admin, "GET", path).json()["items"]
+    assert [(one["campaign"], one["drawn"], one["resolved"]) for one in listed] == [(campaign.pk, 1, 0)]
+    found = call(admin, "GET", f"{path}/{campaign.pk}").json()
+    assert found["can_draw"] and [one["key"] for one in found["routes"]] == ["r1.m0.y"]
+    assert found["routes"][0]["accuracy"]["value"] is None and found["routes"][0]["accuracy"]["reason"]
+    assert call(admin, "POST", f"{path}/{campaign.pk}/draw", {"up_to": 5}).json() == {"pairs": 0}
+    assert call(admin, "POST", f"{path}/{campaign.pk}/to-people", {"route": "r1.m0.y"}).json() == {"pairs": 0}
+    assert call(admin, "POST", f"{path}/{campaign.pk}/draw", {"up_to": 5, "route": "west"}).status_code == 404
+    resumed = call(admin, "POST", f"{path}/{campaign.pk}/go-on", {"route": "r1.m0.y"})
+    assert resumed.status_code == 200 and counters.read(campaign.pk)["resumed:r1.m0.y"] == 1
+    assert set(acts()) >= {"audit.drawn", "audit.to-people", "audit.go-on"}
+    assert call(admin, "GET", f"{path}/999999").status_code == 404
+
+
+def conflict_of(collection: Collection) -> Item:
+    """A pair that two people graded differently."""
+    item = make_item(make_pair(collection), overlap=2, taken=2, done=2, state="conflict")
+    for name, grade in (("bob", 0), ("charlie", 1)):
+        member = make_member(collection, name)
+        judgment = Judgment.objects.create(
+            pair=item.pair, assessor=member.assessor, item=item, step="final", grade=grade, comment=f"{grade}!"
+        )
+        now = timezone.now()
+        Assignment.objects.create(
+            item=item, membership=member, state="done", lease_until=now, ended_at=now, judgment=judgment
+        )
+    return item
+
+
+def test_a_conflict_is_read_resolved_and_taken_back(call: Call) -> None:
+    collection = make_collection("c", overlap=2)
+    item, alice = conflict_of(collection), make_member(collection, "alice", Role.ADJUDICATOR)
+    found = call(alice.user, "GET", "collections/c/conflict").json()
+    conflict = found["conflict"]
+    assert found["waiting"] == 1 and conflict["item"] == item.pk and conflict["document"]
+    assert {one["grade"] for one in conflict["opinions"]} == {0, 1} and "bob" not in str(found)
+    body = {"item": item.pk, "shown": conflict["shown"], "grade": 1, "comment": "Yes."}
+    assert call(alice.user, "POST", "collections/c/conflict/resolve", body | {"grade": 7}).status_code == 422
+    assert call(alice.user, "POST", "collections/c/conflict/resolve", body | {"item": 12345}).status_code == 404
+    done = call(alice.user, "POST", "collections/c/conflict/resolve", body)
+    assert done.status_code == 200 and done.json() == {"conflict": None, "waiting": 0, "last_item": item.pk}
+    assert CurrentJudgment.objects.get(step="adjudication").grade == 1
+    back = call(alice.user, "POST", "collections/c/conflict/undo", {"item": item.pk}).json()
+    assert back["conflict"]["item"] == item.pk
+    assert call(alice.user, "POST", "collections/c/conflict/undo", {"item": item.pk}).status_code == 404
+
+
+def test_a_conflict_answered_at_once_is_too_soon(call: Call) -> None:
+    collection = make_collection("c", overlap=2, min_judgment_ms=10_000)
+    item, alice = conflict_of(collection), make_member(collection, "alice", Role.ADJUDICATOR)
+    shown = call(alice.user, "GET", "collections/c/conflict").json()["conflict"]["shown"]
+    body = {"item": item.pk, "shown": shown, "grade": 1}
+    assert call(alice.user, "POST", "collections/c/conflict/resolve", body).status_code == 422
+
+
+def test_runs_are_imported_made_measured_and_deleted(call: Call, client: Client) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    pair = make_pair(collection)
+    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
+    Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=1)
+    query, document = pair.query.external_id, pair.document.external_id
+    _row, token = make_token(alice.user, None, name="n", scopes=["manage"], days=1)
+    send = {"headers": {"Authorization": f"Bearer {token}"}}
+    file = SimpleUploadedFile("mine.run", f"{query} Q0 {document} 1 2.5 tag\n".encode())
+    sent = client.post("/api/v1/collections/c/runs/import", {"files": [file]}, **send)
+    assert sent.status_code == 201, sent.content
+    assert sent.json()[0]["name"] == "mine" and sent.json()[0]["lines"] == 1
+    bad = SimpleUploadedFile("bad.run", b"q Q0 d 1\n")
+    refused = client.post("/api/v1/collections/c/runs/import", {"files": [bad], "run": "b"}, **send)
+    assert refused.status_code == 422 and "bad.run" in refused.json()["detail"] and Run.objects.count() == 1
+    number = sent.json()[0]["number"]
+    text = b"".join(call(alice.user, "GET", f"collections/c/runs/{number}/file").streaming_content).decode()
+    assert text.split() == [query, "Q0", document, "1", "2.5", "mine"]
+
+    made = call(alice.user, "POST", "collections/c/runs", {"name": "bm", "kind": "bm25", "options": {"k1": 0.9}})
+    assert made.status_code == 201 and made.json()["state"] == "waiting"
+    assert Run.objects.get(name="bm").recipe["k1"] == 0.9
+    assert call(alice.user, "POST", "collections/c/runs/estimate", {"name": "x"}).json()["asks"] is False
+    unknown = call(alice.user, "POST", "collections/c/runs", {"name": "x", "options": {"colour": "red"}})
+    assert unknown.status_code == 422 and "colour" in unknown.json()["detail"]
+    wrong = call(alice.user, "POST", "collections/c/runs", {"name": "x", "options": {"k1": 99}})
+    assert wrong.json()["errors"][0]["field"] == "body.options.k1"
+    path = f"collections/c/runs/{made.json()['number']}"
+    assert call(alice.user, "POST", f"{path}/cancel").json()["state"] == "cancelled"
+    assert call(alice.user, "POST", f"{path}/cancel").status_code == 422
+    assert call(alice.user, "POST", f"{path}/go-on").json()["state"] == "waiting"
+    assert call(alice.user, "DELETE", path).status_code == 204
+    assert [one["name"] for one in call(alice.user, "GET", "collections/c/runs").json()["items"]] == ["mine"]
+
+    empty = call(alice.user, "GET", "collections/c/leaderboard").json()
+    assert (empty["state"], empty["systems"]) == ("missing", [])
+    board = call(alice.user, "POST", "collections/c/leaderboard").json()
+    assert board["is_current"] and [(one["name"], one["value"]) for one in board["systems"]] == [("mine", 1.0)]
+    assert call(alice.user, "GET", "collections/c/leaderboard?measure=luck").status_code == 422
+    assert [one["number"] for one in call(alice.user, "GET", "collections/c/qrels").json()] == [1]
+    qrels = b"".join(call(alice.user, "GET", "collections/c/qrels/1/file").streaming_content).decode()
+    assert qrels.split() == [query, "0", document, "1"]
+    assert call(alice.user, "POST", "collections/c/qrels", {"kind": "original"}).json()["number"] == 1
+
+    report = call(alice.user, "POST", "collections/c/reports", {"k": 1})
+    assert report.status_code == 201 and report.json()["number"] == board["report"], report.content
+    assert Report.objects.get(pk=report.json()["number"]).options["k"] == 1
+    for body in ({"runs": [99]}, {"before": 9}, {"k": 1000}):
+        assert call(alice.user, "POST", "collections/c/reports", body).status_code == 422, body
+    assert set(acts()) >= {"runs.imported", "run.started", "run.control", "report.asked", "qrels.made"}
+
+
+def test_a_training_is_started_read_and_cancelled(call: Call, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    monkeypatch.setattr("training.jobs.pages.why_not", lambda: "")
+    world = World()
+    admin, path = world.people["admin"], "collections/birds/trainings"
+    folder = write_set(Path(settings.VAR) / "exports" / "birds" / "one")
+    values = {"manifest": {"files": []}, "state": "ready"}
+    row = Snapshot.objects.create(collection=world.collection, format="prism", folder=str(folder), **values)
+    assert [one["export"] for one in call(admin, "GET", f"{path}/sets").json()] == [row.pk]
+    body: dict[str, Any] = {"recipe": "prism", "export": row.pk, "base": "tiny:qwen3"}
+    for wrong, words in (
+        ({"export": 12345}, "export"),
+        ({"options": {"colour": 1}}, "colour"),
+        ({"options": {"epochs": -1}}, "options.epochs"),
+        ({"base": ""}, "base"),
+        ({"base": "../secret"}, "body.base"),
+        ({"model": world.model.pk}, "base"),
+        ({"recipe": "rtriever"}, "body.export"),
+        ({"recipe": "dance"}, "body.recipe"),
+    ):
+        refused = call(admin, "POST", path, body | wrong)
+        assert refused.status_code == 422 and words in refused.json()["detail"], (wrong, refused.content)
+    started = call(admin, "POST", path, body | {"options": {"max_steps": 5, "packing": False}})
+    assert started.status_code == 201, started.content
+    job = Job.objects.get(pk=started.json()["number"])
+    assert job.options["options"] == {"preset": "tiny", "max_steps": 5, "packing": False}
+    assert started.json()["state"] == "queued" and "training.started" in acts()
+    assert call(admin, "POST", f"{path}/{job.pk}/cancel").json()["state"] == "cancelled"
+    assert call(admin, "POST", f"{path}/{job.pk}/cancel").status_code == 422
+    assert call(admin, "POST", f"{path}/{job.pk}/go-on").json()["state"] == "queued"
+    assert call(admin, "GET", f"{path}/{world.job.pk}").json()["model"] == world.model.pk
+
+
+def test_a_model_is_read_and_used(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("training.jobs.pages.why_not", lambda: "")
+    world = World()
+    admin, path = world.people["admin"], f"collections/birds/models/{world.model.pk}"
+    assert call(admin, "GET", path).json()["is_here"] is False
+    assert call(admin, "GET", f"{path}/card").status_code == 404
+    world.model.folder = str(tmp_path)
+    world.model.save()
+    for name in ("reranker.json", "README.md"):
+        (tmp_path / name).write_text("{}")
+    assert call(admin, "GET", path).json()["is_here"] is True
+    assert b"".join(call(admin, "GET", f"{path}/card").streaming_content) == b"{}"
+    used = call(admin, "POST", f"{path}/evaluate", {"precision": "fp32"})
+    assert used.status_code == 201, used.content
+    job = Job.objects.get(pk=used.json()["number"])
+    assert job.kind == "evaluate" and job.options["precision"] == "fp32" and "training.control" in acts()
+    assert call(admin, "POST", f"{path}/evaluate", {"precision": "fp7"}).status_code == 422
+    assert call(admin, "POST", f"{path}/dance", {}).status_code == 422
+
+
+def test_agreement_is_a_table_of_every_two_assessors(call: Call) -> None:
+    collection = make_collection("c")
+    alice = make_member(collection, "alice", Role.ADMIN)
+    people = [make_member(collection, name).assessor for name in ("bob", "charlie")]
+    for _ in range(3):
+        pair = make_pair(collection)
+        for assessor in people:
+            Judgment.objects.create(pair=pair, assessor=assessor, step="final", grade=1)
+    table = call(alice.user, "GET", "collections/c/agreement.csv")
+    assert table.status_code == 200 and table["Content-Type"].startswith("text/csv")
+    (row,) = csv.DictReader(table.content.decode().splitlines())
+    assert (row["a"], row["b"], row["n"]) == ("bob", "charlie", "3")
+    assert call(alice.user, "GET", "collections/c/agreement.csv?assessors=nobody").status_code == 422
+    assert call(alice.user, "GET", "collections/c/agreement.csv?binarize=9").status_code == 422
+    measured = call(alice.user, "POST", "collections/c/agreement", {"people": True})
+    assert measured.json() == {"done": True} and "statistics.asked" in acts()
+
+
+def test_what_is_wrong_with_files_is_said_in_the_names_of_fields() -> None:
+    assert _name_fields('document "d" has no text; --empty keep takes such documents') == (
+        'document "d" has no text; empty: "keep" takes such documents'
+    )
+    assert _name_fields("--update takes the new one") == "update: true takes the new one"
