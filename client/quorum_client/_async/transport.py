@@ -1,0 +1,149 @@
+"""Requests and their answers: retries, keys of requests that may be sent again, errors, pages of lists, downloads."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import httpx2
+from pydantic import TypeAdapter
+
+from quorum_client.answers import ApiModel
+from quorum_client.errors import QuorumError, read_problem
+from quorum_client.progress import ProgressBar
+from quorum_client.retries import RetryPolicy
+
+T = TypeVar("T")
+PAGE = 500  # Rows of a list that are asked for at once.
+Query = Mapping[str, Any]
+
+
+class AsyncTransport:
+    """The connection to one site, in the name of one access token."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        retries: RetryPolicy,
+        timeout: float,
+        transport: httpx2.AsyncBaseTransport | None,
+    ) -> None:
+        self.retries = retries
+        self.http = httpx2.AsyncClient(
+            base_url=f"{base_url.rstrip('/')}/api/v1/",
+            headers={"Authorization": f"Bearer {token}", "User-Agent": "quorum_client"},
+            timeout=timeout,
+            transport=transport,
+        )
+
+    async def send(
+        self, method: str, path: str, *, is_repeatable: bool = True, headers: Query | None = None, **content: Any
+    ) -> httpx2.Response:
+        """Send a request, again where that is safe, and return its answer. Raises QuorumError for 400 and more."""
+        sent = dict(headers or {})
+        if method == "POST" and is_repeatable:
+            sent["Idempotency-Key"] = str(uuid4())
+        attempt = 0
+        while True:
+            attempt += 1
+            response, failure = None, None
+            try:
+                response = await self.http.request(method, path, headers=sent, **content)
+            except httpx2.TransportError as error:
+                failure = error
+            if response is not None and not response.is_error:
+                return response
+            if method == "DELETE" and attempt > 1 and response is not None and response.status_code == 404:
+                return response  # the answer to an earlier try was lost
+            pause = self.retries.pause(attempt, response, failure, is_repeatable=is_repeatable)
+            if pause is None:
+                if response is None:
+                    raise QuorumError(f"{self.http.base_url} cannot be reached: {failure}") from failure
+                raise read_problem(response)
+            await asyncio.sleep(pause)
+
+    async def read(self, kind: type[T], path: str, params: Query | None = None) -> T:
+        """Read an object or a whole list."""
+        return self.parse(kind, await self.send("GET", path, params=params))
+
+    async def post(self, kind: type[T], path: str, body: Any = None) -> T:
+        """Start or decide something, once however often it is sent."""
+        content = {} if body is None else {"json": body}
+        return self.parse(kind, await self.send("POST", path, **content))
+
+    async def change(self, kind: type[T], path: str, body: Any, if_match: ApiModel | None = None) -> T:
+        """Change an object; with `if_match` only where it is still as that was read."""
+        return self.parse(kind, await self.send("PATCH", path, json=body, **self._conditions(if_match)))
+
+    async def delete(self, path: str, if_match: ApiModel | None = None) -> None:
+        """Delete an object; with `if_match` only where it is still as that was read."""
+        await self.send("DELETE", path, **self._conditions(if_match))
+
+    def _conditions(self, if_match: ApiModel | None) -> dict[str, Any]:
+        if if_match is None:
+            return {}
+        if if_match.etag is None:
+            raise ValueError("if_match takes an object that was read by its number: of a list nothing is known")
+        # A second try would find what the first one changed.
+        return {"headers": {"If-Match": if_match.etag}, "is_repeatable": False}
+
+    async def upload(self, kind: type[T], path: str, files: Sequence[Path], data: Query | None = None) -> T:
+        """Send files. It is not sent again once the server has begun: there is no key for a body of this size."""
+        with ExitStack() as stack:
+            parts = [("files", (file.name, stack.enter_context(file.open("rb")))) for file in files]
+            return self.parse(kind, await self.send("POST", path, files=parts, data=data, is_repeatable=False))
+
+    async def iterate(self, kind: type[T], path: str, params: Query | None = None) -> AsyncIterator[T]:
+        """Read the rows of a list page by page, while they are asked for."""
+        after: int | None = 0
+        rows: TypeAdapter[list[T]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
+        while after is not None:
+            response = await self.send("GET", path, params={**(params or {}), "after": after, "limit": PAGE})
+            page = response.json()
+            for row in rows.validate_python(page["items"]):
+                yield row
+            after = page["next"]
+
+    async def read_text(self, path: str, params: Query | None = None) -> str:
+        """Read a file of text as it is."""
+        return (await self.send("GET", path, params=params)).text
+
+    async def download(self, path: str, to: Path, *, progress: bool = False) -> Path:
+        """Stream a file to `to`, which is there when it is whole. What breaks off is begun again."""
+        attempt, part = 0, to.with_name(f"{to.name}.part")
+        while True:
+            attempt += 1
+            response, failure = None, None
+            try:
+                async with self.http.stream("GET", path) as response:
+                    if not response.is_error:
+                        with part.open("wb") as file, ProgressBar(to.name, is_shown=progress, unit="B") as bar:
+                            async for chunk in response.aiter_bytes():
+                                file.write(chunk)
+                                bar.show(file.tell(), int(response.headers.get("Content-Length", 0)))
+                        return part.replace(to)
+                    await response.aread()
+            except httpx2.TransportError as error:
+                response, failure = None, error
+            pause = self.retries.pause(attempt, response, failure, is_repeatable=True)
+            if pause is None:
+                part.unlink(missing_ok=True)
+                if response is None:
+                    raise QuorumError(f"{self.http.base_url} cannot be reached: {failure}") from failure
+                raise read_problem(response)
+            await asyncio.sleep(pause)
+
+    def parse(self, kind: type[T], response: httpx2.Response) -> T:
+        """Return what an answer holds, with its ETag."""
+        found = TypeAdapter(kind).validate_json(response.content)
+        if isinstance(found, ApiModel):
+            found.tag(response.headers.get("ETag"))
+        return found
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.http.aclose()

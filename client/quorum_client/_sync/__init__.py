@@ -1,0 +1,1 @@
+"""The client that waits for each answer: generated of the one beside it."""

@@ -1,0 +1,63 @@
+"""What all parts of a collection have in common: where they stand, and waiting for work to end."""
+
+import time
+from typing import Generic, TypeVar
+
+from quorum_client._sync.transport import Transport
+from quorum_client.errors import QuorumError
+from quorum_client.progress import ProgressBar
+
+T = TypeVar("T")
+
+
+class Resource:
+    """A part of a collection."""
+
+    def __init__(self, transport: Transport, collection: str) -> None:
+        self.transport = transport
+        self.collection = collection
+
+    def at(self, *parts: object) -> str:
+        """Return the address of something in the collection."""
+        return "/".join(["collections", self.collection, *map(str, parts)])
+
+
+class Jobs(Resource, Generic[T]):
+    """Work that goes on in the background, and that can be waited for."""
+
+    title = ""
+
+    def read(self, number: int) -> T:
+        """Read how far it is."""
+        raise NotImplementedError
+
+    def find_end(self, found: T) -> str | None:
+        """Return how it ended: an empty text where well, else what went wrong; None where it goes on."""
+        raise NotImplementedError
+
+    def count_done(self, found: T) -> tuple[int, int]:
+        """Return how much is done, and of how much; 0 where that is not known."""
+        raise NotImplementedError
+
+    def wait(self, number: int, *, progress: bool = False, every: float = 1.0, timeout: float | None = None) -> T:
+        """Wait for its end, asking every few seconds. Raises QuorumError where it ends badly, and TimeoutError."""
+        ends = None if timeout is None else time.monotonic() + timeout
+        with ProgressBar(f"{self.title} {number}", is_shown=progress) as bar:
+            while True:
+                found = self.read(number)
+                bar.show(*self.count_done(found))
+                end = self.find_end(found)
+                if end:
+                    raise QuorumError(f"{self.title} {number}: {end}")
+                if end is not None:
+                    return found
+                if ends is not None and time.monotonic() + every > ends:
+                    raise TimeoutError(f"{self.title} {number} has not ended in {timeout:g} seconds")
+                time.sleep(every)
+
+
+def end_of_job(state: str, error: str, ready: str = "ready") -> str | None:
+    """Return the end of a job by its state, as `find_end` does."""
+    if state in ("waiting", "running", "queued", "making"):
+        return None
+    return "" if state == ready else error or state

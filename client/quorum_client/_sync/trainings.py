@@ -1,0 +1,67 @@
+"""Training jobs and the models that they publish."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from quorum_client._sync.resources import Jobs, Resource, end_of_job
+from quorum_client.answers import build_body
+from quorum_client.models import JobOut, ModelOut, TrainingIn, TrainingSetOut, UseIn
+
+
+class Trainings(Jobs[JobOut]):
+    """Trainings, and the other jobs with a model."""
+
+    title = "training"
+
+    def list(self) -> Iterator[JobOut]:
+        """List the trainings."""
+        return self.transport.iterate(JobOut, self.at("trainings"))
+
+    def list_sets(self) -> Sequence[TrainingSetOut]:
+        """List the exports that a training can learn from, the newest first."""
+        return self.transport.read(tuple[TrainingSetOut, ...], self.at("trainings", "sets"))
+
+    def start(self, asked: TrainingIn | None = None, **fields: Any) -> JobOut:
+        """Put a training into the queue (`recipe`, `export`, `base` or `model`, `options` ...)."""
+        return self.transport.post(JobOut, self.at("trainings"), build_body(TrainingIn, asked, fields))
+
+    def read(self, number: int) -> JobOut:
+        """Read how far a training is."""
+        return self.transport.read(JobOut, self.at("trainings", number))
+
+    def cancel(self, number: int) -> JobOut:
+        """Cancel a training; it saves what it has first."""
+        return self.transport.post(JobOut, self.at("trainings", number, "cancel"))
+
+    def resume(self, number: int) -> JobOut:
+        """Let a training go on from its newest checkpoint."""
+        return self.transport.post(JobOut, self.at("trainings", number, "go-on"))
+
+    def find_end(self, found: JobOut) -> str | None:
+        """Say how the training ended."""
+        return end_of_job(found.state, found.error, ready="finished")
+
+    def count_done(self, found: JobOut) -> tuple[int, int]:
+        """Count its steps."""
+        return found.done, found.total
+
+
+class Models(Resource):
+    """Models that were trained here."""
+
+    def list(self) -> Iterator[ModelOut]:
+        """List the models."""
+        return self.transport.iterate(ModelOut, self.at("models"))
+
+    def read(self, number: int) -> ModelOut:
+        """Read a model."""
+        return self.transport.read(ModelOut, self.at("models", number))
+
+    def download_card(self, number: int, to: str | Path) -> Path:
+        """Download the card of a model."""
+        return self.transport.download(self.at("models", number, "card"), Path(to))
+
+    def use(self, number: int, act: str, asked: UseIn | None = None, **fields: Any) -> JobOut:
+        """Begin a job with a model: `evaluate`, `rerank`, `order` the queue by it, or `generate`."""
+        return self.transport.post(JobOut, self.at("models", number, act), build_body(UseIn, asked, fields))

@@ -1,0 +1,34 @@
+"""Progress bars, by tqdm where it is installed."""
+
+from importlib import import_module
+from types import TracebackType
+from typing import Any
+
+
+class ProgressBar:
+    """A bar on the terminal or in a notebook, or nothing where none is wanted."""
+
+    def __init__(self, title: str, *, is_shown: bool, unit: str = "") -> None:
+        self._bar: Any = None
+        if is_shown:
+            try:
+                tqdm = import_module("tqdm.auto").tqdm
+            except ImportError as error:
+                raise ImportError("progress=True needs tqdm: pip install 'quorum-client[progress]'") from error
+            self._bar = tqdm(desc=title, unit=unit, unit_scale=unit == "B", total=0)
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, done: int, total: int | None) -> None:
+        """Show how much is done, of how much where that is known."""
+        if self._bar is not None:
+            self._bar.total = total or None
+            self._bar.n = done
+            self._bar.refresh()

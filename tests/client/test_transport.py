@@ -1,0 +1,199 @@
+"""The client's requests: sent again where that is safe, with the same key; errors; pages; downloads; waiting."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from quorum_client import AsyncQuorum, Quorum, QuorumError
+from quorum_client.models import CampaignIn, MemberOut
+from quorum_client.retries import RetryPolicy, read_retry_after
+
+Answer = Callable[[httpx2.Request], httpx2.Response]
+SOON = RetryPolicy(first=0.001)
+LABEL = {"number": 1, "query": "q", "document": "d", "grade": 1, "origin": "people", "teacher_score": None}
+PROBLEM = {"title": "Unprocessable Entity", "status": 422, "detail": "k is wrong", "errors": []}
+EXPORT = {"number": 3, "format": "csv", "error": "", "manifest": {}, "created_at": "2026-01-01T00:00:00Z"}
+
+
+class Site:
+    """Answers in turn, and the requests that got them; the last answer is given for ever."""
+
+    def __init__(self, *answers: httpx2.Response | Exception | Answer) -> None:
+        self.answers = list(answers)
+        self.requests: list[httpx2.Request] = []
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        request.read()
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, httpx2.Response) else answer(request)
+
+    def client(self, **options: Any) -> Quorum:
+        options = {"retries": SOON, "transport": httpx2.MockTransport(self), **options}
+        return Quorum("https://quorum.example/", "quorum_token", **options)
+
+
+def page(*rows: dict[str, Any], after: int | None = None) -> httpx2.Response:
+    return httpx2.Response(200, json={"items": rows, "next": after})
+
+
+def lost() -> httpx2.ReadError:
+    return httpx2.ReadError("connection lost")
+
+
+def started(campaign: int = 7) -> httpx2.Response:
+    return httpx2.Response(200, json={"campaign": campaign, "added": 2, "joined": False})
+
+
+def test_a_request_says_who_asks_and_what_is_refused_says_why() -> None:
+    site = Site(httpx2.Response(422, json={**PROBLEM, "errors": [{"field": "body.k", "problem": "wrong"}]}))
+    with pytest.raises(QuorumError, match="k is wrong") as caught, site.client() as quorum:
+        quorum.collection("books").reports.make(k=5)
+    error, (request,) = caught.value, site.requests
+    assert (error.status, error.title, error.errors) == (422, "Unprocessable Entity", (("body.k", "wrong"),))
+    assert str(request.url) == "https://quorum.example/api/v1/collections/books/reports"
+    assert request.headers["Authorization"] == "Bearer quorum_token" and json.loads(request.content) == {"k": 5}
+
+
+@pytest.mark.parametrize("failure", [lost, lambda: httpx2.Response(503), lambda: httpx2.Response(500)])
+def test_what_starts_something_is_sent_again_with_the_same_key(failure: Callable[[], Any]) -> None:
+    site = Site(failure(), failure(), started(), started(8))
+    campaigns = site.client().collection("books").campaigns
+    assert campaigns.start(CampaignIn(policy="human")).campaign == 7
+    keys = {request.headers["Idempotency-Key"] for request in site.requests}
+    assert len(site.requests) == 3 and len(keys) == 1
+    assert campaigns.start(policy="human").campaign == 8
+    assert site.requests[-1].headers["Idempotency-Key"] not in keys
+
+
+def test_retry_after_is_waited_for_and_a_server_that_asks_for_too_much_gets_no_further_try() -> None:
+    site = Site(httpx2.Response(429, headers={"Retry-After": "0.01"}), page(LABEL))
+    assert len(list(site.client().collection("books").pairs())) == 1
+    busy = Site(httpx2.Response(429, json={**PROBLEM, "status": 429}, headers={"Retry-After": "3600"}))
+    with pytest.raises(QuorumError) as caught:
+        busy.client().collection("books").read()
+    assert caught.value.status == 429 and len(busy.requests) == 1
+    assert read_retry_after(httpx2.Response(503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"})) == 0.0
+    assert read_retry_after(httpx2.Response(503, headers={"Retry-After": "soon"})) is None
+
+
+def test_a_site_that_stays_away_is_an_error_and_a_refusal_is_not_tried_again() -> None:
+    site = Site(lost())
+    with pytest.raises(QuorumError, match="cannot be reached: connection lost") as caught:
+        site.client().collection("books").read()
+    assert caught.value.status is None and len(site.requests) == SOON.attempts
+    refusing = Site(httpx2.Response(404, json={**PROBLEM, "status": 404, "detail": "Collection not found."}))
+    with pytest.raises(QuorumError, match="Collection not found"):
+        refusing.client().collection("books").read()
+    assert len(refusing.requests) == 1
+
+
+def test_uploads_are_sent_again_only_where_the_site_did_not_begin(tmp_path: Path) -> None:
+    (tmp_path / "mine.run").write_text("q Q0 d 1 1 t\n")
+    for failure, tries in ((lost(), 1), (httpx2.ConnectError("refused"), SOON.attempts), (httpx2.Response(503), 1)):
+        site = Site(failure)
+        with pytest.raises(QuorumError):
+            site.client().collection("books").runs.import_files([tmp_path / "mine.run"])
+        assert len(site.requests) == tries, failure
+        assert all(b"q Q0 d 1 1 t" in request.content for request in site.requests)
+        assert "Idempotency-Key" not in site.requests[0].headers
+
+
+def test_a_deletion_whose_answer_was_lost_is_done_when_it_is_gone() -> None:
+    site = Site(lost(), httpx2.Response(404, json={**PROBLEM, "status": 404}))
+    site.client().collection("books").runs.delete(5)
+    assert [request.method for request in site.requests] == ["DELETE", "DELETE"]
+    with pytest.raises(QuorumError):
+        Site(httpx2.Response(404)).client().collection("books").runs.delete(5)
+
+
+def test_a_change_names_the_state_that_was_read_and_is_not_sent_twice() -> None:
+    member = {"number": 4, "username": "bob", "role": "annotator", "active": True, "paused": False}
+    site = Site(httpx2.Response(200, json=member, headers={"ETag": '"one"'}), lost())
+    members = site.client().collection("books").members
+    found = members.read(4)
+    assert found.etag == '"one"'
+    with pytest.raises(QuorumError):
+        members.change(4, role="admin", if_match=found)
+    assert len(site.requests) == 2 and site.requests[1].headers["If-Match"] == '"one"'
+    assert json.loads(site.requests[1].content) == {"role": "admin"}
+    with pytest.raises(ValueError, match="if_match"):
+        members.change(4, role="admin", if_match=MemberOut(**found.model_dump()))
+
+
+def test_lists_are_read_page_by_page_while_they_are_asked_for() -> None:
+    site = Site(page(LABEL, {**LABEL, "number": 2}, after=2), page({**LABEL, "number": 3}))
+    rows = site.client().collection("books").pairs()
+    assert next(rows).number == 1 and len(site.requests) == 1
+    assert [one.number for one in rows] == [2, 3]
+    assert [request.url.params["after"] for request in site.requests] == ["0", "2"]
+
+
+def test_an_export_is_waited_for_and_downloaded_whole_or_not_at_all(tmp_path: Path) -> None:
+    def export(state: str) -> httpx2.Response:
+        return httpx2.Response(200, json={**EXPORT, "state": state, "files": ["labels.csv"]})
+
+    file = httpx2.Response(200, content=b"q,d,1\n")
+    site = Site(export("making"), export("making"), export("ready"), export("ready"), httpx2.Response(502), file)
+    (path,) = site.client().collection("books").exports.run(format="csv", folder=tmp_path / "out", every=0.001)
+    assert path.read_bytes() == b"q,d,1\n" and [one.name for one in path.parent.iterdir()] == ["labels.csv"]
+    outside = Site(httpx2.Response(200, json={**EXPORT, "state": "ready", "files": ["../labels.csv"]}))
+    with pytest.raises(ValueError, match="outside"):
+        outside.client().collection("books").exports.download(3, tmp_path / "out")
+    missing = Site(export("ready"), httpx2.Response(404, json={**PROBLEM, "status": 404, "detail": "File not found."}))
+    with pytest.raises(QuorumError, match="File not found"):
+        missing.client().collection("books").exports.download(3, tmp_path / "other")
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"state": "budget"}, "campaign 7: budget"),
+        ({"state": "paused", "paused_because": "spending"}, "campaign 7: spending"),
+        ({"state": "cancelled"}, "campaign 7: cancelled"),
+    ],
+)
+def test_waiting_ends_with_an_error_where_the_work_does(status: dict[str, Any], words: str) -> None:
+    counts = {"labelled": 1, "escalated": 0, "failed": 0, "pairs": 2, "paused_because": None}
+    running = httpx2.Response(200, json={"status": {**counts, "state": "running"}})
+    site = Site(running, httpx2.Response(200, json={"status": {**counts, **status}}))
+    with pytest.raises(QuorumError, match=words):
+        site.client().collection("books").campaigns.wait(7, every=0.001)
+    with pytest.raises(TimeoutError):
+        Site(running).client().collection("books").campaigns.wait(7, every=0.01, timeout=0.03)
+
+
+def test_a_progress_bar_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    done = {"labelled": 2, "escalated": 0, "failed": 0, "pairs": 2, "paused_because": None, "state": "finished"}
+    Site(httpx2.Response(200, json={"status": done})).client().collection("books").campaigns.wait(7, progress=True)
+    assert "campaign 7" in capsys.readouterr().err
+
+
+def test_the_asynchronous_client_does_the_same() -> None:
+    async def use() -> None:
+        site = Site(httpx2.Response(503), started(), page(LABEL, after=1), page({**LABEL, "number": 2}))
+        options: dict[str, Any] = {"retries": SOON, "transport": httpx2.MockTransport(site)}
+        async with AsyncQuorum("https://quorum.example", "quorum_token", **options) as quorum:
+            books = quorum.collection("books")
+            assert (await books.campaigns.start(policy="human")).campaign == 7
+            assert [one.number async for one in books.pairs()] == [1, 2]
+
+    asyncio.run(use())
+
+
+def test_the_environment_says_where_the_site_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QUORUM_URL", raising=False)
+    monkeypatch.delenv("QUORUM_TOKEN", raising=False)
+    with pytest.raises(ValueError, match="set QUORUM_URL and QUORUM_TOKEN"):
+        Quorum.from_environment()
+    monkeypatch.setenv("QUORUM_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("QUORUM_TOKEN", "quorum_x")
+    assert str(Quorum.from_environment().transport.http.base_url) == "http://127.0.0.1:1/api/v1/"
