@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config embedded jobs corpus judges annotation benchmark training charts api client/quorum_client client/generate.py
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: help install install-dev install-cloud install-training demo test test-all check bench bench-gpu messages
+.PHONY: help install install-dev install-cloud install-tracing install-training demo test test-all check bench bench-gpu messages sbom
 .DEFAULT_GOAL := help
 
 help:
@@ -18,20 +18,24 @@ help:
 	@echo "make bench     measure, and write docs/benchmarks.md"
 	@echo "make bench-gpu measure the recipes on one GPU (without one: say what it would measure)"
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
+	@echo "make sbom      write down what a release consists of: sbom.json, and one for each extra (CycloneDX)"
 	@echo "make install   only set up $(VENV) (install-training: with the training extra, install-cloud: with what judges"
-	@echo "               behind Amazon Bedrock and Vertex AI need)"
+	@echo "               behind Amazon Bedrock and Vertex AI need, install-tracing: with what QUORUM_TRACES needs)"
 
 install: $(VENV)/.base
 install-dev: $(VENV)/.dev
 install-cloud: $(VENV)/.cloud
+install-tracing: $(VENV)/.tracing
 install-training: $(VENV)/.training
 
 $(VENV)/.base: requirements.txt
 	@$(INSTALL) base
-$(VENV)/.dev: requirements.txt requirements-cloud.txt requirements-dev.txt
+$(VENV)/.dev: requirements.txt requirements-cloud.txt requirements-tracing.txt requirements-dev.txt
 	@$(INSTALL) dev
 $(VENV)/.cloud: requirements-cloud.txt | $(VENV)/.base
 	@$(INSTALL) cloud
+$(VENV)/.tracing: requirements-tracing.txt | $(VENV)/.base
+	@$(INSTALL) tracing
 $(VENV)/.training: requirements-training.txt requirements-torch.txt | $(VENV)/.base
 	@$(INSTALL) training
 
@@ -63,3 +67,9 @@ bench-gpu: install-dev install-training
 
 messages: install-dev
 	$(PY) -W ignore manage.py messages
+
+# From the compiled lists alone: nothing is asked for elsewhere.
+sbom: install-dev
+	@for extra in "" -cloud -tracing -training; do \
+		$(VENV)/bin/cyclonedx-py requirements --output-reproducible -o "sbom$$extra.json" "requirements$$extra.txt" || exit 1; \
+	done

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Sets up .venv (VENV=folder: another one) with the pinned, hashed packages: `sh config/install.sh base|dev|cloud|training`.
+# Sets up .venv (VENV=folder: another one) with the pinned, hashed packages: `sh config/install.sh base|dev|cloud|tracing|training`.
 # Quick when nothing changed.
-# base: the site. cloud: what judges behind Amazon Bedrock and Vertex AI need beside base. dev: base, cloud and what tests
-# need. training: what the trainer and the scorer need beside base.
+# base: the site. cloud: what judges behind Amazon Bedrock and Vertex AI need beside base. tracing: what QUORUM_TRACES
+# needs. dev: base, cloud, tracing and what tests need. training: what the trainer and the scorer need beside base.
 set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-base}
@@ -72,18 +72,23 @@ say "installing packages ($kind) ..."
 case $kind in
     base) install_packages -r requirements.txt ;;
     cloud) install_packages -r requirements-cloud.txt ;;
-    dev) install_packages -r requirements.txt -r requirements-cloud.txt -r requirements-dev.txt ;;
+    tracing) install_packages -r requirements-tracing.txt ;;
+    dev)
+        install_packages -r requirements.txt -r requirements-cloud.txt -r requirements-tracing.txt \
+            -r requirements-dev.txt
+        ;;
     training)
         install_packages -r requirements-training.txt
         install_torch
         ;;
-    *) say "$kind is none of base, cloud, dev and training" && exit 2 ;;
+    *) say "$kind is none of base, cloud, dev, tracing and training" && exit 2 ;;
 esac
 # Tools that do not start in this folder (pytest, celery, granian) find the project all the same.
 "$venv"/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "quorum.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
 case $kind in
     base) touch "$venv"/.base ;;
     cloud) touch "$venv"/.cloud ;;
-    dev) touch "$venv"/.base "$venv"/.cloud "$venv"/.dev ;;
+    tracing) touch "$venv"/.tracing ;;
+    dev) touch "$venv"/.base "$venv"/.cloud "$venv"/.tracing "$venv"/.dev ;;
     training) touch "$venv"/.training ;;
 esac
