@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, worker_process_init
+from celery.signals import celeryd_init, setup_logging, worker_process_init
 
 from jobs.processes import watch_parent
 
@@ -52,8 +52,20 @@ def watch_keeper() -> None:
 
 def prepare_child(**_: Any) -> None:
     """Watch the grandparent from a prefork child: the kernel does not tell it of that end."""
+    from config.operating import tracing
+
     watch_parent()
+    tracing.start()
 
 
+def configure_logs(**_: Any) -> None:
+    """Log as the settings say: Celery would choose levels and a format of its own."""
+    from django.conf import settings
+    from django.utils.log import configure_logging
+
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+
+
+setup_logging.connect(configure_logs)
 celeryd_init.connect(prepare_worker)
 worker_process_init.connect(prepare_child)

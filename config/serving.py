@@ -3,10 +3,12 @@
 import logging
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from django.conf import settings
 
 from config import env
 from config.checks import count_connections
+from config.operating import web_metrics
 from corpus.errors import BadInput, QuorumError
 from embedded import are_embedded, start_keeper
 from jobs.processes import die_with_parent, spawn_child, stop_children
@@ -37,6 +40,7 @@ REQUESTS = 2048
 # How long a request waits for a database connection before its visitor is told to come back.
 DATABASE_PATIENCE_S = 5
 STDERR = 2
+LOG_CONFIG = Path(__file__).parent / "operating" / "granian_logging.json"  # granian's own lines look like ours.
 
 logger = logging.getLogger(__name__)
 # The exit code of an end that was asked for: Python drops what a signal raises inside a destructor, so look asks.
@@ -116,6 +120,7 @@ def web_command(host: str, port: int, processes: int = 0) -> list[str]:
     command = granian_command(
         "config.wsgi:application", host, port, processes=processes or settings.WEB_PROCESSES, threads=REQUESTS
     )
+    command += ["--log-config", str(LOG_CONFIG)]
     # granian's own exporter.
     if settings.METRICS_PORT:
         command += ["--metrics", "--metrics-address", settings.METRICS_BIND]
@@ -125,7 +130,8 @@ def web_command(host: str, port: int, processes: int = 0) -> list[str]:
 
 def web_environment() -> dict[str, str]:
     """Return the variables that only the site's processes have."""
-    return {"QUORUM_DB_POOL": str(settings.WEB_THREADS), "QUORUM_DB_PATIENCE_S": str(DATABASE_PATIENCE_S)}
+    pool = {"QUORUM_DB_POOL": str(settings.WEB_THREADS), "QUORUM_DB_PATIENCE_S": str(DATABASE_PATIENCE_S)}
+    return pool | {"QUORUM_LOG": settings.LOG_FORM}
 
 
 class Children:
@@ -137,6 +143,7 @@ class Children:
         self.running: dict[str, subprocess.Popen[str]] = {}
         self.falls: deque[float] = deque(maxlen=FALLS)
         self.kept: list[socket.socket] = []
+        self.counts: Path | None = None  # Where the web's processes count their requests.
 
     def judge_workers(self, count: int) -> None:
         """Start one Celery worker with `count` children; none for 0."""
@@ -154,7 +161,9 @@ class Children:
 
     def web(self, listener: socket.socket) -> None:
         """Serve the site at the address of this socket, which is closed; its address is kept until all ends."""
-        self._start("web", web_command(*self._hand_over_listener(listener)), settings=web_environment(), stdout=STDERR)
+        self.counts = Path(tempfile.mkdtemp(prefix="quorum-metrics-"))
+        environment = web_environment() | {web_metrics.FOLDER: str(self.counts)}
+        self._start("web", web_command(*self._hand_over_listener(listener)), settings=environment, stdout=STDERR)
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
         """Serve one model (training/serving) at the address of this socket, which is closed."""
@@ -236,6 +245,8 @@ class Children:
         stop_children(self.running.values(), patience=15)
         for kept in self.kept:
             kept.close()
+        if self.counts is not None:
+            shutil.rmtree(self.counts, ignore_errors=True)
 
 
 # Our own address is asked without the proxy of the environment.

@@ -7,6 +7,7 @@ from csp.constants import NONE, SELF
 
 import embedded
 from config import env, loopback, single_sign_on
+from config.operating import logs
 
 if env.flag("QUORUM_LOOPBACK_ONLY"):
     loopback.enforce()
@@ -51,7 +52,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.operating.metrics_page.MetricsMiddleware",
     "config.health.HealthMiddleware",
+    "config.operating.request_log.RequestLogMiddleware",
     "config.limits.NoNulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -103,6 +106,8 @@ WEB_THREADS = int(env.number("QUORUM_WEB_THREADS", 8))
 # granian's own exporter for Prometheus; 0: none.
 METRICS_PORT = int(env.number("QUORUM_METRICS_PORT", 0))
 METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
+# Who shows it may read /metrics; "": this machine alone may, and in production nobody (docs/operating.md).
+METRICS_TOKEN = env.secret("QUORUM_METRICS_TOKEN")
 JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
 CONNECTIONS_PER_JUDGE_WORKER = 2
 MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
@@ -242,11 +247,7 @@ BATCH_POLL_SECONDS = env.number("QUORUM_BATCH_POLL_S", 30)
 PAIRS_IN_FLIGHT = int(env.number("QUORUM_PAIRS_IN_FLIGHT", 128))
 CALLS_IN_FLIGHT = int(env.number("QUORUM_CALLS_IN_FLIGHT", 128))
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"away": {"()": "config.away.InOneLine"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["away"]}},
-    "root": {"handlers": ["stderr"], "level": env.text("QUORUM_LOG_LEVEL", "WARNING")},
-}
+LOG_FORM = env.text("QUORUM_LOG", "json" if PRODUCTION else "text")
+LOGGING = logs.logging_settings(LOG_FORM, env.text("QUORUM_LOG_LEVEL"))
+# Traces of requests and tasks: "" for none, otlp for a collector, console (docs/operating.md).
+TRACES = env.text("QUORUM_TRACES")

@@ -6,6 +6,7 @@ from django.core.wsgi import get_wsgi_application
 
 from config import env
 from config.bodies import whole_bodies
+from config.operating import tracing
 from embedded import ensure_services
 from jobs.processes import end_with_server
 
@@ -13,4 +14,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 end_with_server()
 ensure_services(env.var())
+tracing.start()
 application = whole_bodies(get_wsgi_application())

@@ -1,5 +1,6 @@
 """Ask for background work on a row, and see how far it is. An app registers who does it in its `tasks`."""
 
+import logging
 from collections.abc import Collection
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ from django.db.models import QuerySet
 from jobs.models import BackgroundJob, JobState
 from jobs.notifications import notify
 
+logger = logging.getLogger(__name__)
 UNFINISHED = (JobState.WAITING, JobState.RUNNING)
 
 
@@ -19,9 +21,11 @@ def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, b
     # What came of earlier ones is kept by the app's own rows.
     BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
     # Of two callers at once the table's constraint lets one create it, and the other gets that one.
-    found = unfinished(kind).get_or_create(kind=kind, subject=subject, defaults={"arguments": arguments})
+    job, is_new = unfinished(kind).get_or_create(kind=kind, subject=subject, defaults={"arguments": arguments})
     transaction.on_commit(partial(notify, kind))
-    return found
+    # Whichever worker comes next does it, so its own lines do not name the request that asked for it.
+    logger.info("job enqueued" if is_new else "job joined", extra={"job": job.log_name})
+    return job, is_new
 
 
 def unfinished(kind: str) -> QuerySet[BackgroundJob]:

@@ -15,6 +15,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import DateTimeField, Expression, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
+from structlog.contextvars import bound_contextvars
 
 from jobs.models import LeasedJob
 
@@ -186,6 +187,12 @@ class Lease:
             connection.close()
 
 
+def _log_fields(job: LeasedJob) -> dict[str, Any]:
+    """What every log line of a job's work says."""
+    collection = getattr(job, "collection", None)
+    return {"job": job.log_name} | ({"collection": collection.name} if collection is not None else {})
+
+
 def perform(
     job: LeasedJob,
     work: Callable[[Lease], object],
@@ -198,7 +205,8 @@ def perform(
 
     `expected`: errors whose message alone says enough. `last`: columns that are written with the last state.
     """
-    with Lease(job, stopping) as lease:
+    with bound_contextvars(**_log_fields(job)), Lease(job, stopping) as lease:
+        logger.info("job begins")
         try:
             work(lease)
         except LeaseLost:
@@ -214,3 +222,4 @@ def perform(
                 give_back(job, **last())
             else:
                 finish(job, job.READY, **last())
+        logger.info("job ends")

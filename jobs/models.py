@@ -51,6 +51,11 @@ class LeasedJob(models.Model):
     def is_over(self) -> bool:
         return self.state not in (self.WAITING, self.RUNNING)
 
+    @property
+    def log_name(self) -> str:
+        """What log lines call it: its table and its number."""
+        return f"{self._meta.label_lower}:{self.pk}"
+
     @classmethod
     def lease_seconds(cls) -> float:
         """Return how long a lease lasts that nobody renews."""

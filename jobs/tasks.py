@@ -12,6 +12,7 @@ from celery import shared_task, signals
 from django.conf import settings
 from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
+from structlog.contextvars import unbind_contextvars
 
 from jobs import leases, workers
 from jobs.models import BackgroundJob, LeasedJob
@@ -52,6 +53,8 @@ def register_job_kind(kind: JobKind) -> Any:
     """Return the Celery task that works off a kind of jobs; the watcher looks after them from now on."""
 
     def work_off() -> None:
+        # What is free is worked off, whoever asked for it: the message's request is not theirs.
+        unbind_contextvars("request_id")
         # First of all: a job that comes while this worker is busy must be told of again.
         redis_client().delete(_told_key(kind))
         while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:

@@ -29,6 +29,7 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
     if not _in_work().filter(pk=campaign_id).exists():
         return
     try:
+        wakeups.bind_request(campaign_id)
         plan = plans.load_plan(campaign_id)
         connection.close()
         more = plan is not None and worker_engine().run_campaign(plan)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from psycopg import Connection
+from structlog.contextvars import bound_contextvars
 
 from judges.batch import store
 from judges.batch.endpoints import ENDPOINTS, Endpoint, describe_error, read_refusal, status_of, was_not_created
@@ -211,6 +212,10 @@ class BatchWorkerLoop:
         return any(waits)
 
     async def _judge_one(self, claimed: Claimed) -> bool:
+        with bound_contextvars(**self.plan.log_fields(claimed.pair)):
+            return await self._judge_pair(claimed)
+
+    async def _judge_pair(self, claimed: Claimed) -> bool:
         try:
             row = await pairs.judge_pair(self.caller, claimed)
         except WaitingForBatch:
@@ -226,6 +231,7 @@ class BatchWorkerLoop:
             logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
             row = pairs.fail_pair(self.plan, claimed, error)
         await self.tools.writer.write(row)
+        pairs.log_outcome(row)
         return False
 
     async def _tend(self, batch: Out) -> None:

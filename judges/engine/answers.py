@@ -167,8 +167,11 @@ async def recover_answers(writer: ResultWriter, folder: Path) -> int:
                     found.append(load_answer(line))
             ended = [sent.ended(await interpret_body(sent.judge, body))[1] for sent, body in found]
             results = await asyncio.gather(*map(writer.write, ended), return_exceptions=True)
-            for error in filter(None, results):  # its campaign is deleted: nobody will pay for it again
-                logger.error("an answer of a dead worker cannot be stored: %s", error)
+            for attempted, error in zip(ended, results, strict=True):
+                if error is not None:  # its campaign is deleted: nobody will pay for it again
+                    about = {name: attempted.row.get(name) for name in ("campaign", "pair")}
+                    why = one_line(str(error).partition("\n")[0])
+                    logger.error("an answer of a dead worker cannot be stored: %s", why, extra=about)
             path.unlink(missing_ok=True)
             count += len(ended)
     return count

@@ -25,7 +25,7 @@ from judges.engine.leases import Claimed
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import Plan
-from judges.engine.rows import NO_ANSWER, Attempted, stored_turn
+from judges.engine.rows import NO_ANSWER, Attempted, Row, stored_turn
 from judges.engine.writer import ResultWriter
 from judges.errors import NotSent, ProviderError, RateLimited, Refused
 from judges.prompts import answering, render
@@ -200,6 +200,7 @@ class Caller:
         known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
         if known is not None:
             await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))
+            log_call(row | known.row, question.judge)
             return stored_turn(known.row)
         # Reserved at the most that the call can cost; the difference comes back when its real cost is stored.
         price, output = self.plan.prices[question.judge.id], output_bound(question.judge)
@@ -255,6 +256,7 @@ class Caller:
             account.release(permit, used)
         update_limits(account, result, call.begun)
         decision, attempted = sent.ended(result)
+        log_call(row, question.judge)
         if question.keep is not None and isinstance(decision, Turn):
             question.keep(decision)
         if isinstance(decision, NoVerdict) or (isinstance(decision, Retry) and not decision.problem):
@@ -340,6 +342,13 @@ class Call:
 
     def _milliseconds(self) -> int:
         return int((time.monotonic() - self.begun) * 1000)
+
+
+def log_call(row: Row, judge: Judge) -> None:
+    """Log a call that has ended, for who looks closely: the row says the same, with the texts."""
+    if logger.isEnabledFor(logging.DEBUG):
+        said = {name: row[name] for name in ("role", "round", "number", "outcome", "status")}
+        logger.debug("call ended", extra={**said, "judge": judge.name, "attempt": row["id"], "milliseconds": row["ms"]})
 
 
 def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -210,7 +211,8 @@ class AccountLimits:
         self.changed.set()
         if self.task is None or self.task.done():
             # One task for an account serves all its waiters; it ends by itself when nothing is left to tell.
-            self.task = asyncio.create_task(self._serve())
+            # What the first of them bound to log lines is not its own.
+            self.task = asyncio.create_task(self._serve(), context=Context())
 
     async def _serve(self) -> None:
         """Run `limits.lua` as long as somebody waits for the account or holds something of it."""
@@ -313,7 +315,7 @@ class RateLimits:
         if start not in self.refused:
             # A set keeps the task alive: asyncio itself holds only weak references to tasks.
             self.refused.add(start)
-            task = asyncio.create_task(self._tell_all(start))
+            task = asyncio.create_task(self._tell_all(start), context=Context())
             self.telling.add(task)
             task.add_done_callback(self.telling.discard)
 

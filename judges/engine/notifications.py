@@ -7,6 +7,8 @@ generation: a drain that carries an older one ends and does not queue itself aga
 import time
 from typing import Any
 
+from structlog.contextvars import bind_contextvars, get_contextvars
+
 from jobs.notifications import is_away, message_sender, redis_client, redis_key
 from jobs.workers import LIVE_S, live_workers
 
@@ -28,9 +30,18 @@ def notify_workers(campaign: int) -> None:
     slots = sum(worker.slots for worker in live_workers()) or 1
     generation = time.time_ns()
     redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)
+    if request_id := get_contextvars().get("request_id"):
+        redis_client().set(redis_key("request", campaign), request_id, ex=FORGET_S)
     # One message for each worker slot, since a drain occupies one process.
     for _ in range(min(slots, MOST)):
         _queue_run(campaign, generation)
+
+
+def bind_request(campaign: int) -> None:
+    """Let log lines name the request that last started the campaign, whoever was woken for it since."""
+    found: Any = redis_client().get(redis_key("request", campaign))
+    if found is not None:
+        bind_contextvars(request_id=found.decode())
 
 
 def requeue_run(campaign: int, generation: int) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Coroutine
 from typing import Any
 
@@ -16,6 +17,7 @@ from judges.engine.rows import Decided
 from judges.prompts import render
 from judges.records import DebateAgent, Judge, Side, Turn
 
+logger = logging.getLogger(__name__)
 Turns = dict[tuple[int, DebateAgent], Turn | NoVerdict]
 Votes = dict[int, Turn | NoVerdict]
 FAILED = RoutingOutcome(RoutingState.FAILED, None, routing.EscalationReason.ERROR, None, 0.0)
@@ -223,6 +225,12 @@ def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
     cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, NoVerdict)]
     # The margin of votes for the label: for minus against, over those that were cast.
     return audits.Route(outcome.agreed_in_round or 0, 2 * cast.count(label) - len(cast), label, outcome.route)
+
+
+def log_outcome(row: Decided) -> None:
+    """Log what became of a pair, once that is committed."""
+    said = ("state", "label", "reason")
+    logger.info("pair judged", extra={name: value for name in said if (value := row.row.get(name)) is not None})
 
 
 def fail_pair(plan: Plan, claimed: Claimed, error: Exception) -> Decided:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from typing import Any
 
 from django.db.models import Min
 
@@ -62,6 +63,12 @@ class Plan:
     paused_because: str = ""  # What it waits for, as its row says.
     starts: int = 0  # How often the campaign had been started again when this was read.
     bounded: bool = False  # The campaign has a budget or a number of calls, or its collection a budget.
+    collection_name: str = ""  # For log lines.
+
+    def log_fields(self, pair: int) -> dict[str, Any]:
+        """What every log line about one of its pairs says."""
+        about = {"collection": self.collection_name, "campaign": self.campaign}
+        return about | {"pair": pair} if pair else about  # What runs and conversations ask is about no pair.
 
     @property
     def start(self) -> str:
@@ -164,6 +171,7 @@ def load_plan(campaign_id: int) -> Plan | None:
             limit is not None
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)
         ),
+        collection_name=collection.name,
     )
 
 

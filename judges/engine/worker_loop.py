@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from django.conf import settings
+from structlog.contextvars import bound_contextvars
 
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.engine import leases, pairs, targets
@@ -136,6 +137,10 @@ class WorkerLoop:
         self.changed.set()
 
     async def _judge(self, claimed: Claimed) -> None:
+        with bound_contextvars(**self.plan.log_fields(claimed.pair)):
+            await self._judge_pair(claimed)
+
+    async def _judge_pair(self, claimed: Claimed) -> None:
         try:
             work = targets.write_target if self.plan.writes else pairs.judge_pair
             row = await work(self.caller, claimed)
@@ -152,6 +157,7 @@ class WorkerLoop:
             row = pairs.fail_pair(self.plan, claimed, error)
         try:
             await self.tools.writer.write(row)
+            pairs.log_outcome(row)
         # Its row could not be stored, probably because of what a model said: the pair fails alone, the loop goes on.
         except Exception as error:
             logger.exception("the outcome of pair %s cannot be stored", claimed.pair)

@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 from redis.asyncio import Redis
+from structlog.contextvars import bound_contextvars
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
@@ -93,7 +94,8 @@ async def _ask_all(
     async def one(claimed: Claimed) -> T:
         nonlocal ended
         async with room:
-            answer = await ask(caller, claimed)
+            with bound_contextvars(**caller.plan.log_fields(claimed.pair)):
+                answer = await ask(caller, claimed)
         ended += 1
         done(ended)
         return answer

@@ -1,0 +1,252 @@
+"""Metrics of the whole instance, read from PostgreSQL and Redis when somebody asks: exact, whichever process answers.
+
+Money and calls come from the ledger (judges.models.costs), which is booked in the transaction that stores a call, so
+the two agree to the cent at any moment. A scrape runs four statements over counters and partial indexes; none reads
+attempts. What only this node knows (its spool and disk) says so in its help.
+"""
+
+import logging
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection, transaction
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from redis.exceptions import RedisError
+
+from config.operating.logs import first_line
+from jobs.models import BackgroundJob, LeasedJob
+from jobs.notifications import redis_client
+from jobs.workers import live_workers
+from judges.campaigns.route_breakers import RESUMED, STOPPED
+from judges.engine.account_states import Account, read_account_states
+from training.jobs.worker_pool import QUEUE
+
+logger = logging.getLogger(__name__)
+PATIENCE_MS = 5_000  # Of each statement.
+
+LEDGER = """
+SELECT v.provider, v.base_url, v.api_key_env, v.model, l.role, l.outcome,
+    sum(l.calls)::bigint, sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
+    sum(l.tokens_cached)::bigint, sum(l.tokens_written)::bigint, sum(l.tokens_out)::bigint,
+    sum(l.tokens_reasoning)::bigint, sum(l.cost), sum(l.cost_assumed)
+FROM judges_ledger l JOIN judges_judgeversion v ON v.id = l.judge_id
+GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"""
+
+# Counters of campaigns that run, and of any campaign the routes that its audit stopped or an admin let go on.
+TALLIES = """
+SELECT n.name, c.id, t.key, sum(t.value)
+FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id JOIN corpus_collection n ON n.id = c.collection_id
+WHERE t.key LIKE %(stopped)s OR t.key LIKE %(resumed)s OR (c.state = 'running' AND (
+    t.key IN ('pairs', 'failed', 'written') OR t.key LIKE 'labelled:%%' OR t.key LIKE 'escalated:%%'))
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
+
+# Tasks by collection (each count by an index of its own), leases with the age of the one that ran out first.
+QUEUES = """
+SELECT 'campaign', c.state, '', count(*), NULL::float8 FROM judges_campaign c GROUP BY c.state
+UNION ALL
+SELECT 'task', n.name, s.state, (
+    SELECT count(*) FROM corpus_item i WHERE i.collection_id = n.id AND i.state = s.state), NULL
+FROM corpus_collection n CROSS JOIN (VALUES ('open'), ('conflict')) s(state)
+UNION ALL
+SELECT 'task', n.name, 'held', count(*), NULL
+FROM annotation_assignment a JOIN annotation_membership m ON m.id = a.membership_id
+    JOIN corpus_collection n ON n.id = m.collection_id
+WHERE a.state = 'open' AND a.lease_until >= now() GROUP BY n.name
+UNION ALL
+SELECT 'lease', 'task', '', count(*), extract(epoch FROM now() - min(lease_until))::float8
+FROM annotation_assignment WHERE state = 'open'
+UNION ALL
+SELECT 'lease', 'pair', '', count(*), extract(epoch FROM now() - min(lease_until))::float8
+FROM judges_work WHERE state = 'running'"""
+
+JOBS = """
+SELECT {kind}, state, count(*), extract(epoch FROM now() - min(lease_until) FILTER (WHERE state = '{running}'))::float8,
+    extract(epoch FROM now() - min(created_at) FILTER (WHERE state = '{waiting}'))::float8
+FROM {table} GROUP BY 1, 2"""
+
+ACCOUNT = ["account", "provider", "model", "purpose"]
+
+
+class InstanceCollector(Collector):
+    """Reads everything anew for each scrape."""
+
+    def collect(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily("quorum_service_up", "1: the service answers.", labels=["service"])
+        accounts: set[Account] = set()
+        try:
+            rows = read_database()
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("metrics cannot be read from PostgreSQL: %s", first_line(error))
+            connection.close()
+            up.add_metric(["postgresql"], 0)
+        else:
+            up.add_metric(["postgresql"], 1)
+            accounts = {(provider, url, key) for provider, url, key, *_ in rows["ledger"] if provider != "offline"}
+            yield from ledger_metrics(rows["ledger"])
+            yield from campaign_metrics(rows["tallies"])
+            yield from queue_metrics(rows["queues"], rows["jobs"])
+        try:
+            yield from redis_metrics(accounts)
+            up.add_metric(["redis"], 1)
+        except (RedisError, OSError):
+            up.add_metric(["redis"], 0)
+        yield from node_metrics()
+        yield up
+
+
+def read_database() -> dict[str, list[Any]]:
+    """Return the rows of all statements; none of them may take long."""
+    routes = {"stopped": f"{STOPPED}%", "resumed": f"{RESUMED}%"}
+    statements = {"ledger": (LEDGER, None), "tallies": (TALLIES, routes), "queues": (QUEUES, None)}
+    statements["jobs"] = (" UNION ALL ".join(f"({one})" for one in _job_statements()), None)
+    found = {}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
+        for name, (statement, values) in statements.items():
+            cursor.execute(statement, values)
+            found[name] = cursor.fetchall()
+    return found
+
+
+def _job_statements() -> Iterator[str]:
+    for model in apps.get_models():
+        if issubclass(model, LeasedJob):
+            kind = "kind" if model is BackgroundJob else f"'{model._meta.label_lower}'"
+            table = connection.ops.quote_name(model._meta.db_table)
+            yield JOBS.format(kind=kind, table=table, running=model.RUNNING, waiting=model.WAITING)
+
+
+def account_name(account: Account) -> str:
+    """Return how pages and logs call an account."""
+    return " ".join(part for part in account if part)
+
+
+def ledger_metrics(rows: list[Any]) -> Iterator[Metric]:
+    """Calls, tokens and money since the first campaign that is still there."""
+    calls = CounterMetricFamily("quorum_calls", "Calls sent to models.", labels=[*ACCOUNT, "outcome"])
+    cached = CounterMetricFamily("quorum_calls_cached", "Calls answered by an earlier, equal one.", labels=ACCOUNT)
+    unpriced = CounterMetricFamily("quorum_calls_without_price", "Calls of unknown cost.", labels=ACCOUNT)
+    tokens = CounterMetricFamily(
+        "quorum_tokens",
+        "Tokens: input (with cached and written ones), output (with reasoning).",
+        labels=[*ACCOUNT, "kind"],
+    )
+    cost = CounterMetricFamily("quorum_cost_usd", "USD of the calls whose cost is known.", labels=ACCOUNT)
+    assumed = CounterMetricFamily("quorum_cost_assumed_usd", "USD at most of the others.", labels=ACCOUNT)
+    kinds = ("input", "cached_input", "written_input", "output", "reasoning_output")
+    sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0] * 9)
+    for provider, url, key, model, role, outcome, sent, *counts in rows:
+        labels = (account_name((provider, url, key)), provider, model, role)
+        calls.add_metric([*labels, outcome], sent)
+        sums[labels] = [before + float(now) for before, now in zip(sums[labels], counts, strict=True)]
+    for account, (taken_over, without, *used, known, most) in sums.items():
+        cached.add_metric(account, taken_over)
+        unpriced.add_metric(account, without)
+        for kind, count in zip(kinds, used, strict=True):
+            tokens.add_metric([*account, kind], count)
+        cost.add_metric(account, known)
+        assumed.add_metric(account, most)
+    yield from (calls, cached, unpriced, tokens, cost, assumed)
+
+
+def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
+    """How far running campaigns are, and the routes that audits stopped."""
+    pairs = GaugeMetricFamily("quorum_campaign_pairs", "Pairs.", labels=["collection", "campaign", "state"])
+    alarms = GaugeMetricFamily(
+        "quorum_audit_alarms", "Routes to a label that an audit stopped and no admin let go on.", labels=["collection"]
+    )
+    states: dict[tuple[str, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    routes: dict[tuple[str, int, str], dict[str, bool]] = defaultdict(dict)
+    for collection, campaign, key, value in rows:
+        name, _colon, rest = key.partition(":")
+        if f"{name}:" in (STOPPED, RESUMED):
+            routes[collection, campaign, rest][f"{name}:"] = value > 0
+        else:
+            states[collection, campaign][name] += value
+    for (collection, campaign), found in states.items():
+        everything = found.pop("pairs", 0.0)
+        found["waiting"] = max(0.0, everything - sum(found.values()))
+        for state, count in found.items():
+            pairs.add_metric([collection, str(campaign), state], count)
+    counted: dict[str, int] = defaultdict(int)
+    for (collection, _campaign, _route), told in routes.items():
+        counted[collection] += told.get(STOPPED, False) and not told.get(RESUMED, False)
+    for collection, count in counted.items():
+        alarms.add_metric([collection], count)
+    yield from (pairs, alarms)
+
+
+def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:
+    """What waits for people and workers, what they hold, and whose lease ran out."""
+    campaigns = GaugeMetricFamily("quorum_campaigns", "Campaigns.", labels=["state"])
+    tasks = GaugeMetricFamily("quorum_tasks", "Tasks of people.", labels=["collection", "state"])
+    leases = GaugeMetricFamily("quorum_leases", "Pairs, jobs and tasks that somebody holds.", labels=["kind"])
+    overdue = GaugeMetricFamily(
+        "quorum_lease_overdue_seconds", "Seconds since the first lease ran out that nobody renewed.", labels=["kind"]
+    )
+    states = GaugeMetricFamily("quorum_jobs", "Background jobs.", labels=["kind", "state"])
+    waits = GaugeMetricFamily("quorum_job_wait_seconds", "Age of the oldest waiting job.", labels=["kind"])
+    held = {"job": 0}
+    late = {"job": 0.0}
+    for what, first, second, count, seconds in queues:
+        if what == "campaign":
+            campaigns.add_metric([first], count)
+        elif what == "task":
+            tasks.add_metric([first, second], count)
+        else:
+            held[first], late[first] = count, seconds or 0.0
+    for kind, state, count, seconds, waited in jobs:
+        states.add_metric([kind, state], count)
+        if seconds is not None:
+            held["job"] += count
+            late["job"] = max(late["job"], seconds)
+        if waited is not None:
+            waits.add_metric([kind], max(0.0, waited))
+    for kind in held:
+        leases.add_metric([kind], held[kind])
+        overdue.add_metric([kind], max(0.0, late[kind]))
+    yield from (campaigns, tasks, leases, overdue, states, waits)
+
+
+def redis_metrics(accounts: set[Account]) -> Iterator[Metric]:
+    """Live workers, messages that wait for them, and the accounts of models. Raises RedisError."""
+    workers = GaugeMetricFamily("quorum_workers", "Workers that say that they live.", labels=["queue"])
+    slots = GaugeMetricFamily("quorum_worker_slots", "What they do at once.", labels=["queue"])
+    messages = GaugeMetricFamily("quorum_queue_messages", "Messages that no worker has taken.", labels=["queue"])
+    for queue in (settings.CELERY_TASK_DEFAULT_QUEUE, QUEUE):
+        living = live_workers(queue)
+        workers.add_metric([queue], len(living))
+        slots.add_metric([queue], sum(worker.slots for worker in living))
+        messages.add_metric([queue], int(redis_client().llen(f"{settings.PREFIX}:{queue}")))
+    yield from (workers, slots, messages)
+    out = GaugeMetricFamily("quorum_account_calls_in_flight", "Calls that are out.", labels=["account"])
+    errors = GaugeMetricFamily("quorum_account_errors_in_a_row", "Errors since the last answer.", labels=["account"])
+    opened = GaugeMetricFamily("quorum_account_circuit_open", "1: one call at a time tries it.", labels=["account"])
+    pause = GaugeMetricFamily("quorum_account_wait_seconds", "Until it is asked again.", labels=["account"])
+    for state in read_account_states(accounts):
+        out.add_metric([state["name"]], state["out"])
+        errors.add_metric([state["name"]], state["errors"])
+        opened.add_metric([state["name"]], int(state["is_open"]))
+        pause.add_metric([state["name"]], max(state["paused_s"], state["open_s"]))
+    yield from (out, errors, opened, pause)
+
+
+def node_metrics() -> Iterator[Metric]:
+    """What lies on this machine: answers that wait for PostgreSQL, and room on the disk."""
+    sizes = []
+    for path in (settings.VAR / "spool").glob("*.jsonl"):
+        try:
+            sizes.append(path.stat().st_size)
+        except FileNotFoundError:  # committed meanwhile
+            continue
+    yield GaugeMetricFamily(
+        "quorum_pending_answer_bytes", "Answers on this node that are not committed yet.", value=sum(sizes)
+    )
+    usage = shutil.disk_usage(settings.VAR)
+    yield GaugeMetricFamily("quorum_disk_free_bytes", "Room for QUORUM_VAR on this node.", value=usage.free)
+    yield GaugeMetricFamily("quorum_disk_size_bytes", "Of the disk of QUORUM_VAR on this node.", value=usage.total)

@@ -1,0 +1,151 @@
+"""How log lines look: one JSON object a line, or text; each with what the request, task, job or pair has bound to it.
+
+No line holds a text: only fields of FIELDS are taken from a record, and of an error its places in the code and the
+first line of what it says, because a database or a parser quotes what it was given in the lines below that.
+"""
+
+import logging
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import structlog
+from structlog.types import EventDict, ExcInfo, Processor
+
+FORMS = ("json", "text")
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+# Only these get louder than warnings: below that, the SDKs of providers write prompts and answers down.
+OURS = ("annotation", "api", "benchmark", "config", "corpus", "embedded", "jobs", "judges", "training")
+# What a line may say beside its event (`logger.info(..., extra={...})`).
+FIELDS = (
+    *("method", "path", "status", "milliseconds"),
+    *("job", "campaign", "pair", "attempt", "judge", "role", "round", "number", "outcome", "state", "label", "reason"),
+)
+LONGEST = 2_000  # Characters of an event.
+LONGEST_ERROR = 300
+# Parts of an address that open a door: of invitations and of forgotten passwords.
+SECRETS = ("token", "key", "uidb36")
+MASK = "***"
+
+_request: ContextVar[Any] = ContextVar("quorum_request", default=None)
+
+
+def logging_settings(form: str, level: str) -> dict[str, Any]:
+    """Return Django's LOGGING. `level` "": INFO as JSON, WARNING as text. A wrong value stops the program."""
+    if form not in FORMS:
+        raise SystemExit(f"QUORUM_LOG={form!r} is none of {', '.join(FORMS)}")
+    ours = level.upper() or ("INFO" if form == "json" else "WARNING")
+    if ours not in LEVELS:
+        raise SystemExit(f"QUORUM_LOG_LEVEL={level!r} is none of {', '.join(LEVELS)}")
+    others = max(ours, "WARNING", key=LEVELS.index)
+    # Where requests have a line of their own, that says their status, too.
+    quieter = {"django.request": {"level": "ERROR"}} if ours in ("DEBUG", "INFO") else {}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"()": "config.operating.logs.make_formatter", "form": form}},
+        "filters": {"away": {"()": "config.away.InOneLine"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["away"]}},
+        "root": {"handlers": ["stderr"], "level": others},
+        "loggers": {name: {"level": ours} for name in OURS} | quieter,
+    }
+
+
+def make_formatter(form: str = "") -> logging.Formatter:
+    """Return what makes a line of a record. `form` "": what QUORUM_LOG says; the web server's own logging asks so."""
+    form = form or os.environ.get("QUORUM_LOG", "text")
+    last: Processor = structlog.processors.JSONRenderer()
+    if form == "text":
+        last = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, pad_level=False)
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.contextvars.merge_contextvars,
+            add_request_facts,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(FIELDS),
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            cut_event,
+            structlog.processors.ExceptionRenderer(describe_error),
+        ],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
+    )
+
+
+@contextmanager
+def current_request(request: Any) -> Iterator[None]:
+    """Let lines say who asks and about which collection, as soon as the request knows."""
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def add_request_facts(logger: Any, method: str, event: EventDict) -> EventDict:
+    """Add the user's number and the collection's name, without asking the database for them."""
+    # Django logs a refusal once its middleware is done, and hands over the request.
+    request = getattr(event.get("_record"), "request", None) or _request.get()
+    if not hasattr(request, "path_info"):
+        return event
+    if (request_id := getattr(request, "request_id", "")) and "request_id" not in event:
+        event["request_id"] = request_id
+    scope = getattr(request, "scope", None)
+    # Not `request.user`, which would read the session and the account where nobody has asked for them.
+    user = getattr(scope, "user", None) or getattr(request, "_cached_user", None)
+    if (number := getattr(user, "pk", None)) is not None:
+        event.setdefault("user", number)
+    if (collection := getattr(scope, "collection", None)) is not None:
+        event.setdefault("collection", collection.name)
+    # Django names the address of what it refuses.
+    event["event"] = str(event["event"]).replace(request.path, masked_path(request))
+    return event
+
+
+def masked_path(request: Any) -> str:
+    """Return the address that was asked for, without its query and without what would open a door."""
+    from django.urls import Resolver404, resolve
+
+    path = str(request.path)
+    match = getattr(request, "resolver_match", None)
+    if match is None:  # refused before anybody looked the address up
+        try:
+            match = resolve(request.path_info)
+        except Resolver404:
+            return path
+    for name in SECRETS:
+        if value := str(match.kwargs.get(name) or ""):
+            path = path.replace(value, MASK)
+    return path
+
+
+def first_line(error: BaseException) -> str:
+    """Return what the error says in its first line; a database or a parser quotes values in those below it."""
+    return (str(error).splitlines() or [""])[0][:LONGEST_ERROR]
+
+
+def describe_error(exc_info: ExcInfo) -> str:
+    """Return where an error and its causes came from and the first line of each."""
+    parts: list[str] = []
+    seen: set[int] = set()
+    found: BaseException | None = exc_info[1]
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        places = "".join(traceback.format_tb(found.__traceback__))
+        parts.append(f"{places}{type(found).__name__}: {first_line(found)}")
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return "\n".join(reversed(parts))
+
+
+def cut_event(logger: Any, method: str, event: EventDict) -> EventDict:
+    """Cut the event, and an error that stands in it (Celery's), to the first line: what follows quotes values."""
+    said = str(event["event"])
+    info = event.get("exc_info")
+    if isinstance(info, tuple) and info[1] is not None:
+        for whole in (repr(info[1]), str(info[1])):
+            said = said.replace(whole, first_line(info[1])) if whole else said
+    event["event"] = (said.strip().splitlines() or [""])[0][:LONGEST]
+    return event

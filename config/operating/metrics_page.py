@@ -1,0 +1,56 @@
+"""GET /metrics: what this instance does, in the words of Prometheus; for who shows the token, or this machine alone.
+
+It stands beside the probes (config/health.py), before sessions and hosts: who scrapes has neither.
+"""
+
+import hmac
+import ipaddress
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from config.operating import instance_metrics, web_metrics
+
+ADDRESS = "/metrics"
+# Somebody else speaks through whoever connects: a proxy on this machine is not its visitor.
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")
+REFUSAL = "Set QUORUM_METRICS_TOKEN and send it: “Authorization: Bearer TOKEN”.\n"
+
+
+class MetricsMiddleware(MiddlewareMixin):
+    """Answers the one address; every other request goes on."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if request.path_info != ADDRESS or request.method not in ("GET", "HEAD"):
+            return None
+        if not may_read(request):
+            response = HttpResponse(REFUSAL, content_type="text/plain; charset=utf-8", status=401)
+            response.headers["WWW-Authenticate"] = "Bearer"
+        else:
+            response = HttpResponse(write_metrics(), content_type=CONTENT_TYPE_LATEST)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+
+def may_read(request: HttpRequest) -> bool:
+    """Whether the request shows the token; where none is set, whether it comes from this machine by itself."""
+    if settings.METRICS_TOKEN:
+        kind, _blank, shown = request.headers.get("Authorization", "").partition(" ")
+        return kind.lower() == "bearer" and hmac.compare_digest(shown.encode(), settings.METRICS_TOKEN.encode())
+    # In production a proxy stands in front, and all come from its address.
+    if settings.PRODUCTION or any(name in request.headers for name in FORWARDED):
+        return False
+    request.get_host()  # refuses a page of elsewhere whose name was made to lead here
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+def write_metrics() -> bytes:
+    """Return all metrics: of the instance, read now, and of this web server's processes."""
+    registry = CollectorRegistry()
+    registry.register(instance_metrics.InstanceCollector())
+    return generate_latest(registry) + generate_latest(web_metrics.all_processes())

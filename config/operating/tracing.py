@@ -1,0 +1,131 @@
+"""Traces by OpenTelemetry, where QUORUM_TRACES asks for them: requests, tasks below them, and statements below both.
+
+Where they go, how many are kept and what the service is called is said by OpenTelemetry's own variables
+(OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME). Spans hold no texts: no values of statements, no
+queries of addresses, no messages of errors.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db.backends.signals import connection_created
+
+from config.operating.logs import masked_path
+
+FORMS = ("otlp", "console")
+MISSING = "QUORUM_TRACES needs the tracing extra: `make install-tracing`, or pip install -r requirements-tracing.txt."
+# A middleware of OpenTelemetry's own stands behind ours that names the request, and behind the probes.
+BEFORE = "config.operating.request_log.RequestLogMiddleware"
+
+_started: list[Any] = []
+
+
+def start(exporter: Any = None) -> None:
+    """Trace this process from now on, if QUORUM_TRACES says so. Stops a program that asks without the extra."""
+    if _started or not (settings.TRACES or exporter):
+        return
+    if exporter is None and settings.TRACES not in FORMS:
+        raise SystemExit(f"QUORUM_TRACES={settings.TRACES!r} is none of {', '.join(FORMS)}")
+    try:
+        from opentelemetry.instrumentation.celery import CeleryInstrumentor
+        from opentelemetry.instrumentation.django import DjangoInstrumentor
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise SystemExit(MISSING) from None
+    resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "quorum"})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(without_texts(exporter or _open_exporter())))
+    place = settings.MIDDLEWARE.index(BEFORE) + 1
+    DjangoInstrumentor().instrument(tracer_provider=provider, response_hook=mask_address, middleware_position=place)
+    CeleryInstrumentor().instrument(tracer_provider=provider)  # type: ignore[no-untyped-call]
+    connection_created.connect(trace_connection)
+    _started.append(provider)
+
+
+def stop() -> None:
+    """Send what is left and trace no more."""
+    from opentelemetry.instrumentation.celery import CeleryInstrumentor
+    from opentelemetry.instrumentation.django import DjangoInstrumentor
+
+    while _started:
+        DjangoInstrumentor().uninstrument()
+        CeleryInstrumentor().uninstrument()  # type: ignore[no-untyped-call]
+        connection_created.disconnect(trace_connection)
+        _started.pop().shutdown()
+
+
+def _open_exporter() -> Any:
+    if settings.TRACES == "console":
+        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+        return ConsoleSpanExporter()
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter()
+
+
+def without_texts(exporter: Any) -> Any:
+    """Return the exporter as one that gets no messages of errors: a database quotes values in them."""
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Status
+
+    class WithoutTexts(SpanExporter):
+        """Sends spans without events and without the description of their status."""
+
+        def export(self, spans: Sequence[ReadableSpan]) -> Any:
+            return exporter.export([strip_span(span) for span in spans])
+
+        def shutdown(self) -> None:
+            exporter.shutdown()
+
+    def strip_span(span: ReadableSpan) -> ReadableSpan:
+        return ReadableSpan(
+            name=span.name,
+            context=span.context,
+            parent=span.parent,
+            resource=span.resource,
+            attributes=span.attributes,
+            links=span.links,
+            kind=span.kind,
+            instrumentation_scope=span.instrumentation_scope,
+            status=Status(span.status.status_code),
+            start_time=span.start_time,
+            end_time=span.end_time,
+        )
+
+    return WithoutTexts()
+
+
+def mask_address(span: Any, request: Any, response: Any) -> None:
+    """Take the query and what opens a door out of a request's address."""
+    path = masked_path(request)
+    for name in ("http.url", "url.full", "http.target", "url.path"):
+        if name in (span.attributes or {}):
+            span.set_attribute(name, path)
+    if "url.query" in (span.attributes or {}):
+        span.set_attribute("url.query", "")
+
+
+def trace_connection(connection: Any, **_: Any) -> None:
+    """Let every statement of a database connection be a span."""
+    if trace_statement not in connection.execute_wrappers:
+        connection.execute_wrappers.append(trace_statement)
+
+
+def trace_statement(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    """Run a statement in a span that has its text, and none of its values."""
+    from opentelemetry.trace import SpanKind
+
+    if not _started:
+        return execute(sql, params, many, context)
+    tracer = _started[0].get_tracer("quorum")
+    text = str(sql)
+    attributes = {"db.system.name": "postgresql", "db.query.text": text}
+    name = (text.split(None, 1) or ["statement"])[0].upper()
+    with tracer.start_as_current_span(name, kind=SpanKind.CLIENT, attributes=attributes, record_exception=False):
+        return execute(sql, params, many, context)

@@ -1,0 +1,230 @@
+"""Log lines: what each says of its request, task, job and pair, and that none holds a text or a secret."""
+
+import io
+import json
+import logging
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import signals
+from django.db import DataError, connection
+from django.test import Client
+from structlog.contextvars import bound_contextvars, clear_contextvars, get_contextvars
+
+from annotation.models import Role
+from config.operating import logs, task_context
+from jobs import background, leases
+from jobs.models import BackgroundJob
+from jobs.processes import spawn_child, stop_children
+from judges.engine import worker_pool
+from judges.models import Attempt, Campaign
+from tests.api.conftest import Call, call
+from tests.engine_parts import FAST, collection_of, make_panel
+from tests.factories import make_collection, make_member
+from tests.instances import ROOT, until
+from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
+
+__all__ = ["_model_server_process", "call", "model_server"]
+
+
+class Lines:
+    """What was logged, as JSON."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+
+    @property
+    def text(self) -> str:
+        return self.stream.getvalue()
+
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [line for line in self.all if line["event"] == event]
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lines]:
+    """Everything from INFO on, as a process with QUORUM_LOG=json writes it."""
+    found = Lines()
+    handler = logging.StreamHandler(found.stream)
+    handler.setFormatter(logs.make_formatter("json"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    levels = {name: logging.getLogger(name).level for name in logs.OURS}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.INFO)
+    yield found
+    root.removeHandler(handler)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def raised(error: Exception) -> tuple[Any, Any, Any]:
+    """The error as a logger gets it."""
+    try:
+        raise error
+    except Exception as caught:
+        return type(caught), caught, caught.__traceback__
+
+
+def test_a_wrong_form_or_level_stops_the_program() -> None:
+    with pytest.raises(SystemExit, match="QUORUM_LOG='xml' is none of json, text"):
+        logs.logging_settings("xml", "")
+    with pytest.raises(SystemExit, match="QUORUM_LOG_LEVEL='loud'"):
+        logs.logging_settings("json", "loud")
+
+
+def test_libraries_are_never_louder_than_warnings() -> None:
+    found = logs.logging_settings("json", "debug")
+    assert found["root"]["level"] == "WARNING" and found["loggers"]["judges"]["level"] == "DEBUG"
+    assert logs.logging_settings("text", "")["loggers"]["judges"]["level"] == "WARNING"
+    assert logs.logging_settings("json", "ERROR")["root"]["level"] == "ERROR"
+
+
+def test_text_is_one_line_with_what_was_bound() -> None:
+    record = logging.LogRecord("jobs.x", logging.WARNING, "", 0, "Redis is %s", ("away",), None)
+    with bound_contextvars(pair=7):
+        line = logs.make_formatter("text").format(record)
+    assert "[warning] Redis is away" in line and "pair=7" in line and "[jobs.x]" in line
+
+
+@pytest.mark.django_db
+def test_a_request_has_one_line_with_who_asked_for_what(lines: Lines) -> None:
+    alice = make_member(make_collection("books"), "alice", Role.ADMIN)
+    client = Client()
+    client.force_login(alice.user)
+    answer = client.get("/c/books/?q=secret-words", headers={"X-Request-ID": "proxy-1:a.b"})
+    (line,) = lines.of("request")
+    assert answer.headers["X-Request-ID"] == line["request_id"] == "proxy-1:a.b"
+    assert (line["method"], line["path"], line["status"]) == ("GET", "/c/books/", answer.status_code)
+    assert (line["user"], line["collection"]) == (alice.user.pk, "books")
+    assert line["milliseconds"] >= 0 and line["level"] == "info" and line["timestamp"].endswith("Z")
+    assert "secret-words" not in lines.text
+    assert get_contextvars() == {}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("given", ["", "has space", "x" * 101, "ünï", "-begins", 'quote"'])
+def test_an_id_that_is_none_is_replaced(given: str, lines: Lines) -> None:
+    answer = Client().get("/accounts/login/", headers={"X-Request-ID": given})
+    assert answer.headers["X-Request-ID"] != given and len(answer.headers["X-Request-ID"]) == 32
+    assert lines.of("request")[0]["request_id"] == answer.headers["X-Request-ID"]
+
+
+@pytest.mark.django_db
+def test_a_request_that_is_refused_early_has_an_id_and_a_line_and_a_probe_has_neither(lines: Lines) -> None:
+    assert Client().get("/c/a%00b/").headers["X-Request-ID"] == lines.of("request")[0]["request_id"]
+    assert Client().get("/nowhere/").headers["X-Request-ID"] == lines.of("request")[1]["request_id"]
+    assert "X-Request-ID" not in Client().get("/healthz").headers and len(lines.of("request")) == 2
+
+
+@pytest.mark.django_db
+def test_what_opens_a_door_is_in_no_line(lines: Lines, settings: Any) -> None:
+    token = "Aa0-token-of-an-invitation-that-holds"
+    Client().get(f"/invitations/{token}/")
+    settings.SECURE_SSL_REDIRECT = True
+    Client().get(f"/invitations/{token}/?next={token}")
+    Client().get("/accounts/password/reset/key/1a-set-password-key/")
+    assert [line["path"] for line in lines.of("request")] == [
+        "/invitations/***/",
+        "/invitations/***/",
+        "/accounts/password/reset/key/***-***/",
+    ]
+    refused = lines.of("Not Found: /invitations/***/")
+    assert refused and {line["request_id"] for line in refused} <= {line["request_id"] for line in lines.of("request")}
+    assert token not in lines.text and "set-password-key" not in lines.text
+
+
+@pytest.mark.django_db
+def test_a_request_without_a_session_asks_the_database_for_nobody(lines: Lines) -> None:
+    with connection.execute_wrapper(lambda *args: pytest.fail(f"asked: {args[1]}")):
+        assert Client().get("/nowhere.txt").status_code == 404
+
+
+def test_an_errors_values_are_not_quoted(lines: Lines) -> None:
+    error = DataError("value too long\nDETAIL: Failing row contains (the text of a document).")
+    info = raised(error)
+    logging.getLogger("celery.app.trace").error("Task %s raised unexpected: %r", "x", error, exc_info=info)
+    logging.getLogger("jobs.x").warning("it broke", exc_info=info)
+    logging.getLogger("jobs.x").warning("it broke: %s", error)
+    first, second, third = lines.all
+    assert third["event"] == "it broke: value too long"
+    assert "value too long" in first["event"] and second["exception"].endswith("DataError: value too long")
+    assert "in raised" in second["exception"] and "text of a document" not in lines.text
+
+
+def test_only_known_fields_of_a_record_are_written(lines: Lines) -> None:
+    logging.getLogger("jobs.x").info("done", extra={"state": "ready", "document": "its text", "request": object()})
+    (line,) = lines.all
+    assert line["state"] == "ready" and "document" not in line and "request" not in line
+
+
+def test_a_message_carries_the_id_of_the_request_that_sent_it_and_its_task_says_so() -> None:
+    headers: dict[str, Any] = {}
+    with bound_contextvars(request_id="r-1", user=3):
+        signals.before_task_publish.send(sender="x", headers=headers, body=())
+    assert headers == {task_context.HEADER: "r-1"}
+    task = SimpleNamespace(name="judges.drain", request=SimpleNamespace(**headers))
+    task_context.bind_task(task=task)
+    assert get_contextvars() == {"task": "judges.drain", "request_id": "r-1"}
+    task_context.clear_task()
+    assert get_contextvars() == {}
+
+
+@pytest.mark.django_db
+def test_a_jobs_lines_name_it_and_so_does_the_request_that_asked_for_it(lines: Lines) -> None:
+    with bound_contextvars(request_id="r-2"):
+        asked, _ = background.enqueue("tests.nothing", 7)
+    job = leases.claim(BackgroundJob, kind="tests.nothing")
+    assert job is not None
+    clear_contextvars()
+    leases.perform(job, lambda lease: logging.getLogger("jobs.x").warning("it works"))
+    name = f"jobs.backgroundjob:{asked.pk}"
+    assert [(line["event"], line["job"]) for line in lines.all] == [
+        ("job enqueued", name),
+        ("job begins", name),
+        ("it works", name),
+        ("job ends", name),
+    ]
+    assert lines.of("job enqueued")[0]["request_id"] == "r-2"
+
+
+@pytest.mark.slow
+def test_every_line_about_a_judged_pair_is_found_by_the_pair_and_by_the_request(
+    model_server: LocalModels, instance: dict[str, str], call: Call, tmp_path: Path
+) -> None:
+    """A campaign that a request started, whose judges answer well, in prose, and with errors."""
+    books = collection_of(4)
+    make_panel(model_server, votes=("yes", "garbage", "yes", "yes", "no"))
+    admin = make_member(books, "alice", Role.ADMIN)
+    environment = {**instance, **FAST, "QUORUM_LOG": "json", "QUORUM_LOG_LEVEL": "DEBUG", "QUORUM_LOOPBACK_ONLY": "1"}
+    with (tmp_path / "worker.log").open("w") as log:
+        command = worker_pool.worker_command(2, "logs")  # Celery greets on standard output; logs are elsewhere.
+        child = spawn_child(command, environment, cwd=ROOT, stderr=log, stdout=subprocess.DEVNULL)
+        try:
+            asked = call(admin.user, "POST", "collections/books/campaigns", {}, **{"X-Request-ID": "by-alice"})
+            assert asked.status_code == 200, asked.text
+            until(lambda: not Campaign.objects.filter(state="running").exists())
+        finally:
+            stop_children([child])
+    text = (tmp_path / "worker.log").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert KEY not in text and "What does mapping number" not in text and "maps hashable" not in text
+    campaign = Campaign.objects.get()
+    pairs = list(books.pair_set.values_list("pk", flat=True))
+    for pair in pairs:
+        own = [line for line in lines if line.get("pair") == pair]
+        attempts = {line["attempt"] for line in own if line["event"] == "call ended"}
+        assert attempts == set(Attempt.objects.filter(pair=pair).values_list("pk", flat=True)) != set()
+        assert [line["state"] for line in own if line["event"] == "pair judged"] != []
+        assert {line["collection"] for line in own} == {"books"} and {line["campaign"] for line in own} == {campaign.pk}
+        assert {line.get("request_id") for line in own} == {"by-alice"}
+    told = [line for line in lines if line["event"] in ("call ended", "pair judged")]
+    assert told and all(line.get("pair") in pairs for line in told)

@@ -1,0 +1,273 @@
+"""GET /metrics: who may read it, that it agrees with the ledger to the cent, and what else it tells."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from django.db import OperationalError, connection
+from django.db.models import Sum
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
+
+from annotation.models import Role
+from config.operating import instance_metrics
+from jobs.models import BackgroundJob
+from judges.campaigns import counters
+from judges.models import Attempt, Campaign, Work
+from judges.models.costs import Ledger
+from tests.config.test_serving import serve
+from tests.engine_parts import _standing_worker as _standing_worker
+from tests.engine_parts import collection_of, judge, make_panel, worker
+from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.instances import ROOT, Instance
+from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.money_scene import judged_books
+
+__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+
+pytestmark = pytest.mark.django_db
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def read(text: str) -> Samples:
+    """Samples by name and labels, read by Prometheus' own parser."""
+    families = list(text_string_to_metric_families(text))
+    return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
+
+
+def scrape(**headers: str) -> Samples:
+    answer = Client().get("/metrics", headers=headers)
+    assert answer.status_code == 200 and answer["Content-Type"].startswith("text/plain")
+    return read(answer.text)
+
+
+def total(samples: Samples, name: str, **labels: str) -> float:
+    """The sum of a metric's samples with these labels."""
+    wanted = frozenset(labels.items())
+    return sum(value for (known, given), value in samples.items() if known == name and wanted <= given)
+
+
+def status(remote: str = "127.0.0.1", **headers: str) -> int:
+    return Client(REMOTE_ADDR=remote).get("/metrics", headers=headers).status_code
+
+
+def test_without_a_token_only_this_machine_reads_it_and_nobody_in_production(settings: Any) -> None:
+    assert status() == 200 and status("::1") == 200
+    assert status("10.0.0.7") == 401 and status("") == 401
+    for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        assert status(**{name: "127.0.0.1"}) == 401, "a proxy on this machine is not its visitor"
+    assert status(Host="rebound.example") == 400
+    settings.PRODUCTION = True
+    assert status() == 401
+
+
+def test_with_a_token_whoever_shows_it_reads_it(settings: Any) -> None:
+    settings.METRICS_TOKEN, settings.PRODUCTION = "a-long-token", True
+    assert status() == 401 and status(Authorization="Bearer a-wrong-token") == 401
+    assert status(Authorization="Basic a-long-token") == 401 and status(Authorization="Bearer ü") == 401
+    assert status("10.0.0.7", Authorization="Bearer a-long-token", Host="10.0.0.8:8000") == 200
+    refused = Client().get("/metrics")
+    assert refused["WWW-Authenticate"] == "Bearer" and "QUORUM_METRICS_TOKEN" in refused.text
+    assert Client().post("/metrics").status_code == 404
+
+
+def agrees(samples: Samples) -> None:
+    """Calls, tokens and money of every account, model and purpose are the ledger's."""
+    rows = Ledger.objects.values("judge__provider", "judge__model", "role").annotate(
+        *(Sum(name) for name in ("calls", "calls_cached", "calls_without_price", "tokens_in", "tokens_out", "cost"))
+    )
+    assert rows
+    for row in rows:
+        labels = {"provider": row["judge__provider"], "model": row["judge__model"], "purpose": row["role"]}
+        assert total(samples, "quorum_calls_total", **labels) == row["calls__sum"]
+        assert total(samples, "quorum_calls_cached_total", **labels) == row["calls_cached__sum"]
+        assert total(samples, "quorum_calls_without_price_total", **labels) == row["calls_without_price__sum"]
+        assert total(samples, "quorum_tokens_total", kind="input", **labels) == row["tokens_in__sum"]
+        assert total(samples, "quorum_tokens_total", kind="output", **labels) == row["tokens_out__sum"]
+        assert total(samples, "quorum_cost_usd_total", **labels) == pytest.approx(row["cost__sum"], abs=1e-9)
+
+
+def test_it_is_the_ledger_by_account_model_and_purpose() -> None:
+    judged_books()
+    samples = scrape()
+    agrees(samples)
+    assert round(total(samples, "quorum_cost_usd_total"), 2) == 1.00
+    assert total(samples, "quorum_calls_total", outcome="unparsed") == 4
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_scraped_during_a_campaign_it_lies_between_the_ledger_before_and_after(
+    model_server: LocalModels, worker: object, instance: dict[str, str]
+) -> None:
+    from threading import Event, Thread
+
+    collection_of(150)
+    slow = "yes+latency=0.1"
+    make_panel(model_server, debate=(slow, slow), votes=(slow,) * 5)
+    seen: list[tuple[float, float, float]] = []
+    over = Event()
+
+    def look() -> None:
+        def booked() -> float:
+            return float(Ledger.objects.aggregate(cost=Sum("cost"))["cost"] or 0.0)
+
+        while not over.wait(0.1):
+            seen.append((booked(), total(scrape(), "quorum_cost_usd_total"), booked()))
+        connection.close()
+
+    watcher = Thread(target=look)
+    watcher.start()
+    try:
+        judge(check=True)
+    finally:
+        over.set()
+        watcher.join()
+    assert len({scraped for _, scraped, _ in seen}) > 3, "some while it went on"
+    assert all(before - 1e-9 <= scraped <= after + 1e-9 for before, scraped, after in seen)
+    samples = scrape()
+    agrees(samples)
+    paid = Attempt.objects.aggregate(cost=Sum("cost"))["cost"]
+    assert round(total(samples, "quorum_cost_usd_total"), 2) == round(paid, 2) > 0
+
+
+def test_a_scrape_takes_few_statements_and_reads_no_attempts() -> None:
+    judged_books()
+    with CaptureQueriesContext(connection) as asked:
+        scrape()
+    statements = [one["sql"] for one in asked]
+    assert len([one for one in statements if one.lstrip().startswith(("SELECT", "("))]) == 4
+    assert not any("judges_attempt" in one or "corpus_judgment" in one for one in statements)
+
+
+def test_it_tells_of_campaigns_tasks_leases_and_alarms() -> None:
+    books = judged_books()
+    campaign = Campaign.objects.get()
+    Campaign.objects.update(state="running")
+    counters.add(campaign.pk, "stopped:r1.m5.y", 1)
+    counters.add(campaign.pk, "stopped:r1.m5.n", 1)
+    counters.add(campaign.pk, "resumed:r1.m5.n", 1)
+    pair = make_pair(books)
+    make_item(pair)
+    make_item(pair, "split", state="conflict")
+    Work.objects.create(
+        campaign=campaign, pair=pair, state="running", lease_until=timezone.now() - timedelta(seconds=90)
+    )
+    samples = scrape()
+    number = str(campaign.pk)
+    assert total(samples, "quorum_campaigns", state="running") == 1
+    assert total(samples, "quorum_campaign_pairs", campaign=number, state="labelled") == 4
+    assert total(samples, "quorum_campaign_pairs", campaign=number, state="waiting") == 0
+    assert total(samples, "quorum_audit_alarms", collection="books") == 1
+    assert total(samples, "quorum_tasks", collection="books", state="open") == 1
+    assert total(samples, "quorum_tasks", collection="books", state="conflict") == 1
+    assert total(samples, "quorum_leases", kind="pair") == 1
+    assert 89 < total(samples, "quorum_lease_overdue_seconds", kind="pair") < 150
+
+
+def test_it_tells_of_jobs_and_of_the_oldest_that_waits() -> None:
+    hour = timezone.now() - timedelta(hours=1)
+    BackgroundJob.objects.create(kind="exports.write", subject=1, created_at=hour)
+    BackgroundJob.objects.create(kind="exports.write", subject=2, state="running", lease_until=hour)
+    BackgroundJob.objects.create(kind="exports.write", subject=3, state="failed")
+    samples = scrape()
+    for state in ("waiting", "running", "failed"):
+        assert total(samples, "quorum_jobs", kind="exports.write", state=state) == 1
+    assert 3599 < total(samples, "quorum_job_wait_seconds", kind="exports.write") < 3700
+    assert 3599 < total(samples, "quorum_lease_overdue_seconds", kind="job") < 3700
+    assert total(samples, "quorum_leases", kind="job") == 1
+
+
+def test_without_redis_it_says_so_and_tells_the_rest(redis_is_away: None) -> None:
+    judged_books()
+    samples = scrape()
+    assert total(samples, "quorum_service_up", service="redis") == 0
+    assert total(samples, "quorum_service_up", service="postgresql") == 1
+    agrees(samples)
+
+
+def test_without_postgresql_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away() -> None:
+        raise OperationalError("away")
+
+    monkeypatch.setattr(instance_metrics, "read_database", away)
+    monkeypatch.setattr(connection, "close", lambda: None)
+    samples = scrape()
+    assert total(samples, "quorum_service_up", service="postgresql") == 0
+    assert total(samples, "quorum_service_up", service="redis") == 1
+
+
+def test_requests_are_counted_by_route_and_not_by_what_stands_in_it() -> None:
+    alice = make_member(make_collection("books"), "alice", Role.ADMIN)
+    client = Client()
+    client.force_login(alice.user)
+    name = "quorum_http_requests_total"
+    before = scrape()
+    for address in ("/c/books/", "/c/other/", "/nowhere/7/", "/nowhere/8/"):
+        client.get(address)
+    client.generic("BREW", "/c/books/")
+    after = scrape()
+
+    def more(**labels: str) -> float:
+        return total(after, name, **labels) - total(before, name, **labels)
+
+    route = "c/<slug:name>/"
+    assert more(route=route, status="200") == 1 and more(route=route, status="404") == 1
+    assert more(route="(none)", status="404") == 2 and more(method="other") == 1
+    assert total(after, "quorum_http_request_seconds_count") - total(before, "quorum_http_request_seconds_count") == 5
+
+
+@pytest.mark.slow
+def test_each_process_of_a_served_site_answers_for_all_of_them(make_instance: Callable[..., Instance]) -> None:
+    instance = make_instance(QUORUM_WEB_PROCESSES="2")
+    _, ready = serve(instance, "--judge-workers", "0")
+    for _ in range(40):
+        urlopen(f"{ready['url']}/accounts/login/", timeout=60).close()
+    route = "accounts/login/"
+    for _ in range(10):
+        with urlopen(f"{ready['url']}/metrics", timeout=60) as answer:
+            samples = read(answer.read().decode())
+        assert total(samples, "quorum_http_requests_total", route=route, status="200") == 40
+    assert total(samples, "quorum_service_up") == 2
+
+
+def names_in(expression: str) -> set[str]:
+    return set(re.findall(r"\bquorum_\w+", expression))
+
+
+def expressions() -> list[str]:
+    """Of every panel of the dashboard, and of every alert."""
+    dashboard = json.loads((ROOT / "docker" / "grafana" / "quorum.json").read_text())
+    alerts = yaml.safe_load((ROOT / "docker" / "alerts.yml").read_text())
+    found = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    return found + [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+
+
+def test_every_expression_of_the_dashboard_and_the_alerts_names_metrics_and_labels_that_there_are() -> None:
+    judged_books()
+    Client().get("/accounts/login/")
+    text = Client().get("/metrics").text
+    families = list(text_string_to_metric_families(text))
+    known = {name for family in families for name in (family.name, f"{family.name}_total", f"{family.name}_bucket")}
+    found = expressions()
+    assert len(found) > 30 and all(names_in(one) for one in found)
+    assert {name for one in found for name in names_in(one)} - known == set()
+    shown = {name for one in found for name in names_in(one)}
+    counted = {family.name for family in families}
+    ours = {name.removesuffix("_total").removesuffix("_bucket") for name in shown}
+    assert counted - ours == set(), "a metric that no panel shows"
+
+
+def test_the_dashboards_panels_have_their_places_and_the_scrape_asks_for_the_address() -> None:
+    dashboard = json.loads((ROOT / "docker" / "grafana" / "quorum.json").read_text())
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in dashboard["panels"])
+    (job,) = yaml.safe_load((ROOT / "docker" / "prometheus.yml").read_text())["scrape_configs"]
+    assert job["metrics_path"] == "/metrics" and job["authorization"]["type"] == "Bearer"
