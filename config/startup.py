@@ -13,8 +13,8 @@ ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: 
 APPS = ("corpus", "judges", "annotation", "benchmark", "training", "api")
 
 NEEDS_NOTHING = {
-    "check", "collectstatic", "compilemessages", "diffsettings", "evaluate", "findstatic", "help", "makemessages",
-    "makemigrations", "serve_model", "services", "startapp", "startproject", "version",
+    "check", "collectstatic", "compilemessages", "diffsettings", "doctor", "evaluate", "findstatic", "help",
+    "makemessages", "makemigrations", "serve_model", "services", "startapp", "startproject", "version",
 }  # fmt: skip
 MIGRATES_ITSELF = {
     "dbshell", "migrate", "optimizemigration", "showmigrations", "sqlmigrate", "squashmigrations", "test",

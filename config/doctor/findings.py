@@ -1,0 +1,42 @@
+"""What the doctor finds: one line a thing, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WARNING = "warning"  # It works; somebody should look.
+    PROBLEM = "problem"
+    UNKNOWN = "unknown"  # What it needs does not answer.
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A thing that was looked at. `remedy`: what to do, "" where all is well."""
+
+    check: str
+    health: Health
+    says: str
+    remedy: str = ""
+
+    def line(self) -> str:
+        """Return it as a line for people."""
+        return f"{self.health:<8} {self.check}: {self.says}" + (f" -> {self.remedy}" if self.remedy else "")
+
+
+def ok(check: str, says: str) -> Finding:
+    return Finding(check, Health.OK, says)
+
+
+def warn(check: str, says: str, remedy: str) -> Finding:
+    return Finding(check, Health.WARNING, says, remedy)
+
+
+def problem(check: str, says: str, remedy: str) -> Finding:
+    return Finding(check, Health.PROBLEM, says, remedy)
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, in one line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

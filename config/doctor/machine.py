@@ -1,0 +1,166 @@
+"""This machine: Python and packages, the folder and its disk, the secret key, settings, static files, mail."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import smtplib
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core import checks
+from django.core.mail import get_connection
+from packaging.requirements import Requirement
+
+from config import env, staticfiles
+from config.doctor.findings import Finding, first_line, ok, problem, warn
+
+PYTHONS = ((3, 11), (3, 13))
+PINNED = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
+FULL, TIGHT = 1_000_000_000, 5_000_000_000  # Bytes that are free.
+FOLDERS = ("exports", "jobs", "logs", "models", "spool", "uploads")
+SHORTEST_KEY = 50
+MOST = 5
+
+
+def check_versions() -> Iterator[Finding]:
+    """Python is one that is tested, and packages are those of requirements.txt."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
+        yield problem("versions", f"Python {python} is not supported", "install Python 3.11, 3.12 or 3.13")
+    missing, others = compare_packages()
+    if missing:
+        yield problem("versions", f"packages are missing: {_name_some(missing)}", "run `make install`")
+    elif others:
+        yield warn(
+            "versions", f"packages are not those of requirements.txt: {_name_some(others)}", "run `make install`"
+        )
+    else:
+        yield ok("versions", f"Python {python}, packages as in requirements.txt")
+
+
+def compare_packages() -> tuple[list[str], list[str]]:
+    """Return the packages that are missing, and those whose version is another than requirements.txt says."""
+    missing, others = [], []
+    for line in PINNED.findall((env.ROOT / "requirements.txt").read_text()):
+        wanted = Requirement(line.strip())
+        if wanted.marker is not None and not wanted.marker.evaluate():
+            continue
+        try:
+            found = importlib.metadata.version(wanted.name)
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(wanted.name)
+            continue
+        if not wanted.specifier.contains(found, prereleases=True):
+            others.append(f"{wanted.name} {found}, not {str(wanted.specifier).removeprefix('==')}")
+    return missing, others
+
+
+def _name_some(names: list[str]) -> str:
+    left = len(names) - MOST
+    return ", ".join(names[:MOST]) + (f" and {left} more" if left > 0 else "")
+
+
+def check_folder() -> Iterator[Finding]:
+    """QUORUM_VAR and what lies in it can be written."""
+    var = settings.VAR
+    try:
+        with tempfile.NamedTemporaryFile(dir=var, prefix=".doctor-") as file:
+            file.write(b"written")
+    except OSError as error:
+        yield problem(
+            "folder",
+            f"{var} cannot be written ({error.strerror})",
+            "let this user own it, or set QUORUM_VAR to a folder of its own",
+        )
+        return
+    wrong = [name for name in FOLDERS if _is_closed(name)]
+    if wrong:
+        names = ", ".join(wrong)
+        yield problem(
+            "folder", f"in {var} these are no folders that can be written: {names}", "move them away or change owner"
+        )
+    else:
+        yield ok("folder", f"{var} can be written")
+
+
+def _is_closed(name: str) -> bool:
+    path = settings.VAR / name
+    return path.exists() and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK))
+
+
+def check_disk() -> Iterator[Finding]:
+    """There is room."""
+    usage = shutil.disk_usage(settings.VAR)
+    says = f"{usage.free / 1e9:.1f} of {usage.total / 1e9:.1f} GB are free for {settings.VAR}"
+    remedy = "remove old backups and exports, or move QUORUM_VAR to a larger disk"
+    if usage.free < FULL:
+        yield problem("disk", says, remedy)
+    elif usage.free < TIGHT:
+        yield warn("disk", says, remedy)
+    else:
+        yield ok("disk", says)
+
+
+def check_secret_key() -> Iterator[Finding]:
+    """The secret key is long, of this instance alone, and only we can read it."""
+    remedy = "set SECRET_KEY to 50 random characters (all people sign in again)"
+    if len(settings.SECRET_KEY) < SHORTEST_KEY or settings.SECRET_KEY.startswith("django-insecure"):
+        yield problem("secret key", f"it has {len(settings.SECRET_KEY)} characters or is an example", remedy)
+        return
+    file = settings.VAR / "secret_key"
+    if file.exists() and stat.S_IMODE(file.stat().st_mode) & 0o077:
+        yield problem("secret key", f"others can read {file}", f"chmod 600 {file}")
+        return
+    yield ok("secret key", "long enough, and closed to others")
+
+
+def check_settings() -> Iterator[Finding]:
+    """Django's own checks, in production those for deployment too."""
+    if settings.DEBUG and settings.PRODUCTION:
+        yield problem("settings", "QUORUM_DEBUG shows visitors the insides of errors", "unset QUORUM_DEBUG")
+    told = checks.run_checks(include_deployment_checks=settings.PRODUCTION)
+    found = [one for one in told if not one.is_silenced()]
+    for one in found:
+        if one.level >= checks.WARNING:
+            tell = problem if one.level >= checks.ERROR else warn
+            yield tell("settings", first_line(Exception(one.msg)), one.hint or f"see Django's check {one.id}")
+    if not found:
+        yield ok("settings", "Django's checks have nothing to say")
+
+
+def check_static_files() -> Iterator[Finding]:
+    """What was collected is what this version has."""
+    stamp, root = settings.VAR / "static.stamp", settings.STATIC_ROOT
+    if not stamp.exists():
+        yield warn("static files", "none are collected: nobody has served this instance", "start `manage.py serve`")
+    elif not (root / "staticfiles.json").exists():
+        yield problem(
+            "static files", f"{root} lacks its list of files", f"remove {stamp} and start `manage.py serve` again"
+        )
+    elif stamp.read_text() != staticfiles.sources_fingerprint():
+        yield problem("static files", "they are of another version", "start `manage.py serve` again")
+    else:
+        yield ok("static files", "collected, of this version")
+
+
+def check_mail() -> Iterator[Finding]:
+    """The mail server takes us, where there is one."""
+    if not settings.EMAIL_HOST:
+        yield ok("mail", "no EMAIL_HOST: links are handed over by people")
+        return
+    where = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+    try:
+        with get_connection("django.core.mail.backends.smtp.EmailBackend"):
+            pass
+    except (OSError, smtplib.SMTPException) as error:
+        yield problem(
+            "mail",
+            f"{where} does not take mail ({first_line(error)})",
+            "check EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, its password and EMAIL_USE_TLS or EMAIL_USE_SSL",
+        )
+    else:
+        yield ok("mail", f"{where} takes mail from {settings.DEFAULT_FROM_EMAIL}")

@@ -1,0 +1,167 @@
+"""What is to be done: keys of judges, their accounts, workers and their queues, leases, jobs, campaigns, answers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db.models import Count, Max, Min, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from config.doctor.findings import Finding, ok, problem, warn
+from corpus.collections.secrets import read_secret
+from corpus.errors import BadInput
+from jobs.models import LeasedJob
+from jobs.notifications import redis_client
+from jobs.workers import live_workers
+from judges.engine.account_states import read_account_states
+from judges.engine.pending_answers import orphaned_files
+from judges.models import Campaign, JudgeVersion, Panel, Work
+from training.jobs.worker_pool import QUEUE
+
+MOST = 5
+MANY_MESSAGES = 1_000
+LATE_S = 300  # Seconds after which a job that waits, or a lease that ran out, is stuck.
+START = "start a worker: `manage.py serve --judge-workers 1`, or `docker compose up -d worker`"
+START_GPU = "start one: `manage.py serve --gpu-workers 1`, or `docker compose --profile training up -d`"
+
+
+def check_keys() -> Iterator[Finding]:
+    """The keys that the judges file names are in this environment."""
+    needed: dict[str, set[str]] = {}
+    panels = Panel.objects.values_list("debate", "ensemble", "adjudicator")
+    members = {name for debate, ensemble, other in panels for name in (*debate, *ensemble, other)}
+    for judge in JudgeVersion.objects.filter(is_current=True).exclude(Q(api_key_env="") | Q(provider="offline")):
+        needed.setdefault(judge.api_key_env, set()).add(judge.name)
+    unset = 0
+    for name, judges in sorted(needed.items()):
+        try:
+            found = bool(read_secret(name))
+        except BadInput as error:
+            yield problem("keys", str(error), "let this user read the file")
+            unset += 1
+            continue
+        if not found:
+            unset += 1
+            used = sorted(judges & members)
+            says = f"{name} is not set here, the key of {', '.join(sorted(judges)[:MOST])}"
+            remedy = f"set {name}, {name}_FILE or QUORUM_SECRETS where workers run, and run doctor there"
+            yield (problem if used else warn)("keys", says, remedy)
+    if not unset:
+        yield ok("keys", f"all {len(needed)} that judges name are set here" if needed else "no judge needs one")
+
+
+def check_accounts() -> Iterator[Finding]:
+    """Accounts of judges answer, and campaigns do not stand still for one."""
+    wrong = 0
+    rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
+    for state in read_account_states(rows.values_list("provider", "base_url", "api_key_env")):
+        if state["is_open"]:
+            wrong += 1
+            yield problem(
+                "accounts",
+                f"{state['name']} answers with errors only, {state['errors']} in a row",
+                "run `manage.py check_judges`, then mend the account; workers go on by themselves",
+            )
+    for campaign in Campaign.objects.filter(state=Campaign.State.PAUSED).exclude(paused_because="")[:MOST]:
+        wrong += 1
+        name = campaign.collection.name
+        yield problem(
+            "accounts",
+            f"campaign {campaign.pk} of {name} stands still: {campaign.paused_because[:200]}",
+            f"mend the account, then run `manage.py campaign {name} resume`",
+        )
+    if not wrong:
+        yield ok("accounts", "none is in trouble")
+
+
+def check_workers() -> Iterator[Finding]:
+    """Somebody works where there is work."""
+    running = Campaign.objects.filter(state=Campaign.State.RUNNING).exclude(policy=Campaign.Policy.LARA).count()
+    living = live_workers()
+    waiting = sum(_count_unstarted(model) for model in _job_models() if model._meta.app_label != "training")
+    says = f"{len(living)} for judging with {sum(worker.slots for worker in living)} processes"
+    if living:
+        yield ok("workers", says)
+    elif running or waiting:
+        yield problem("workers", f"none answers, and {running} campaigns and {waiting} jobs wait", START)
+    else:
+        yield warn("workers", "none answers, and nothing waits", START)
+    trainings = sum(_count_unstarted(model) for model in _job_models() if model._meta.app_label == "training")
+    if trainings and not live_workers(QUEUE):
+        yield problem("workers", f"no trainer answers, and {trainings} trainings wait", START_GPU)
+    for queue in (settings.CELERY_TASK_DEFAULT_QUEUE, QUEUE):
+        length: Any = redis_client().llen(f"{settings.PREFIX}:{queue}")
+        if length > MANY_MESSAGES:
+            yield warn("workers", f"{length:,} messages wait in the queue {queue}", START)
+
+
+def _job_models() -> list[type[LeasedJob]]:
+    return [model for model in apps.get_models() if issubclass(model, LeasedJob)]
+
+
+def _count_unstarted(model: type[LeasedJob]) -> int:
+    return int(model._default_manager.filter(state=model.WAITING).count())
+
+
+def check_leases() -> Iterator[Finding]:
+    """Nobody's lease ran out long ago."""
+    held = Work.objects.filter(state=Work.State.RUNNING)
+    found = held.aggregate(count=Count("pk", filter=Q(lease_until__lt=Now())), first=Min("lease_until"), at=Max(Now()))
+    stuck = 0
+    if found["count"] and (seconds := (found["at"] - found["first"]).total_seconds()) > LATE_S:
+        stuck += 1
+        yield problem(
+            "leases",
+            f"{found['count']:,} pairs are held by workers that are gone, the first for {seconds / 60:.0f} minutes",
+            f"{START}; it takes them up",
+        )
+    for model in _job_models():
+        for job in model._default_manager.filter(state=model.RUNNING, lease_until__lt=Now())[:MOST]:
+            seconds = (timezone.now() - job.lease_until).total_seconds() if job.lease_until else 0.0
+            if seconds > LATE_S:
+                stuck += 1
+                yield problem(
+                    "leases",
+                    f"{job.log_name} is held by a worker that is gone since {seconds / 60:.0f} minutes",
+                    f"{START_GPU if model._meta.app_label == 'training' else START}; it goes on from what is stored",
+                )
+    if not stuck:
+        yield ok("leases", "none ran out long ago")
+
+
+def check_jobs() -> Iterator[Finding]:
+    """Jobs do not wait for long, and none died again and again."""
+    wrong = 0
+    for model in _job_models():
+        for job in model._default_manager.filter(state=model.WAITING).order_by("created_at")[:1]:
+            seconds = (timezone.now() - job.created_at).total_seconds()
+            if seconds > LATE_S:
+                wrong += 1
+                yield warn(
+                    "jobs",
+                    f"{job.log_name} waits for {seconds / 60:.0f} minutes",
+                    "more workers, or wait for what runs",
+                )
+        for job in model._default_manager.filter(state=model.FAILED).order_by("-pk")[:1]:
+            if job.ended_at is not None and (timezone.now() - job.ended_at).days < 1:
+                wrong += 1
+                why = (job.error.splitlines() or ["no reason is known"])[0][:200]
+                yield warn(
+                    "jobs", f"{job.log_name} failed: {why}", "mend what it names, and start it again on its page"
+                )
+    if not wrong:
+        yield ok("jobs", "none waits for long, none failed today")
+
+
+def check_pending_answers() -> Iterator[Finding]:
+    """Answers that were paid for do not lie in the files of dead workers."""
+    with orphaned_files(settings.VAR / "spool") as left:
+        found = [path for path in left if path.stat().st_size]
+    if found:
+        yield warn(
+            "answers", f"{len(found)} files of answers are left by workers that are gone", f"{START}; it stores them"
+        )
+    else:
+        yield ok("answers", "none waits in a file of a worker that is gone")
