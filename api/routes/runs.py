@@ -107,7 +107,7 @@ def list_runs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit =
 @decorate_view(once)
 def make_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     """Make a run; a worker does the work."""
-    scope, form = scope_of(request), _fill_form(scope_of(request).collection, body)
+    scope, form = scope_of(request), _form_of(scope_of(request).collection, body)
     with transaction.atomic():
         run = builders.start_run(
             collection=scope.collection,
@@ -126,7 +126,7 @@ def make_run(request: HttpRequest, name: str, body: RunIn) -> Any:
 def estimate_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     """Estimate what making a run would ask of models and cost; nothing starts."""
     collection = scope_of(request).collection
-    form = _fill_form(collection, body)
+    form = _form_of(collection, body)
     expected = builders.estimate_cost(collection, form.kind, form.recipe())
     return {
         "asks": expected is not None,
@@ -137,7 +137,7 @@ def estimate_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     }
 
 
-def _fill_form(collection: Collection, body: RunIn) -> MakeForm:
+def _form_of(collection: Collection, body: RunIn) -> MakeForm:
     """Fill the page's form of this kind of run. Raises ValidationError, and BadInput for an option it does not have."""
     known = set(MakeForm.FIELDS[Run.Kind(body.kind)]) - {"name", "depth"}
     if unknown := sorted(body.options.keys() - known):

@@ -102,7 +102,7 @@ def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
     """Put a training into the queue; a worker with the training extra does it."""
     scope = scope_of(request)
-    form = _fill_form(scope.collection, body)
+    form = _form_of(scope.collection, body)
     given = validate_form(form, {"training_set": "export", "base_path": "base"} | _option_places())
     if why := pages.why_not():
         raise BadInput(why)
@@ -126,7 +126,7 @@ def _option_places() -> dict[str, str]:
     return {key: f"options.{key}" for key in option_names()}
 
 
-def _fill_form(collection: Collection, body: TrainingIn) -> TrainForm:
+def _form_of(collection: Collection, body: TrainingIn) -> TrainForm:
     """Fill the page's form. Raises BadInput for an export, a model or an option that there is not."""
     if unknown := sorted(body.options.keys() - set(option_names())):
         raise BadInput(_("no recipe has the option %(names)s") % {"names": ", ".join(unknown)})
