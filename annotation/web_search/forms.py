@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from annotation.web_search.searching import ROLE
@@ -36,6 +37,10 @@ class WebSearchForm(LimitsForm):
         self.fields["judge"].choices = [(name, name) for name in judges_for(ROLE)]  # type: ignore[attr-defined]
 
     def shown_values(self) -> list[tuple[str, Any]]:
-        """What was filled in, by label, for who agrees to the cost; a box that is ticked has no value."""
-        given: list[tuple[str, Any]] = [(str(field.label), self.cleaned_data.get(field.name)) for field in self]
-        return [(label, "" if value is True else value) for label, value in given if value not in (None, False)]
+        """What was filled in, by label, for who agrees to the cost."""
+        given: list[tuple[str, Any]] = [
+            (str(field.label), self.cleaned_data.get(field.name)) for field in self if field.name != "fetch"
+        ]
+        if self.cleaned_data["fetch"]:
+            given.append((_("Texts"), _("from each page's own site")))
+        return [(label, value) for label, value in given if value not in (None, "")]
