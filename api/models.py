@@ -1,8 +1,10 @@
-"""Tables of the API: access tokens, and the answers to requests that may be sent again."""
+"""Tables of the API: access tokens, answers to requests that may be sent again, webhooks and what is sent to them."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import RandomUUID
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
@@ -52,3 +54,115 @@ class IdempotentAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"stored answer {self.pk}"
+
+
+class Webhook(models.Model):
+    """An address that is told, by a signed request, of events in a collection (docs/webhooks.md)."""
+
+    class Event(models.TextChoices):
+        CAMPAIGN_ENDED = "campaign.ended", gettext_lazy("Campaign ended: finished or cancelled")
+        CAMPAIGN_STOPPED = "campaign.stopped", gettext_lazy("Campaign stopped: by its budget, or paused")
+        TASK_RESOLVED = "task.resolved", gettext_lazy("Task resolved by people")
+        AUDIT_ALARM = "audit.alarm", gettext_lazy("Label audit alarm: a route is wrong too often")
+        EXPORT_READY = "export.ready", gettext_lazy("Export ready")
+        TRAINING_ENDED = "training.ended", gettext_lazy("Training ended: finished, failed or cancelled")
+
+    class Disabled(models.TextChoices):
+        BY_PERSON = "person", gettext_lazy("disabled by an admin")
+        FAILING = "failing", gettext_lazy("every delivery failed for days")
+        GONE = "gone", gettext_lazy("the receiver answered 410 Gone")
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=2000)
+    description = models.CharField(max_length=200, blank=True)
+    events = ArrayField(models.CharField(max_length=20, choices=Event))
+    secret = models.TextField(help_text="Encrypted with a key from SECRET_KEY; shown once.")
+    former_secret = models.TextField(blank=True, help_text="Encrypted; signs beside the new one for a while.")
+    former_secret_until = models.DateTimeField(null=True)
+    disabled = models.CharField(
+        max_length=7, choices=Disabled, blank=True, db_default="", help_text="Why nothing is sent; empty: it is."
+    )
+    failing_since = models.DateTimeField(null=True, help_text="The first failure since the last success.")
+    alarms_looked_at = models.DateTimeField(
+        db_default=Now(), help_text="Until when answers to label audits were looked through."
+    )
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=~Q(events=[]), name="webhook_events")]
+
+    def __str__(self) -> str:
+        return f"webhook {self.pk}"
+
+
+class WebhookDelivery(models.Model):
+    """An event for one webhook, written by a trigger in the transaction of what it tells of (migration 0002).
+
+    Of a pending one `due_at` says from when on a worker may claim it: now, after a failure later, and while it is
+    claimed the end of the lease. Of the events of one subject the earliest pending one alone can be claimed.
+    """
+
+    class DeliveryState(models.TextChoices):
+        PENDING = "pending", gettext_lazy("pending")
+        DELIVERED = "delivered", gettext_lazy("delivered")
+        FAILED = "failed", gettext_lazy("failed")
+
+    TEST = "webhook.test"  # The event that an admin sends to see whether it arrives.
+
+    # Without a constraint: a trigger must neither fail nor wait because somebody deletes the webhook at that moment.
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_constraint=False, db_index=False)
+    message_id = models.UUIDField(db_default=RandomUUID(), help_text="The same in every attempt, for the receiver.")
+    event = models.CharField(max_length=20)
+    subject = models.CharField(max_length=40, help_text="What it is about, as campaign:7: the unit of order.")
+    data = models.JSONField(default=dict)
+    once = models.CharField(
+        max_length=100, blank=True, db_default="", help_text="Of an event that is told once: which one it is."
+    )
+    state = models.CharField(max_length=9, choices=DeliveryState, db_default=DeliveryState.PENDING)
+    attempts = models.PositiveSmallIntegerField(db_default=0, help_text="Failed ones since it was last begun.")
+    fencing_token = models.PositiveIntegerField(db_default=0, help_text="Rises with every claim; older holders lose.")
+    due_at = models.DateTimeField(db_default=Now())
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "webhook deliveries"
+        constraints = [models.UniqueConstraint(fields=["webhook", "once"], condition=~Q(once=""), name="delivery_once")]
+        indexes = [
+            models.Index(fields=["webhook", "due_at"], condition=Q(state="pending"), name="delivery_due"),
+            models.Index(fields=["webhook", "subject", "id"], condition=Q(state="pending"), name="delivery_order"),
+            models.Index(fields=["webhook", "-id"], name="delivery_newest"),
+            models.Index(fields=["ended_at"], condition=Q(ended_at__isnull=False), name="delivery_ended"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.pk}"
+
+    @property
+    def header_id(self) -> str:
+        """The header webhook-id."""
+        return f"msg_{self.message_id.hex}"
+
+
+class WebhookAttempt(models.Model):
+    """One request of a delivery and what came back."""
+
+    class DeliveryProblem(models.TextChoices):
+        STATUS = "status", gettext_lazy("the receiver did not answer with a status from 200 to 299")
+        REDIRECT = "redirect", gettext_lazy("the receiver redirects, which is not followed")
+        TIMEOUT = "timeout", gettext_lazy("no answer within 10 seconds")
+        NAME = "name", gettext_lazy("the name of the host could not be found")
+        ADDRESS = "address", gettext_lazy("the address is not on the public network")
+        CONNECTION = "connection", gettext_lazy("the connection failed")
+        SECRET = "secret", gettext_lazy("the secret cannot be decrypted: SECRET_KEY changed; replace the secret")
+
+    delivery = models.ForeignKey(WebhookDelivery, models.CASCADE, related_name="log")
+    at = models.DateTimeField(db_default=Now())
+    status = models.PositiveSmallIntegerField(null=True, help_text="Of HTTP; null: no answer came.")
+    milliseconds = models.PositiveIntegerField()
+    problem = models.CharField(max_length=10, choices=DeliveryProblem, blank=True)
+    answer = models.TextField(blank=True, help_text="The first 1,000 bytes, or the error of the connection.")
+
+    def __str__(self) -> str:
+        return f"attempt {self.pk}"

@@ -24,10 +24,13 @@ from api.routes import (
     settings,
     tasks,
     trainings,
+    webhooks,
 )
+from api.webhooks import urls as webhook_pages
 
 ROUTES = (
     collections, settings, members, tasks, adjudication, campaigns, audits, files, results, runs, reports, trainings,
+    webhooks,
 )  # fmt: skip
 
 
@@ -77,4 +80,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", api.urls),
     path("accounts/tokens/", views.tokens, name="tokens"),
     path("accounts/tokens/<int:token>/revoke/", views.revoke, name="revoke_token"),
+    *webhook_pages.urlpatterns,
 ]

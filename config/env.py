@@ -1,6 +1,7 @@
 """Readers of environment variables: every setting of an instance comes from here."""
 
 import os
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 from corpus.collections import secrets
@@ -39,6 +40,14 @@ def number(name: str, default: float) -> float:
 
 def comma_separated(name: str, default: str = "") -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """Return networks of addresses, as 10.0.0.0/8 or a single one; anything else stops the program with one line."""
+    try:
+        return [ip_network(word) for word in comma_separated(name)]
+    except ValueError as error:
+        raise SystemExit(f"{name}: {error}; name networks as 10.0.0.0/8, separated by commas") from None
 
 
 def var() -> Path:

@@ -113,7 +113,11 @@ ADMIN = (
         ),
     ),
 )
-GEAR = Entry("gear", _("Settings"), (Tab("settings", _("Settings")), Tab("audit_log", _("Audit log"))))
+GEAR = Entry(
+    "gear",
+    _("Settings"),
+    (Tab("settings", _("Settings")), Tab("webhooks", _("Webhooks")), Tab("audit_log", _("Audit log"))),
+)
 
 MANY = 100_000  # Pairs and conflicts are counted up to here.
 CONFLICTS = """
@@ -127,7 +131,9 @@ COUNTS = f"""{CONFLICTS},
     (SELECT count(*) FROM benchmark_run WHERE collection_id = %(collection)s),
     -- Krippendorff's alpha of the judges over all pairs; where they have none, that of people.
     (SELECT coalesce("values" #>> '{{kappas,0,kappa,value}}', "values" #>> '{{kappas,3,kappa,value}}')::float
-     FROM annotation_computed WHERE collection_id = %(collection)s)"""
+     FROM annotation_computed WHERE collection_id = %(collection)s),
+    -- Webhooks that were disabled by nobody.
+    (SELECT count(*) FROM api_webhook WHERE collection_id = %(collection)s AND disabled IN ('failing', 'gone'))"""
 
 
 def navigation_context(request: HttpRequest) -> dict[str, Any]:
@@ -175,6 +181,7 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
         "tabs": [show(tab) for tab in tabs] if len(tabs) > 1 else [],
         "gear": [show(tab) for tab in GEAR.tabs] if scope.may_admin else [],
         "work": [show(entry.tabs[0]) for entry in work],
+        "disabled_webhooks": counts.get("disabled_webhooks", 0),
         "judge": show(WORK[0].tabs[0]) if scope.may_admin and scope.may_judge and not at_work else None,
     }
 
@@ -184,4 +191,5 @@ def count_entries(scope: Scope) -> dict[str, float | None]:
     with connection.cursor() as cursor:
         cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
         row = cursor.fetchone() or ()
-    return dict(zip(("adjudicate", "data", "judging", "people", "train", "benchmark", "quality"), row, strict=False))
+    keys = ("adjudicate", "data", "judging", "people", "train", "benchmark", "quality", "disabled_webhooks")
+    return dict(zip(keys, row, strict=False))

@@ -77,6 +77,10 @@ MAX_UPLOAD_BYTES = int(env.number("QUORUM_UPLOAD_MB", 2_000)) * 1_000_000
 MAX_FILE_BYTES = int(env.number("QUORUM_FILE_MB", 20_000)) * 1_000_000
 
 API_PER_MINUTE = int(env.number("QUORUM_API_PER_MINUTE", 1_200))  # Requests of one access token.
+# Webhooks go to public addresses by https; to these networks, as 10.0.0.0/8, also by http.
+WEBHOOK_NETWORKS = env.networks("QUORUM_WEBHOOK_NETWORKS")
+WEBHOOK_RETRY_SECONDS = env.number("QUORUM_WEBHOOK_RETRY_S", 5)  # Before the second attempt; four times as long each.
+WEBHOOK_FAILING_DAYS = env.number("QUORUM_WEBHOOK_FAILING_DAYS", 5)  # After which a webhook is disabled.
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"

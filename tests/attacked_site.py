@@ -27,7 +27,7 @@ FIXED = {
     "outcome", "role", "name_of_file", "recipe", "arm", "step", "reason_code", "password", "ip", "language", "key",
     "stop_reason", "request", "shown_as", "origin", "rung", "side", "section", "media", "unit", "model", "scale",
 }  # fmt: skip
-APPS = ("corpus", "judges", "annotation", "training")
+APPS = ("corpus", "judges", "annotation", "training", "api")
 
 
 class Attacked(World):

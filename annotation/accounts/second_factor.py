@@ -1,21 +1,19 @@
 """The second factor: one-time codes of an authenticator app (TOTP), and recovery codes for when it is lost."""
 
-import base64
-import hashlib
 from typing import Any
 
 from allauth.mfa.adapter import DefaultMFAAdapter, get_adapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.models import Authenticator
-from cryptography.fernet import Fernet, MultiFernet
-from django.conf import settings
 from django.core.cache import cache
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from annotation.accounts.encryption import decrypt_text, encrypt_text
 from annotation.models import User
 
+PURPOSE = "second factor"
 REPLAY_SECONDS = 120  # Longer than a code is good for: its half minute, and one on either side.
 QUIET_ZONE = 4
 
@@ -25,21 +23,15 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
 
     def encrypt(self, text: str) -> str:
         """Encrypt a secret with a key made from SECRET_KEY: a stolen database alone gives no codes."""
-        return _build_cipher().encrypt(text.encode()).decode()
+        return encrypt_text(text, PURPOSE)
 
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt a secret, with SECRET_KEY or one of SECRET_KEY_FALLBACKS."""
-        return _build_cipher().decrypt(encrypted_text.encode()).decode()
+        return decrypt_text(encrypted_text, PURPOSE)
 
     def build_totp_svg(self, url: str) -> SafeString:
         """The QR code of the address that authenticator apps read."""
         return qr_code(url)
-
-
-def _build_cipher() -> MultiFernet:
-    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    digests = (hashlib.sha256(b"second factor\0" + str(key).encode()).digest() for key in keys)
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
 
 
 def qr_code(text: str) -> SafeString:

@@ -38,6 +38,7 @@ OBJECTS = {
     "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
     "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),
+    "webhook": ObjectKind(_("Webhook %(key)s"), "api.Webhook", "webhook", "webhook"),
     "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report"),
 }
 PAGES = {

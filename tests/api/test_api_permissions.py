@@ -41,6 +41,7 @@ def doors(world: World) -> Iterator[Door]:
         "trainings/{number}": f"trainings/{world.job.pk}",
         "models/{number}/{act}": f"models/{world.model.pk}/evaluate",
         "models/{number}": f"models/{world.model.pk}",
+        "webhooks/{number}": f"webhooks/{world.webhook.pk}",
         "campaigns/1/{act}": "campaigns/1/pause",
         "{act}": "cancel",
         "{path:file}": "labels.csv",

@@ -180,6 +180,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
     """Which modules speak to a network, and whose addresses they use. A new one has to come into this table."""
     speaks = {
         "annotation/url_fetch": "addresses that people give (passages): private ones are refused there",
+        "api/webhooks": "receivers that admins name (webhooks): private networks are refused there",
         "annotation/reranker_scores/client.py": "the rerank API that the command's caller names",
         "annotation/accounts/views/single_sign_on.py": "only the names of errors",
         "annotation/accounts/invitations.py": "only the names of errors",
@@ -210,7 +211,18 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
     }
     libraries |= {"smtplib", "trafilatura.fetch_url", "trafilatura.downloads"}
     found = set()
-    for app in ("annotation", "benchmark", "charts", "config", "corpus", "embedded", "jobs", "judges", "training"):
+    for app in (
+        "annotation",
+        "api",
+        "benchmark",
+        "charts",
+        "config",
+        "corpus",
+        "embedded",
+        "jobs",
+        "judges",
+        "training",
+    ):
         for path in (env.ROOT / app).rglob("*.py"):
             for name in _imports(path):
                 if any(name == one or name.startswith(f"{one}.") for one in libraries):

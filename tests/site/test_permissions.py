@@ -15,6 +15,7 @@ from annotation.models.imports import FileImport, Upload
 from annotation.models.pair_table import BulkAct
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.permissions import SMALLEST
+from api.models import Webhook, WebhookDelivery
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import (
     AgentJob,
@@ -219,6 +220,13 @@ class World:
         admin = self.people["admin"]
         self.file_import = FileImport.objects.create(collection=self.collection, owner=admin, state="ready")
         self.upload = Upload.objects.create(collection=self.collection, owner=admin, name="corpus.jsonl", size=9)
+        self.webhook = Webhook.objects.create(
+            collection=self.collection, url="https://ice.example/hook", events=["export.ready"], made_by=admin
+        )
+        self.delivery = WebhookDelivery.objects.create(
+            webhook=self.webhook, event="export.ready", subject="export:1", data={"export": 1}, state="failed"
+        )
+        self.delivery.log.create(status=500, milliseconds=12, problem="status", answer="overloaded")
         self.invitation = members.invite(collection=self.collection, role=Role.ANNOTATOR, author=self.people["owner"])
 
     def fill(self, pattern: str) -> str:
@@ -254,6 +262,8 @@ class World:
             "<int:suite>": self.suite.pk,
             "<int:file_import>": self.file_import.pk,
             "<int:upload>": self.upload.pk,
+            "<int:webhook>": self.webhook.pk,
+            "<int:delivery>": self.delivery.pk,
             "<int:version>": self.judge.pk,
             "<slug:kind>": "bm25",
             "<slug:work>": "search",

@@ -159,6 +159,10 @@ LEFT: dict[str, Act] = {
     "gold": Act("gold.made", data={"size": "1", "seed": "0", "spot": "0.2"}),
     "password_link": Act("password.link", "owner"),
     "control_person": Act("account.stopped", "owner", path=lambda world: f"/people/{world.bystander.user.pk}/stop/"),
+    "webhooks": Act("webhook.made", data={"url": "https://ice.example/new", "events": ["export.ready"]}),
+    "webhook": Act("webhook.changed", data={"url": "https://ice.example/other", "events": ["task.resolved"]}),
+    "control_webhook": Act("webhook.tested", path=lambda world: f"/c/birds/webhooks/{world.webhook.pk}/test/"),
+    "replay_webhook": Act("webhook.replayed"),
     "export_audit_log": Act("audit.exported", data={"format": "csv"}),
     "export_site_audit_log": Act("audit.exported", "owner", {"format": "jsonl"}),
     "account_login": Act("session.in", "visitor", {"login": "bystander", "password": "bystander-password"}),
@@ -433,7 +437,7 @@ def test_every_act_that_the_code_records_has_words(settings: Any) -> None:
     from config import env
 
     said = set()
-    for app in ("annotation", "corpus", "judges", "training", "benchmark"):
+    for app in ("annotation", "api", "corpus", "judges", "training", "benchmark"):
         for path in (env.ROOT / app).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "record" and len(node.args) > 1:

@@ -1,0 +1,221 @@
+"""Webhooks: list, create, change, delete, replace the secret, send a test, read the log, replay."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from ninja import Field, Router, Schema, Status
+from ninja.decorators import decorate_view
+
+from api.authentication import may, scope_of
+from api.idempotency import once
+from api.models import AccessToken, Webhook, WebhookAttempt, WebhookDelivery
+from api.problems import REFUSALS, Given
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.webhooks import services
+from api.webhooks.addresses import LONGEST
+
+router = Router(tags=["webhooks"])
+MANAGE = AccessToken.TokenScope.MANAGE
+State = WebhookDelivery.DeliveryState
+
+
+class WebhookIn(Given):
+    """A new webhook."""
+
+    url: str = Field(min_length=1, max_length=LONGEST, description="Begins with https://.")
+    events: list[Webhook.Event] = Field(min_length=1, max_length=len(Webhook.Event))
+    description: str = Field("", max_length=200)
+
+
+class WebhookChanges(Given):
+    """What changes of a webhook; null: it stays."""
+
+    url: str | None = Field(None, min_length=1, max_length=LONGEST)
+    events: list[Webhook.Event] | None = Field(None, min_length=1, max_length=len(Webhook.Event))
+    description: str | None = Field(None, max_length=200)
+    active: bool | None = Field(None, description="False: nothing is sent, and what is pending fails.")
+
+
+class WebhookOut(Schema):
+    """A webhook."""
+
+    number: int
+    url: str
+    events: list[str]
+    description: str
+    active: bool
+    disabled: str = Field(description="person, failing or gone: why it is not active; else empty.")
+    failing_since: datetime | None
+    created_at: datetime
+
+
+class WebhookSecretOut(Schema):
+    """A webhook with its new secret, which is shown only now."""
+
+    webhook: WebhookOut
+    secret: str
+
+
+class WebhookAttemptOut(Schema):
+    """One request and what came back. `answer`: the first 1,000 bytes, or the error of the connection."""
+
+    at: datetime
+    status: int | None
+    milliseconds: int
+    problem: str = Field(description="Empty: delivered. Else status, redirect, timeout, name, address, ...")
+    answer: str
+
+
+class WebhookDeliveryOut(Schema):
+    """An event that is sent, with its attempts. `id` is the header webhook-id."""
+
+    number: int
+    id: str
+    event: str
+    data: dict[str, Any]
+    state: State
+    created_at: datetime
+    attempts: list[WebhookAttemptOut]
+
+
+class ReplayIn(Given):
+    """Which deliveries are sent again."""
+
+    delivery: int | None = Field(None, ge=1, lt=1 << 63, description="Its number; null: all that failed.")
+
+
+class ReplayedOut(Schema):
+    """How many deliveries will be sent again."""
+
+    replayed: int
+
+
+@router.get("/collections/{slug:name}/webhooks", auth=may("admin"), response={200: Page[WebhookOut], **REFUSALS})
+def list_webhooks(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the webhooks."""
+    return page_of(Webhook.objects.filter(collection=scope_of(request).collection), after, limit, _show_webhook)
+
+
+@router.post(
+    "/collections/{slug:name}/webhooks", auth=may("admin", MANAGE), response={201: WebhookSecretOut, **REFUSALS}
+)
+def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
+    """Create a webhook; its secret is in this answer alone."""
+    scope = scope_of(request)
+    given = {"url": body.url, "events": _plain(body.events), "description": _clean(body.description)}
+    row, secret = services.create_webhook(scope.collection, scope.user, **given)
+    row.refresh_from_db()
+    return Status(201, {"webhook": _show_webhook(row), "secret": secret})
+
+
+@router.get("/collections/{slug:name}/webhooks/{number}", auth=may("admin"), response={200: WebhookOut, **REFUSALS})
+def read_webhook(request: HttpRequest, name: str, number: int) -> Any:
+    """Read a webhook."""
+    return _show_webhook(_find_webhook(request, number))
+
+
+@router.patch(
+    "/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response={200: WebhookOut, **REFUSALS}
+)
+def change_webhook(request: HttpRequest, name: str, number: int, body: WebhookChanges) -> Any:
+    """Change a webhook, disable or enable it."""
+    row = _find_webhook(request, number)
+    events = None if body.events is None else _plain(body.events)
+    description = None if body.description is None else _clean(body.description)
+    user = scope_of(request).user
+    services.change_webhook(row, user, url=body.url, events=events, description=description, active=body.active)
+    return _show_webhook(row)
+
+
+@router.delete(
+    "/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response={204: None, **REFUSALS}
+)
+def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
+    """Delete a webhook with its log."""
+    services.delete_webhook(_find_webhook(request, number), scope_of(request).user)
+    return Status(204, None)
+
+
+@router.post(
+    "/collections/{slug:name}/webhooks/{number}/secret",
+    auth=may("admin", MANAGE),
+    response={200: WebhookSecretOut, **REFUSALS},
+)
+def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
+    """Replace the secret; for 24 hours the former one signs beside the new one."""
+    row = _find_webhook(request, number)
+    secret = services.replace_secret(row, scope_of(request).user)
+    return {"webhook": _show_webhook(row), "secret": secret}
+
+
+@router.post(
+    "/collections/{slug:name}/webhooks/{number}/test",
+    auth=may("admin", MANAGE),
+    response={201: WebhookDeliveryOut, **REFUSALS},
+)
+@decorate_view(once)
+def send_test(request: HttpRequest, name: str, number: int) -> Any:
+    """Send the event webhook.test, which tells of nothing, to see whether it arrives."""
+    made = services.send_test(_find_webhook(request, number), scope_of(request).user)
+    return Status(201, _show_delivery(WebhookDelivery.objects.get(pk=made.pk)))
+
+
+@router.get(
+    "/collections/{slug:name}/webhooks/{number}/deliveries",
+    auth=may("admin"),
+    response={200: Page[WebhookDeliveryOut], **REFUSALS},
+)
+def list_deliveries(
+    request: HttpRequest, name: str, number: int, state: State | None = None, after: Cursor = 0, limit: Limit = 100
+) -> Any:
+    """List the deliveries of the last 30 days, the oldest first."""
+    rows = WebhookDelivery.objects.filter(webhook=_find_webhook(request, number)).prefetch_related("log")
+    return page_of(rows.filter(state=state) if state else rows, after, limit, _show_delivery)
+
+
+@router.post(
+    "/collections/{slug:name}/webhooks/{number}/replay",
+    auth=may("admin", MANAGE),
+    response={200: ReplayedOut, **REFUSALS},
+)
+@decorate_view(once)
+def replay_deliveries(request: HttpRequest, name: str, number: int, body: ReplayIn) -> Any:
+    """Send one delivery, or all that failed, once more under their ids."""
+    row = _find_webhook(request, number)
+    rows = WebhookDelivery.objects.filter(webhook=row)
+    if body.delivery is None:
+        rows = rows.filter(state=State.FAILED)
+    else:
+        rows = rows.filter(pk=find_row(rows, body.delivery, _("Delivery not found.")).pk)
+    return {"replayed": services.replay_deliveries(row, scope_of(request).user, rows)}
+
+
+def _find_webhook(request: HttpRequest, number: int) -> Webhook:
+    rows = Webhook.objects.select_related("collection").filter(collection=scope_of(request).collection)
+    return find_row(rows, number, _("Webhook not found."))
+
+
+def _plain(events: list[Webhook.Event]) -> list[str]:
+    return list(dict.fromkeys(one.value for one in events))
+
+
+def _clean(text: str) -> str:
+    """A text as forms keep it: without the character that PostgreSQL refuses."""
+    return text.replace("\x00", "").strip()
+
+
+def _show_webhook(row: Webhook) -> dict[str, Any]:
+    shown = ("url", "events", "description", "disabled", "failing_since", "created_at")
+    return {"number": row.pk, **{name: getattr(row, name) for name in shown}, "active": not row.disabled}
+
+
+def _show_delivery(row: WebhookDelivery) -> dict[str, Any]:
+    shown = ("event", "data", "state", "created_at")
+    found = {"number": row.pk, "id": row.header_id, **{name: getattr(row, name) for name in shown}}
+    return {**found, "attempts": [_show_attempt(one) for one in sorted(row.log.all(), key=lambda one: one.pk)]}
+
+
+def _show_attempt(row: WebhookAttempt) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("at", "status", "milliseconds", "problem", "answer")}

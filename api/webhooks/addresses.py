@@ -1,0 +1,76 @@
+"""Where webhooks may be sent: public addresses by https, and the networks of QUORUM_WEBHOOK_NETWORKS also by http."""
+
+from ipaddress import ip_address
+
+import httpx2
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from annotation.url_fetch.addresses import is_public, resolve_host
+from annotation.url_fetch.problems import NoPage
+from corpus.errors import BadInput
+
+LONGEST = 2_000
+PORTS = {"https": 443, "http": 80}
+
+
+class AddressRefused(Exception):
+    """A receiver on a network that webhooks must not reach."""
+
+
+def check_url(url: str) -> httpx2.URL:
+    """Return the parts of a receiver's address. Raises BadInput where nothing could ever be sent to it.
+
+    Where its name leads is looked at before each request (`find_address`), for it may change at any time.
+    """
+    if len(url) > LONGEST or any(character.isspace() or not character.isprintable() for character in url):
+        raise BadInput(_("The address contains spaces or is too long. Copy it from the receiver's documentation."))
+    try:
+        parts = httpx2.URL(url)
+        port = parts.port or PORTS.get(parts.scheme, 0)
+    except (httpx2.InvalidURL, ValueError):
+        raise BadInput(_("This is not a valid address. It begins with https:// and names a host.")) from None
+    if parts.scheme not in PORTS or not parts.host or not 0 < port < 1 << 16:
+        raise BadInput(_("This is not a valid address. It begins with https:// and names a host."))
+    if parts.scheme == "http" and not settings.WEBHOOK_NETWORKS:
+        raise BadInput(_("Webhooks are sent over https only. Use an address that begins with https://."))
+    if parts.userinfo or parts.fragment:
+        raise BadInput(_("The address contains a user name, a password or a fragment (#). Remove it."))
+    if (literal := _as_literal(parts.host)) and not _is_allowed(literal, parts.scheme):
+        raise BadInput(
+            _("%(host)s is not on the public network. Who runs this site can allow it by QUORUM_WEBHOOK_NETWORKS.")
+            % {"host": parts.host}
+        )
+    return parts
+
+
+def find_address(url: httpx2.URL) -> str:
+    """Return the IP address to connect to: the name is resolved once, here. Raises AddressRefused and NoPage."""
+    places = resolve_host(url.raw_host.decode(), url.port or PORTS[url.scheme])
+    # All of them: a name with one private address among public ones could be used to reach that one.
+    if not places or not all(_is_allowed(place.address, url.scheme) for place in places):
+        raise AddressRefused(url.host)
+    return places[0].address
+
+
+def _is_allowed(address: str, scheme: str) -> bool:
+    if scheme == "https" and is_public(address):
+        return True
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    return any(found in network for network in settings.WEBHOOK_NETWORKS)
+
+
+def _as_literal(host: str) -> str:
+    """Return the address that a host is, "" for a name."""
+    if host == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ""
+
+
+__all__ = ["AddressRefused", "NoPage", "check_url", "find_address"]

@@ -1,0 +1,44 @@
+"""Alarms of label audits that people answer when no worker looks any more, because their campaign has ended."""
+
+from datetime import timedelta
+
+from django.db import connection
+from django.utils import timezone
+
+from api.models import Webhook
+from judges.campaigns import counters, route_breakers
+from judges.models import Campaign
+
+OVERLAP = timedelta(minutes=5)  # A judgment is dated by the beginning of its transaction, which may take a while.
+
+# Campaigns with an answer to their audit since their webhooks were looked through.
+ANSWERED = """
+SELECT DISTINCT a.campaign_id FROM api_webhook w
+JOIN corpus_item i ON i.collection_id = w.collection_id AND i.state = 'settled' AND i.reason = 'audit'
+    AND i.settled_at > w.alarms_looked_at - %s
+JOIN judges_audit a ON a.item_id = i.id
+WHERE w.disabled = '' AND 'audit.alarm' = ANY (w.events)
+"""
+
+# As the trigger on counters writes it, which tells the same route of the same campaign once with this.
+WRITE = """
+SELECT write_webhook_event(%(collection)s, 'audit.alarm', 'campaign:' || %(campaign)s::text,
+    jsonb_build_object('campaign', %(campaign)s::bigint, 'route', %(route)s::text),
+    'audit.alarm:' || %(campaign)s::text || ':' || %(route)s::text)
+"""
+
+
+def write_alarms() -> None:
+    """Write an event for each route that surely fails its audit, where a webhook wants that and was not told."""
+    hooks = Webhook.objects.filter(disabled="", events__contains=[Webhook.Event.AUDIT_ALARM])
+    if not hooks.exists():
+        return
+    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(ANSWERED, [OVERLAP])
+        for campaign in Campaign.objects.select_related("collection").filter(pk__in=[pk for (pk,) in cursor]):
+            found = route_breakers.answered_audits(campaign.pk, campaign.collection.relevant_from)
+            for route in sorted(route_breakers.tripped_routes(found, counters.read(campaign.pk))):
+                about = {"collection": campaign.collection_id, "campaign": campaign.pk, "route": route}
+                cursor.execute(WRITE, about)
+    hooks.update(alarms_looked_at=now)

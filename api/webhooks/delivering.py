@@ -1,0 +1,168 @@
+"""Delivering what is due: claimed under a lease, sent side by side, in order of each subject, again after a failure.
+
+At least once: a worker that is killed between the receiver's answer and its own commit leaves the delivery to another
+one, which sends it again under the same id.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from api.models import Webhook, WebhookAttempt, WebhookDelivery
+from api.webhooks.sending import BackgroundLoop, Problem, ReceiverAnswer, send_request
+from api.webhooks.services import disable_webhook
+from api.webhooks.signing import Undecipherable, sign_delivery
+
+SIDE_BY_SIDE = 32
+OF_ONE_WEBHOOK = 8  # So that a slow receiver holds up no other.
+LEASE_S = 30.0  # Longer than a request may take.
+MOST_ATTEMPTS = 10  # About 20 hours with the usual pauses.
+LONGEST_PAUSE_S = 6 * 3600
+POLL_S = 1.0
+GONE = 410
+
+State = WebhookDelivery.DeliveryState
+Requests = dict["Future[ReceiverAnswer]", WebhookDelivery]
+
+# Of each subject the earliest pending delivery alone: whoever claims it holds up the later ones.
+_DUE = """
+SELECT one.id FROM api_webhookdelivery one
+WHERE one.webhook_id = w.id AND one.state = 'pending' AND one.due_at <= now() AND NOT EXISTS (
+    SELECT FROM api_webhookdelivery earlier
+    WHERE earlier.webhook_id = one.webhook_id AND earlier.subject = one.subject
+      AND earlier.state = 'pending' AND earlier.id < one.id)
+ORDER BY one.due_at, one.id"""
+
+CLAIM = f"""
+WITH due AS (
+    SELECT d.id FROM api_webhook w CROSS JOIN LATERAL ({_DUE} LIMIT %(each)s FOR UPDATE SKIP LOCKED) d
+    WHERE w.disabled = '' AND w.id <> ALL (%(busy)s) LIMIT %(most)s
+)
+UPDATE api_webhookdelivery d
+SET fencing_token = d.fencing_token + 1, due_at = now() + make_interval(secs => %(lease)s)
+FROM due WHERE d.id = due.id RETURNING d.id
+"""
+
+ANY_DUE = f"SELECT EXISTS (SELECT FROM api_webhook w CROSS JOIN LATERAL ({_DUE} LIMIT 1) d WHERE w.disabled = '')"
+
+
+def is_any_due() -> bool:
+    """Whether a worker would find something to send."""
+    with connection.cursor() as cursor:
+        cursor.execute(ANY_DUE)
+        return bool((cursor.fetchone() or (False,))[0])
+
+
+def deliver_due(stopping: Callable[[], bool] = lambda: False) -> int:
+    """Send what is due until nothing is, or this worker ends; return how many requests were made."""
+    made = 0
+    requests: Requests = {}
+    with BackgroundLoop() as loop:
+        while True:
+            for delivery in [] if stopping() else claim_due(list(requests.values())):
+                if (request := _start_request(loop, delivery)) is not None:
+                    requests[request] = delivery
+            if not requests:
+                return made
+            done, _ = wait(requests, timeout=POLL_S, return_when=FIRST_COMPLETED)
+            for request in done:
+                record_answer(requests.pop(request), request.result())
+            made += len(done)
+
+
+def claim_due(out: Sequence[WebhookDelivery] = ()) -> list[WebhookDelivery]:
+    """Claim deliveries for as many requests as may go out beside those that are `out`; the claim holds for a while."""
+    room = SIDE_BY_SIDE - len(out)
+    if room <= 0:
+        return []
+    counted = Counter(one.webhook_id for one in out)
+    busy = [webhook for webhook, count in counted.items() if count >= OF_ONE_WEBHOOK]
+    lease = min(LEASE_S, float(settings.LEASE_SECONDS))
+    given: dict[str, Any] = {"each": OF_ONE_WEBHOOK, "busy": busy, "most": room, "lease": lease}
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM, given)
+        claimed = [pk for (pk,) in cursor.fetchall()]
+    return list(WebhookDelivery.objects.select_related("webhook__collection").filter(pk__in=claimed).order_by("pk"))
+
+
+def build_body(delivery: WebhookDelivery) -> str:
+    """Return the body of a delivery: the same in every attempt."""
+    data = {"collection": delivery.webhook.collection.name, **delivery.data}
+    message = {"type": delivery.event, "timestamp": delivery.created_at.isoformat(), "data": data}
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+
+
+def _start_request(loop: BackgroundLoop, delivery: WebhookDelivery) -> "Future[ReceiverAnswer] | None":
+    body = build_body(delivery)
+    try:
+        headers = sign_delivery(delivery, body)
+    except Undecipherable:
+        record_answer(delivery, ReceiverAnswer(None, 0, Problem.SECRET))
+        return None
+    return loop.start(send_request(delivery.webhook.url, headers, body))
+
+
+@transaction.atomic
+def record_answer(delivery: WebhookDelivery, answer: ReceiverAnswer) -> None:
+    """Add an attempt to the log, and let the delivery end or wait for its next attempt.
+
+    Of whoever lost the claim only the log is kept; nothing is where the webhook was deleted meanwhile.
+    """
+    # The webhook's row first, as whoever changes or deletes it does.
+    webhook = Webhook.objects.select_for_update(no_key=True, of=("self",)).select_related("collection")
+    row = webhook.filter(pk=delivery.webhook_id).first()
+    if row is None:
+        return
+    WebhookAttempt.objects.create(
+        delivery=delivery,
+        status=answer.status,
+        milliseconds=answer.milliseconds,
+        problem=answer.problem,
+        answer=answer.text,
+    )
+    held = WebhookDelivery.objects.filter(pk=delivery.pk, fencing_token=delivery.fencing_token, state=State.PENDING)
+    if not answer.problem:
+        held.update(state=State.DELIVERED, ended_at=Now())
+        _note_failing(row, None)
+        return
+    _note_failing(row, row.failing_since or timezone.now())
+    if delivery.attempts + 1 >= MOST_ATTEMPTS:
+        held.update(state=State.FAILED, ended_at=Now(), attempts=F("attempts") + 1)
+    else:
+        pause = timedelta(seconds=pause_after(delivery.attempts + 1))
+        held.update(due_at=Now() + pause, attempts=F("attempts") + 1)
+    _disable_if_hopeless(row, answer)
+
+
+def _note_failing(webhook: Webhook, since: datetime | None) -> None:
+    if webhook.failing_since != since:
+        webhook.failing_since = since
+        webhook.save(update_fields=["failing_since"])
+
+
+def pause_after(failures: int) -> float:
+    """Return the seconds until the next attempt: 5, 20, 80, ... up to six hours, a tenth more or less."""
+    pause = min(settings.WEBHOOK_RETRY_SECONDS * 4 ** (failures - 1), LONGEST_PAUSE_S)
+    return float(pause * random.uniform(0.9, 1.1))
+
+
+def _disable_if_hopeless(webhook: Webhook, answer: ReceiverAnswer) -> None:
+    if webhook.disabled or webhook.failing_since is None:
+        return
+    if answer.status == GONE:
+        disable_webhook(webhook, Webhook.Disabled.GONE)
+    elif webhook.failing_since < timezone.now() - timedelta(days=settings.WEBHOOK_FAILING_DAYS):
+        # A receiver that is rarely told anything is not given up for a single failure.
+        failures = WebhookAttempt.objects.filter(delivery__webhook=webhook, at__gte=webhook.failing_since)
+        if failures.count() >= MOST_ATTEMPTS:
+            disable_webhook(webhook, Webhook.Disabled.FAILING)

@@ -1,0 +1,113 @@
+"""One request to a receiver: to the address that was checked, without redirects, with a limit of time and of bytes."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cache
+from ssl import SSLContext
+from typing import Any
+
+import httpx2
+
+from annotation.url_fetch.problems import NoPage
+from api.models import WebhookAttempt
+from api.webhooks.addresses import AddressRefused, find_address
+
+TIMEOUT_S = 10.0  # For everything: name, connection, TLS, request, answer.
+KEPT_BYTES = 1_000
+REDIRECTS = range(300, 400)
+
+Problem = WebhookAttempt.DeliveryProblem
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverAnswer:
+    """What came of a request. `problem`: a WebhookAttempt.DeliveryProblem, "" where it was delivered."""
+
+    status: int | None
+    milliseconds: int
+    problem: str
+    text: str = ""
+
+
+async def send_request(url: str, headers: Mapping[str, str], body: str) -> ReceiverAnswer:
+    """Send a body and return what came back; never raises for what a receiver or a network does."""
+    began = time.monotonic()
+    status: int | None = None
+    kept, problem, words = bytearray(), "", ""
+    try:
+        async with asyncio.timeout(TIMEOUT_S), _open_client() as client:
+            response = await client.send(await _build_request(client, httpx2.URL(url), headers, body), stream=True)
+            status = response.status_code
+            async for piece in response.aiter_raw():
+                kept += piece
+                if len(kept) >= KEPT_BYTES:
+                    break
+            await response.aclose()
+    except AddressRefused:
+        problem = Problem.ADDRESS
+    except NoPage:
+        problem = Problem.NAME
+    except TimeoutError:
+        problem = Problem.TIMEOUT
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        problem, words = Problem.CONNECTION, " ".join(str(error).split()) or type(error).__name__
+    if status is not None:  # What became of the body does not matter: the receiver has decided.
+        problem = "" if 200 <= status < 300 else Problem.REDIRECT if status in REDIRECTS else Problem.STATUS
+        words = bytes(kept[:KEPT_BYTES]).decode("utf-8", "replace")
+    took = int((time.monotonic() - began) * 1000)
+    return ReceiverAnswer(status, took, problem, words.replace("\x00", "")[:KEPT_BYTES])
+
+
+async def _build_request(
+    client: httpx2.AsyncClient, url: httpx2.URL, headers: Mapping[str, str], body: str
+) -> httpx2.Request:
+    """Build the request to the checked address, which keeps the host's name in `Host` and in the certificate."""
+    address = await asyncio.get_running_loop().run_in_executor(None, find_address, url)
+    return client.build_request(
+        "POST",
+        url.copy_with(host=address),
+        headers={**headers, "Host": url.netloc.decode()},
+        content=body.encode(),
+        extensions={"sni_hostname": url.raw_host.decode().strip("[]")},
+    )
+
+
+def _open_client() -> httpx2.AsyncClient:
+    # One for each request: a kept connection to an address was opened for the certificate of one name.
+    return httpx2.AsyncClient(
+        verify=_tls_context(),
+        trust_env=False,
+        timeout=None,
+        follow_redirects=False,
+        headers={"User-Agent": "Quorum-Webhooks", "Content-Type": "application/json", "Accept-Encoding": "identity"},
+    )
+
+
+@cache
+def _tls_context() -> SSLContext:
+    return httpx2.create_ssl_context()
+
+
+class BackgroundLoop:
+    """An event loop in a thread of its own, so that requests go out side by side; a context."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="webhooks", daemon=True)
+
+    def __enter__(self) -> "BackgroundLoop":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def start(self, work: Coroutine[Any, Any, ReceiverAnswer]) -> "Future[ReceiverAnswer]":
+        """Start a request; its answer comes in the future."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)

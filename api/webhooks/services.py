@@ -1,0 +1,192 @@
+"""Webhooks: made, changed, tested, replayed, disabled and deleted; each act is in the audit log."""
+
+import logging
+from collections.abc import Collection as Several
+from datetime import timedelta
+from functools import partial
+from smtplib import SMTPException
+
+import httpx2
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+
+from annotation.audit_log.recording import record
+from annotation.models import Membership, Role, User
+from api.models import Webhook, WebhookAttempt, WebhookDelivery
+from api.webhooks.addresses import check_url
+from api.webhooks.signing import make_secret, seal_secret
+from corpus.errors import BadInput
+from corpus.models import Collection
+from jobs.notifications import notify
+
+TASK = "webhooks.deliver"
+MOST = 20  # Webhooks of a collection.
+BOTH_SECRETS = timedelta(hours=24)
+KEPT = timedelta(days=30)
+DELETED_AT_ONCE = 10_000
+State = WebhookDelivery.DeliveryState
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def create_webhook(
+    collection: Collection, user: User, *, url: str, events: Several[str], description: str = ""
+) -> tuple[Webhook, str]:
+    """Create a webhook; return its row and its secret, which nobody can read again. Raises BadInput."""
+    # Two people at once: the second waits here and counts the first one's.
+    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    if Webhook.objects.filter(collection=collection).count() >= MOST:
+        raise BadInput(_("This collection has %(most)s webhooks: delete one first.") % {"most": MOST})
+    host = check_url(url).host
+    secret = make_secret()
+    row = Webhook.objects.create(
+        collection=collection,
+        made_by=user,
+        url=url,
+        events=_check_events(events),
+        description=description,
+        secret=seal_secret(secret),
+    )
+    record(user, "webhook.made", collection, webhook=row.pk, host=host, events=row.events)
+    return row, secret
+
+
+@transaction.atomic
+def change_webhook(
+    row: Webhook,
+    user: User,
+    *,
+    url: str | None = None,
+    events: Several[str] | None = None,
+    description: str | None = None,
+    active: bool | None = None,
+) -> None:
+    """Change what is given. Disabling ends what is pending, which can be replayed. Raises BadInput."""
+    if url is not None:
+        check_url(url)
+        row.url = url
+    if events is not None:
+        row.events = _check_events(events)
+    if description is not None:
+        row.description = description
+    row.save(update_fields=["url", "events", "description"])
+    if active is False and not row.disabled:
+        disable_webhook(row, Webhook.Disabled.BY_PERSON, by=user)
+    elif active and row.disabled:
+        row.disabled, row.failing_since = "", None
+        row.save(update_fields=["disabled", "failing_since"])
+    host, active = httpx2.URL(row.url).host, not row.disabled
+    record(user, "webhook.changed", row.collection, webhook=row.pk, host=host, events=row.events, active=active)
+
+
+def _check_events(events: Several[str]) -> list[str]:
+    chosen = [one for one in Webhook.Event.values if one in events]
+    if not chosen or len(chosen) != len(set(events)):
+        raise BadInput(_("Choose one or more of these events: %(known)s.") % {"known": ", ".join(Webhook.Event.values)})
+    return chosen
+
+
+@transaction.atomic
+def replace_secret(row: Webhook, user: User) -> str:
+    """Give a webhook a new secret and return it. The former one signs beside it for 24 hours."""
+    secret = make_secret()
+    row.former_secret, row.former_secret_until = row.secret, timezone.now() + BOTH_SECRETS
+    row.secret = seal_secret(secret)
+    row.save(update_fields=["secret", "former_secret", "former_secret_until"])
+    record(user, "webhook.secret", row.collection, webhook=row.pk)
+    return secret
+
+
+@transaction.atomic
+def delete_webhook(row: Webhook, user: User) -> None:
+    """Delete a webhook with its log."""
+    Webhook.objects.select_for_update().get(pk=row.pk)  # before its deliveries, as whoever records an answer does
+    record(user, "webhook.deleted", row.collection, webhook=row.pk, host=httpx2.URL(row.url).host)
+    WebhookAttempt.objects.filter(delivery__webhook=row).delete()
+    row.delete()
+
+
+@transaction.atomic
+def send_test(row: Webhook, user: User) -> WebhookDelivery:
+    """Write an event that tells of nothing, to see whether it arrives. Raises BadInput for a disabled webhook."""
+    _refuse_disabled(row)
+    delivery = WebhookDelivery.objects.create(
+        webhook=row, event=WebhookDelivery.TEST, subject=f"webhook:{row.pk}", data={"webhook": row.pk}
+    )
+    record(user, "webhook.tested", row.collection, webhook=row.pk)
+    transaction.on_commit(partial(notify, TASK))
+    return delivery
+
+
+@transaction.atomic
+def replay_deliveries(row: Webhook, user: User, rows: QuerySet[WebhookDelivery]) -> int:
+    """Send deliveries that have ended once more, under their ids; return how many. Raises BadInput."""
+    _refuse_disabled(row)
+    again = rows.filter(webhook=row).exclude(state=State.PENDING)
+    count = again.update(state=State.PENDING, attempts=0, due_at=Now(), ended_at=None)
+    record(user, "webhook.replayed", row.collection, webhook=row.pk, deliveries=count)
+    transaction.on_commit(partial(notify, TASK))
+    return count
+
+
+def _refuse_disabled(row: Webhook) -> None:
+    if row.disabled:
+        raise BadInput(_("This webhook is disabled: enable it first."))
+
+
+@transaction.atomic
+def disable_webhook(row: Webhook, why: str, *, by: User | None = None) -> None:
+    """Send nothing any more. What is pending fails, and can be replayed. Admins are told where nobody did it."""
+    row.disabled = why
+    row.save(update_fields=["disabled"])
+    pending = WebhookDelivery.objects.filter(webhook=row, state=State.PENDING)
+    pending.update(state=State.FAILED, ended_at=Now())
+    if by is None:
+        record(None, "webhook.disabled", row.collection, webhook=row.pk, because=why)
+        transaction.on_commit(partial(_mail_admins, row))
+
+
+def _mail_admins(row: Webhook) -> None:
+    """Write to the collection's admins and to whoever made the webhook, where this site sends mail."""
+    if not settings.EMAIL_HOST:
+        return
+    admins = Membership.objects.filter(collection=row.collection, role=Role.ADMIN, is_active=True).values("user")
+    told = User.objects.filter(Q(pk__in=admins) | Q(pk=row.made_by_id), is_active=True).exclude(email="")
+    for person in told:
+        with translation.override(person.language or settings.LANGUAGE_CODE):
+            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("A webhook of “%(name)s” was disabled") % {
+                "name": row.collection.name
+            }
+            text = render_to_string("webhooks/disabled_mail.txt", {"webhook": row, "person": person}).strip() + "\n"
+        try:
+            EmailMessage(subject, text, to=[person.email]).send()
+        except (OSError, SMTPException) as error:
+            logger.error("The mail about %s could not be sent: %s", row, error)
+
+
+def delete_old_deliveries() -> int:
+    """Delete what ended 30 days ago and what lost its webhook, some thousands at once; return how many.
+
+    Events that are told once stay: they hold nothing but a number and a route.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(OLD, {"before": timezone.now() - KEPT, "most": DELETED_AT_ONCE})
+        return int(cursor.rowcount)
+
+
+OLD = """
+WITH old AS (
+    (SELECT id FROM api_webhookdelivery WHERE ended_at < %(before)s AND once = '' LIMIT %(most)s)
+    UNION (SELECT d.id FROM api_webhookdelivery d
+           WHERE NOT EXISTS (SELECT FROM api_webhook w WHERE w.id = d.webhook_id) LIMIT %(most)s)
+), log AS (
+    DELETE FROM api_webhookattempt WHERE delivery_id IN (SELECT id FROM old)
+)
+DELETE FROM api_webhookdelivery WHERE id IN (SELECT id FROM old)
+"""

@@ -1,0 +1,141 @@
+"""Webhooks of a collection: the list, one with its log, one delivery, and what an admin does with them."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.permissions import Scope, action
+from api.models import Webhook, WebhookDelivery
+from api.webhooks import services
+from api.webhooks.delivering import build_body
+from api.webhooks.forms import WebhookForm
+from api.webhooks.selectors import deliveries_of, list_webhooks, read_delivery_page
+from corpus.errors import BadInput
+from jobs.workers import has_workers
+
+STOP_POLLING = 286  # HTMX stops asking when it gets this status.
+State = WebhookDelivery.DeliveryState
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The webhooks, and the form for a new one; the answer shows its secret once."""
+    form = WebhookForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            row, secret = services.create_webhook(scope.collection, scope.user, **form.cleaned_data)
+        except BadInput as error:
+            form.add_error("url", str(error))
+        else:
+            return _render_webhook(request, scope, row, secret=secret)
+    context = {"scope": scope, "form": form, "webhooks": list_webhooks(scope.collection)}
+    return render(request, "webhooks/webhooks.html", context, status=422 if request.method == "POST" else 200)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
+    """One webhook with its log; a POST changes it."""
+    row = _find_webhook(scope, webhook)
+    if request.method == "GET":
+        return _render_webhook(request, scope, row)
+    form = WebhookForm(request.POST)
+    if form.is_valid():
+        try:
+            services.change_webhook(row, scope.user, **form.cleaned_data)
+        except BadInput as error:
+            form.add_error("url", str(error))
+        else:
+            messages.success(request, _("Webhook saved."))
+            return redirect("webhook", scope.collection.name, row.pk)
+    row.refresh_from_db()
+    return _render_webhook(request, scope, row, form)
+
+
+@action("admin")
+@require_POST
+def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) -> HttpResponse:
+    """test, secret, enable, disable, replay-failed, delete."""
+    row = _find_webhook(scope, webhook)
+    try:
+        if act == "test":
+            made = services.send_test(row, scope.user)
+            return redirect("webhook_delivery", scope.collection.name, row.pk, made.pk)
+        if act == "secret":
+            return _render_webhook(request, scope, row, secret=services.replace_secret(row, scope.user))
+        if act in ("enable", "disable"):
+            services.change_webhook(row, scope.user, active=act == "enable")
+        elif act == "replay-failed":
+            failed = WebhookDelivery.objects.filter(state=State.FAILED)
+            _say_replayed(request, services.replay_deliveries(row, scope.user, failed))
+        elif act == "delete":
+            services.delete_webhook(row, scope.user)
+            messages.success(request, _("Webhook deleted."))
+            return redirect("webhooks", scope.collection.name)
+        else:
+            raise Http404(_("Unknown action."))
+    except BadInput as error:
+        messages.error(request, str(error))
+    return redirect("webhook", scope.collection.name, row.pk)
+
+
+@action("admin")
+@require_GET
+def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
+    """One delivery: what is sent, and each attempt with its answer. Until it is over the page asks again."""
+    row = _find_webhook(scope, webhook)
+    found = get_object_or_404(deliveries_of(row).select_related("webhook__collection"), pk=delivery)
+    is_over = found.state != State.PENDING
+    context = {
+        "scope": scope,
+        "webhook": row,
+        "delivery": found,
+        "body": build_body(found),
+        "unattended": not is_over and not has_workers(),
+    }
+    if request.headers.get("HX-Request"):
+        return render(request, "webhooks/_attempts.html", context, status=STOP_POLLING if is_over else 200)
+    return render(request, "webhooks/delivery.html", context)
+
+
+@action("admin")
+@require_POST
+def replay(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
+    """Send one delivery again."""
+    row = _find_webhook(scope, webhook)
+    found = get_object_or_404(WebhookDelivery, webhook=row, pk=delivery)
+    try:
+        rows = WebhookDelivery.objects.filter(pk=found.pk)
+        _say_replayed(request, services.replay_deliveries(row, scope.user, rows))
+    except BadInput as error:
+        messages.error(request, str(error))
+    return redirect("webhook_delivery", scope.collection.name, row.pk, found.pk)
+
+
+def _say_replayed(request: HttpRequest, count: int) -> None:
+    said = ngettext("%(count)s delivery will be sent again.", "%(count)s deliveries will be sent again.", count)
+    messages.success(request, said % {"count": count})
+
+
+def _find_webhook(scope: Scope, number: int) -> Webhook:
+    return get_object_or_404(Webhook.objects.select_related("collection"), collection=scope.collection, pk=number)
+
+
+def _render_webhook(
+    request: HttpRequest, scope: Scope, row: Webhook, form: WebhookForm | None = None, secret: str = ""
+) -> HttpResponse:
+    given = {"url": row.url, "description": row.description, "events": row.events}
+    context = {
+        "scope": scope,
+        "webhook": row,
+        "form": form or WebhookForm(initial=given),
+        "secret": secret,
+        "page": read_delivery_page(row, request.GET),
+        "states": State.choices,
+        "failed": WebhookDelivery.objects.filter(webhook=row, state=State.FAILED).count(),
+    }
+    return render(request, "webhooks/webhook.html", context, status=422 if form is not None else 200)

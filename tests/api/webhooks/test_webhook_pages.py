@@ -1,0 +1,218 @@
+"""Webhooks on their pages and by the API: made, changed, tested, replayed, deleted."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import AuditEntry, Membership, Role
+from api.models import Webhook, WebhookAttempt, WebhookDelivery
+from api.webhooks import services
+from api.webhooks.delivering import deliver_due
+from tests.api.conftest import Call
+from tests.api.webhooks.conftest import Hooked, Receiver
+from tests.factories import make_collection, make_member
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser(admin: Membership) -> Client:
+    client = Client()
+    client.force_login(admin.user)
+    return client
+
+
+def acts() -> list[str]:
+    return list(AuditEntry.objects.filter(act__startswith="webhook.").order_by("pk").values_list("act", flat=True))
+
+
+def test_an_admin_makes_a_webhook_on_the_page_and_sees_its_secret_once(browser: Client) -> None:
+    given = {"url": "https://receiver.example/hook", "events": ["task.resolved", "export.ready"], "description": "CI"}
+    made = browser.post("/c/birds/webhooks/", given)
+    (secret,) = re.findall(r'value="(whsec_[^"]+)"', made.text)
+    row = Webhook.objects.get()
+    assert (row.url, row.events, row.description) == (given["url"], given["events"], "CI")
+    assert secret not in row.secret
+    for page in ("/c/birds/webhooks/", f"/c/birds/webhooks/{row.pk}/"):
+        shown = browser.get(page).text
+        assert "receiver.example" in shown and "whsec_" not in shown
+    assert (
+        acts() == ["webhook.made"] and AuditEntry.objects.get(act="webhook.made").details["host"] == "receiver.example"
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"url": "http://receiver.example/", "events": ["export.ready"]},
+        {"url": "https://10.0.0.1/", "events": ["export.ready"]},
+        {"url": "https://receiver.example/", "events": ["no.event"]},
+        {"url": "https://receiver.example/", "events": []},
+        {"url": "", "events": ["export.ready"]},
+    ],
+)
+def test_a_wrong_form_is_kept_with_its_reason_and_makes_nothing(browser: Client, wrong: dict[str, Any]) -> None:
+    answer = browser.post("/c/birds/webhooks/", wrong)
+    assert answer.status_code == 422 and "errorlist" in answer.text and wrong["url"] in answer.text
+    assert not Webhook.objects.exists() and acts() == []
+
+
+def test_a_webhook_is_changed_disabled_enabled_and_deleted_on_its_page(
+    browser: Client, hooked: Hooked, settings: Any
+) -> None:
+    settings.WEBHOOK_NETWORKS = []
+    here = f"/c/birds/webhooks/{hooked.row.pk}/"
+    refused = browser.post(here, {"url": "http://127.0.0.1/", "events": ["export.ready"]})
+    assert refused.status_code == 422 and Webhook.objects.get().url == hooked.row.url
+    browser.post(here, {"url": "https://other.example/", "events": ["audit.alarm"], "description": ""})
+    row = Webhook.objects.get()
+    assert (row.url, row.events) == ("https://other.example/", ["audit.alarm"])
+    WebhookDelivery.objects.create(webhook=row, event="audit.alarm", subject="campaign:1")
+    browser.post(f"{here}disable/")
+    row.refresh_from_db()
+    assert row.disabled == "person" and WebhookDelivery.objects.get().state == "failed"
+    assert "Nothing is sent" in browser.get(here).text and "was disabled" not in browser.get("/c/birds/settings/").text
+    browser.post(f"{here}replay-failed/")
+    browser.post(f"{here}test/")
+    assert WebhookDelivery.objects.get().state == "failed", "a disabled webhook sends nothing"
+    browser.post(f"{here}enable/")
+    browser.post(f"{here}replay-failed/")
+    assert WebhookDelivery.objects.get().state == "pending"
+    assert browser.post(f"{here}burn/").status_code == 404
+    browser.post(f"{here}delete/")
+    assert not Webhook.objects.exists() and not WebhookDelivery.objects.exists()
+    assert acts() == ["webhook.made", *["webhook.changed"] * 3, "webhook.replayed", "webhook.deleted"]
+
+
+def test_a_test_event_is_sent_and_shown_with_its_answer_and_replayed(
+    browser: Client, hooked: Hooked, receiver: Receiver
+) -> None:
+    receiver.answers.append(500)
+    receiver.body = b"<script>alert(1)</script>"
+    led = browser.post(f"/c/birds/webhooks/{hooked.row.pk}/test/")
+    page = led["Location"]
+    waiting = browser.get(page)
+    assert "every 2s" in waiting.text and "webhook.test" in waiting.text
+    assert browser.get(page, headers={"HX-Request": "true"}).status_code == 200
+    deliver_due()
+    part = browser.get(page, headers={"HX-Request": "true"})
+    assert part.status_code == 286 and "500 in" in part.text and "200 in" in part.text
+    assert "&lt;script&gt;" in part.text and "<script>" not in part.text
+    browser.post(f"{page}replay/")
+    deliver_due()
+    assert len(receiver.got) == 3 and len(set(receiver.ids())) == 1
+    log = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/").text
+    assert "delivered" in log and "200 in" in log
+
+
+def test_all_that_failed_is_replayed_and_nothing_else(browser: Client, hooked: Hooked, receiver: Receiver) -> None:
+    for number, state in enumerate(["failed", "delivered", "failed"]):
+        values = {"subject": f"task:{number}", "data": {}, "state": state, "attempts": 10}
+        WebhookDelivery.objects.create(webhook=hooked.row, event="task.resolved", **values)
+    page = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/?state=failed").text
+    assert "Replay 2 failed deliveries" in page and page.count("task.resolved</code>") == 2
+    browser.post(f"/c/birds/webhooks/{hooked.row.pk}/replay-failed/")
+    deliver_due()
+    assert len(receiver.got) == 2
+    assert set(WebhookDelivery.objects.values_list("state", flat=True)) == {"delivered"}
+
+
+def test_the_log_is_read_in_parts(browser: Client, hooked: Hooked) -> None:
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(webhook=hooked.row, event="task.resolved", subject=f"task:{n}") for n in range(60)
+    )
+    first = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/")
+    (before,) = re.findall(r"before=(\d+)", first.text)
+    second = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/?before={before}")
+    seen = [[one.subject for one in page.context["page"].deliveries] for page in (first, second)]
+    assert [len(part) for part in seen] == [50, 10] and len({*seen[0], *seen[1]}) == 60
+    for odd in ("x", "-1", "9" * 30, "²"):
+        assert browser.get(f"/c/birds/webhooks/{hooked.row.pk}/?before={odd}&state=odd").status_code == 200
+
+
+def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) -> None:
+    other = make_member(make_collection("stones"), "dave", Role.ADMIN)
+    client = Client()
+    client.force_login(other.user)
+    made = WebhookDelivery.objects.create(webhook=hooked.row, event="task.resolved", subject="task:1")
+    here = f"/c/stones/webhooks/{hooked.row.pk}/"
+    for path in (here, f"{here}deliveries/{made.pk}/"):
+        assert client.get(path).status_code == 404
+    for path in (here, f"{here}delete/", f"{here}deliveries/{made.pk}/replay/"):
+        assert client.post(path).status_code == 404
+    second, _ = services.create_webhook(
+        other.collection, other.user, url="https://other.example/", events=["export.ready"]
+    )
+    assert client.get(f"/c/stones/webhooks/{second.pk}/deliveries/{made.pk}/").status_code == 404
+
+
+def test_a_collection_has_twenty_webhooks_at_most(admin: Membership, browser: Client) -> None:
+    for _ in range(services.MOST):
+        services.create_webhook(admin.collection, admin.user, url="https://receiver.example/", events=["export.ready"])
+    answer = browser.post("/c/birds/webhooks/", {"url": "https://receiver.example/", "events": ["export.ready"]})
+    assert answer.status_code == 422 and "delete one first" in answer.text
+
+
+def test_by_the_api_a_webhook_is_made_read_changed_tested_and_deleted(
+    call: Call, admin: Membership, receiver: Receiver
+) -> None:
+    def ask(method: str, path: str = "", body: object = None) -> Any:
+        return call(admin.user, method, f"collections/birds/webhooks{path}", body)
+
+    made = ask("POST", "", {"url": receiver.url, "events": ["export.ready", "export.ready"]})
+    assert made.status_code == 201, made.content
+    number, secret = made.json()["webhook"]["number"], made.json()["secret"]
+    assert ask("GET").json()["items"] == [made.json()["webhook"]] == [ask("GET", f"/{number}").json()]
+    assert "secret" not in ask("GET", f"/{number}").json()
+    changed = ask("PATCH", f"/{number}", {"events": ["task.resolved"], "description": " queue "}).json()
+    assert (changed["events"], changed["description"], changed["url"]) == (["task.resolved"], "queue", receiver.url)
+    tested = ask("POST", f"/{number}/test")
+    assert tested.status_code == 201 and tested.json()["state"] == "pending"
+    receiver.answers.append(500)
+    deliver_due()
+    receiver.got[0].verify(secret)
+    (delivery,) = ask("GET", f"/{number}/deliveries").json()["items"]
+    assert delivery["id"] == receiver.got[0].id and delivery["state"] == "delivered"
+    assert [(one["status"], one["problem"]) for one in delivery["attempts"]] == [(500, "status"), (200, "")]
+    assert ask("GET", f"/{number}/deliveries?state=failed").json()["items"] == []
+    assert ask("POST", f"/{number}/replay", {"delivery": delivery["number"]}).json() == {"replayed": 1}
+    deliver_due()
+    assert len(receiver.got) == 3
+    assert ask("POST", f"/{number}/replay", {}).json() == {"replayed": 0}
+    assert ask("POST", f"/{number}/replay", {"delivery": 1 << 40}).status_code == 404
+    new = ask("POST", f"/{number}/secret").json()["secret"]
+    assert new != secret and new.startswith("whsec_")
+    assert ask("PATCH", f"/{number}", {"active": False}).json()["disabled"] == "person"
+    assert ask("POST", f"/{number}/test").status_code == 422
+    assert ask("PATCH", f"/{number}", {"active": True}).json()["active"] is True
+    assert ask("DELETE", f"/{number}").status_code == 204
+    assert ask("GET", f"/{number}").status_code == 404 and not WebhookAttempt.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"url": "http://receiver.example/", "events": ["export.ready"]},
+        {"url": "https://receiver.example/", "events": []},
+        {"url": "https://receiver.example/", "events": ["no.event"]},
+        {"url": "https://receiver.example/", "events": ["export.ready"], "secret": "mine"},
+        {"url": "https://169.254.169.254/", "events": ["export.ready"]},
+    ],
+)
+def test_by_the_api_a_wrong_webhook_is_refused(call: Call, admin: Membership, wrong: dict[str, Any]) -> None:
+    answer = call(admin.user, "POST", "collections/birds/webhooks", wrong)
+    assert answer.status_code == 422 and answer["Content-Type"] == "application/problem+json"
+    assert not Webhook.objects.exists()
+
+
+def test_by_the_api_an_annotator_and_a_token_that_only_reads_change_nothing(call: Call, hooked: Hooked) -> None:
+    bob = make_member(hooked.row.collection, "bob")
+    path = f"collections/birds/webhooks/{hooked.row.pk}"
+    assert call(bob.user, "GET", path).status_code == 403
+    admin = hooked.row.made_by
+    assert call(admin, "GET", path, scopes=("read",)).status_code == 200
+    for method, more in (("PATCH", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/secret"), ("POST", "/replay")):
+        assert call(admin, method, path + more, {}, scopes=("read",)).status_code == 403
+    assert Webhook.objects.filter(pk=hooked.row.pk).exists()
