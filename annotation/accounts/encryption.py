@@ -21,5 +21,5 @@ def decrypt_text(encrypted: str, purpose: str) -> str:
 
 def _build_cipher(purpose: str) -> MultiFernet:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    digests = (hashlib.sha256(f"{purpose}\0{key}".encode()).digest() for key in keys)
+    digests = (hashlib.sha256(f"{purpose}\0{key!s}".encode()).digest() for key in keys)
     return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])

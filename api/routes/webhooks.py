@@ -104,7 +104,7 @@ def list_webhooks(request: HttpRequest, name: str, after: Cursor = 0, limit: Lim
 def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
     """Create a webhook; its secret is in this answer alone."""
     scope = scope_of(request)
-    given = {"url": body.url, "events": _plain(body.events), "description": _clean(body.description)}
+    given: dict[str, Any] = {"url": body.url, "events": _plain(body.events), "description": _clean(body.description)}
     row, secret = services.create_webhook(scope.collection, scope.user, **given)
     row.refresh_from_db()
     return Status(201, {"webhook": _show_webhook(row), "secret": secret})

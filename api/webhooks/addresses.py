@@ -27,7 +27,7 @@ def check_url(url: str) -> httpx2.URL:
         raise BadInput(_("The address contains spaces or is too long. Copy it from the receiver's documentation."))
     try:
         parts = httpx2.URL(url)
-        port = parts.port or PORTS.get(parts.scheme, 0)
+        port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     except (httpx2.InvalidURL, ValueError):
         raise BadInput(_("This is not a valid address. It begins with https:// and names a host.")) from None
     if parts.scheme not in PORTS or not parts.host or not 0 < port < 1 << 16:

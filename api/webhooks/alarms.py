@@ -1,6 +1,6 @@
 """Alarms of label audits that people answer when no worker looks any more, because their campaign has ended."""
 
-from datetime import timedelta
+from typing import Any
 
 from django.db import connection
 from django.utils import timezone
@@ -9,13 +9,13 @@ from api.models import Webhook
 from judges.campaigns import counters, route_breakers
 from judges.models import Campaign
 
-OVERLAP = timedelta(minutes=5)  # A judgment is dated by the beginning of its transaction, which may take a while.
+OVERLAP_S = 300  # A judgment is dated by the beginning of its transaction, which may take a while.
 
 # Campaigns with an answer to their audit since their webhooks were looked through.
 ANSWERED = """
 SELECT DISTINCT a.campaign_id FROM api_webhook w
 JOIN corpus_item i ON i.collection_id = w.collection_id AND i.state = 'settled' AND i.reason = 'audit'
-    AND i.settled_at > w.alarms_looked_at - %s
+    AND i.settled_at > w.alarms_looked_at - make_interval(secs => %s)
 JOIN judges_audit a ON a.item_id = i.id
 WHERE w.disabled = '' AND 'audit.alarm' = ANY (w.events)
 """
@@ -35,10 +35,10 @@ def write_alarms() -> None:
         return
     now = timezone.now()
     with connection.cursor() as cursor:
-        cursor.execute(ANSWERED, [OVERLAP])
+        cursor.execute(ANSWERED, [OVERLAP_S])
         for campaign in Campaign.objects.select_related("collection").filter(pk__in=[pk for (pk,) in cursor]):
             found = route_breakers.answered_audits(campaign.pk, campaign.collection.relevant_from)
             for route in sorted(route_breakers.tripped_routes(found, counters.read(campaign.pk))):
-                about = {"collection": campaign.collection_id, "campaign": campaign.pk, "route": route}
+                about: dict[str, Any] = {"collection": campaign.collection_id, "campaign": campaign.pk, "route": route}
                 cursor.execute(WRITE, about)
     hooks.update(alarms_looked_at=now)

@@ -37,7 +37,7 @@ Requests = dict["Future[ReceiverAnswer]", WebhookDelivery]
 # Of each subject the earliest pending delivery alone: whoever claims it holds up the later ones.
 _DUE = """
 SELECT one.id FROM api_webhookdelivery one
-WHERE one.webhook_id = w.id AND one.state = 'pending' AND one.due_at <= now() AND NOT EXISTS (
+WHERE one.webhook_id = w.id AND one.state = 'pending' AND one.due_at <= statement_timestamp() AND NOT EXISTS (
     SELECT FROM api_webhookdelivery earlier
     WHERE earlier.webhook_id = one.webhook_id AND earlier.subject = one.subject
       AND earlier.state = 'pending' AND earlier.id < one.id)
@@ -49,7 +49,7 @@ WITH due AS (
     WHERE w.disabled = '' AND w.id <> ALL (%(busy)s) LIMIT %(most)s
 )
 UPDATE api_webhookdelivery d
-SET fencing_token = d.fencing_token + 1, due_at = now() + make_interval(secs => %(lease)s)
+SET fencing_token = d.fencing_token + 1, due_at = statement_timestamp() + make_interval(secs => %(lease)s)
 FROM due WHERE d.id = due.id RETURNING d.id
 """
 

@@ -205,7 +205,7 @@ def test_an_answer_for_a_webhook_that_was_deleted_meanwhile_is_dropped(hooked: H
 
 def fail(hooked: Hooked, times: int, status: int = 500) -> None:
     for number in range(times):
-        write(hooked, f"task:{number}", number)
+        write(hooked, f"task:{WebhookDelivery.objects.count()}", number)
         (claimed,) = claim_due()
         record_answer(claimed, ReceiverAnswer(status, 10, "status"))
 

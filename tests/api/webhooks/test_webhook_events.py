@@ -48,11 +48,11 @@ def judge_of(call: Call, member: Membership, grade: int) -> dict[str, Any]:
 def test_a_task_that_people_resolve_undo_and_resolve_again_is_told_each_time(call: Call, hooked: Hooked) -> None:
     bob = make_member(hooked.row.collection, "bob")
     pair = make_pair(hooked.row.collection)
-    item = make_item(pair, campaign=7)
+    item = make_item(pair)
     judge_of(call, bob, 1)
     data = {
         "task": item.pk, "pair": pair.pk, "query": pair.query.external_id, "document": pair.document.external_id,
-        "reason": "disagreement", "campaign": 7,
+        "reason": "disagreement", "campaign": None,
     }  # fmt: skip
     assert told() == [("task.resolved", f"task:{item.pk}", data)]
     call(bob.user, "POST", "collections/birds/task/undo", {"item": item.pk})
