@@ -40,6 +40,7 @@ NAMES = r"""
     erank-sft erank-grpo rtriever prism-extend ablation point list rank base all-linear cosine constant hybrid bce mse
     lambda cross-entropy grpo contrastive SPLADE monoT5 m?monot5 Python Tavily Exa robots\.txt
     quorum auto eager sdpa flash_attention_2 rr rollout ndcg se last cls safe Markdown
+    Webhook https QUORUM_WEBHOOK_NETWORKS SECRET_KEY
 """
 DATA = r"""
     kept m-kept
