@@ -38,7 +38,10 @@ def check_url(url: str) -> httpx2.URL:
         raise BadInput(_("The address contains a user name, a password or a fragment (#). Remove it."))
     if (literal := _as_literal(parts.host)) and not _is_allowed(literal, parts.scheme):
         raise BadInput(
-            _("%(host)s is not on the public network. Who runs this site can allow it by QUORUM_WEBHOOK_NETWORKS.")
+            _(
+                "%(host)s is not on the public network. Use a public address, or ask whoever runs this site to allow "
+                "it (QUORUM_WEBHOOK_NETWORKS)."
+            )
             % {"host": parts.host}
         )
     return parts
