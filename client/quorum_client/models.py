@@ -942,6 +942,125 @@ class UseIn(ApiModel):
     max_new_tokens: Annotated[int, Field(description="Of what it writes.", ge=1, le=4096)] = 512
 
 
+class WebhookOut(ApiModel):
+    """A webhook."""
+
+    number: int
+    url: str
+    events: list[str]
+    description: str
+    active: bool
+    disabled: Annotated[
+        str,
+        Field(description="person, failing or gone: why it is not active; else empty."),
+    ]
+    failing_since: AwareDatetime | None
+    created_at: AwareDatetime
+
+
+class WebhookSecretOut(ApiModel):
+    """A webhook with its new secret, which is shown only now."""
+
+    webhook: WebhookOut
+    secret: str
+
+
+class WebhookIn(ApiModel):
+    """A new webhook."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    url: Annotated[str, Field(description="Begins with https://.", max_length=2000, min_length=1)]
+    events: Annotated[
+        list[
+            Literal[
+                "campaign.ended", "campaign.stopped", "task.resolved", "audit.alarm", "export.ready", "training.ended"
+            ]
+        ],
+        Field(max_length=6, min_length=1),
+    ]
+    description: Annotated[str, Field(max_length=200)] = ""
+
+
+class WebhookChanges(ApiModel):
+    """What changes of a webhook; null: it stays."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    url: Annotated[str | None, Field(max_length=2000, min_length=1)] = None
+    events: Annotated[
+        list[
+            Literal[
+                "campaign.ended", "campaign.stopped", "task.resolved", "audit.alarm", "export.ready", "training.ended"
+            ]
+        ]
+        | None,
+        Field(max_length=6, min_length=1),
+    ] = None
+    description: Annotated[str | None, Field(max_length=200)] = None
+    active: Annotated[
+        bool | None,
+        Field(description="False: nothing is sent, and what is pending fails."),
+    ] = None
+
+
+class WebhookAttemptOut(ApiModel):
+    """One request and what came back. `answer`: the first 1,000 bytes, or the error of the connection."""
+
+    at: AwareDatetime
+    status: int | None
+    milliseconds: int
+    problem: Annotated[
+        str,
+        Field(description="Empty: delivered. Else status, redirect, timeout, name, address, ..."),
+    ]
+    answer: str
+
+
+class WebhookDeliveryOut(ApiModel):
+    """An event that is sent, with its attempts. `id` is the header webhook-id."""
+
+    number: int
+    id: str
+    event: str
+    data: dict[str, Any]
+    state: Annotated[Literal["pending", "delivered", "failed"], Field(title="DeliveryState")]
+    created_at: AwareDatetime
+    attempts: list[WebhookAttemptOut]
+
+
+class PageWebhookDeliveryOut(ApiModel):
+    items: list[WebhookDeliveryOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class ReplayedOut(ApiModel):
+    """How many deliveries will be sent again."""
+
+    replayed: int
+
+
+class ReplayIn(ApiModel):
+    """Which deliveries are sent again."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    delivery: Annotated[
+        int | None,
+        Field(
+            description="Its number; null: all that failed.",
+            ge=1,
+            lt=9223372036854775808,
+        ),
+    ] = None
+
+
 class PageQueryOut(ApiModel):
     items: list[QueryOut]
     next: Annotated[
@@ -1148,6 +1267,14 @@ class LeaderboardOut(ApiModel):
 
 class PageReportOut(ApiModel):
     items: list[ReportOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class PageWebhookOut(ApiModel):
+    items: list[WebhookOut]
     next: Annotated[
         int | None,
         Field(description="Ask for the next page with `after` set to this; null: it was the last."),
