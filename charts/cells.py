@@ -18,12 +18,21 @@ def csv_cell(value: object) -> str:
     one more apostrophe, so that taking one away always gives the id (docs/exports.md).
     """
     text = str(value)
-    bare = text.lstrip("'")
-    if bare.startswith(ALWAYS_FORMULA) or (bare.startswith(("+", "-")) and not SIGNED_WORD.match(bare)):
+    if _is_formula(text):
         text = f"'{text}"
     if any(mark in text for mark in ',"\r\n'):
         text = '"' + text.replace('"', '""') + '"'
     return text
+
+
+def parse_csv_cell(text: str) -> str:
+    """Return what `csv_cell` was given, from the cell that a reader of CSV found."""
+    return text[1:] if text[:1] == "'" and _is_formula(text) else text
+
+
+def _is_formula(text: str) -> bool:
+    bare = text.lstrip("'")
+    return bare.startswith(ALWAYS_FORMULA) or (bare.startswith(("+", "-")) and not SIGNED_WORD.match(bare))
 
 
 def csv_line(row: Sequence[Any]) -> str:

@@ -18,7 +18,7 @@ from annotation.url_fetch import texts
 from annotation.url_fetch.pages import FetchedPage, FetchLimits, check_url, fetch_page
 from annotation.url_fetch.problems import NoPage
 from corpus.errors import BadInput
-from corpus.importing import recognition
+from corpus.formats import recognition
 from corpus.models import Query
 from jobs import background
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, TEACHERS, SetOptions
 from annotation.exports.snapshots import exports_folder
 from corpus.errors import BadInput
-from corpus.importing.files import FileSource
+from corpus.formats.files import FileSource
 from corpus.importing.grades import top_of_run
 from corpus.models import Collection, Label, Pair
 from corpus.search import lengths

@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from annotation.imports.uploads import path_of
 from annotation.models.imports import FileImport, Upload
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
 from corpus.importing import tables
 from corpus.importing.detection import DetectedFile, detect, keep_one_each, list_sources
-from corpus.importing.files import FileSource
 from corpus.importing.service import ImportFiles, plan_import
 
 

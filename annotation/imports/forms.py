@@ -30,8 +30,8 @@ class FilesForm(forms.Form):
         required=False,
         label=gettext_lazy("Files"),
         help_text=gettext_lazy(
-            "CSV, TSV, JSON lines, or TREC topics, documents, qrels and runs; plain, gzip or in a zip archive, as a "
-            "BEIR folder. Choose all files at once."
+            "CSV, TSV, Excel, Parquet, JSON, or TREC topics, documents, qrels and runs; plain, gzip or in a zip archive"
+            " (a BEIR folder); exports of Quepid, Label Studio, Argilla and of this site. Choose all files at once."
         ),
     )
 
@@ -50,6 +50,19 @@ class OptionsForm(forms.Form):
         max_value=1000,
         label=gettext_lazy("BM25 candidates for each query"),
         help_text=gettext_lazy("Adds the best documents of each query as pairs, for example 10."),
+    )
+    graded_by = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", gettext_lazy("Automatic: people’s where a file names its assessors, otherwise reference grades")),
+            ("reference", gettext_lazy("Reference grades: they measure and settle nothing")),
+            ("human", gettext_lazy("People’s judgments: they settle pairs")),
+            ("judge", gettext_lazy("Models’ judgments: they measure and settle nothing")),
+        ],
+        label=gettext_lazy("Grades in the files are"),
+    )
+    by_position = forms.BooleanField(
+        required=False, label=gettext_lazy("Number queries 1, 2, … in the order of their file")
     )
     keep_empty = forms.BooleanField(required=False, label=gettext_lazy("Keep documents without text"))
     update = forms.BooleanField(

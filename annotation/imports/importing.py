@@ -33,7 +33,7 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
         if count_received(upload) != upload.size:
             raise BadInput(_("%(name)s has not been uploaded completely; choose it again") % {"name": upload.name})
     files = recognise_files(uploads)
-    names_pairs = {one["holds"]["kind"] for one in files} & {"pairs", "qrels", "runs", "all"}
+    names_pairs = {one["holds"]["kind"] for one in files} - {"", "documents", "queries"}
     has_pairs = Pair.objects.filter(collection=collection, is_candidate=True).exists()
     options = {"bm25": 0 if names_pairs or has_pairs else CANDIDATES, "keep_empty": False, "update": False}
     row = FileImport.objects.create(

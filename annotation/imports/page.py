@@ -17,9 +17,12 @@ KINDS = {
     "documents": gettext_lazy("Documents"),
     "queries": gettext_lazy("Queries"),
     "pairs": gettext_lazy("Pairs to judge"),
-    "qrels": gettext_lazy("Reference grades"),
+    "qrels": gettext_lazy("Grades (qrels)"),
+    "judgments": gettext_lazy("Judgments with their assessors"),
     "runs": gettext_lazy("Ranking (run)"),
     "all": gettext_lazy("Queries, documents and pairs"),
+    "queries-pairs": gettext_lazy("Queries and pairs"),
+    "documents-pairs": gettext_lazy("Documents and pairs"),
 }
 FIELDS = {
     "query_id": gettext_lazy("Query id"),
@@ -29,8 +32,13 @@ FIELDS = {
     "doc_id": gettext_lazy("Document id"),
     "title": gettext_lazy("Document title"),
     "text": gettext_lazy("Document text"),
-    "grade": gettext_lazy("Reference grade"),
+    "positive": gettext_lazy("Relevant document, text"),
+    "negative": gettext_lazy("Other document, text"),
+    "positive_id": gettext_lazy("Relevant document, id"),
+    "negative_id": gettext_lazy("Other document, id"),
+    "grade": gettext_lazy("Grade"),
     "score": gettext_lazy("Teacher score"),
+    "assessor": gettext_lazy("Assessor"),
     "metadata": gettext_lazy("Other (kept)"),
     "ignore": gettext_lazy("Ignore"),
 }
@@ -39,7 +47,7 @@ PARTS = {
     "documents": gettext_lazy("Documents"),
     "queries": gettext_lazy("Queries"),
     "pairs": gettext_lazy("Pairs"),
-    "judgments": gettext_lazy("Reference grades"),
+    "judgments": gettext_lazy("Grades"),
 }
 PHASES = {
     "documents": gettext_lazy("Reading documents"),

@@ -17,6 +17,7 @@ from annotation.exports.formats import EVERY
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.imports import importing, uploads
+from annotation.imports.files import GivenFile
 from annotation.models import Snapshot
 from annotation.models.imports import FileImport, Upload
 from api.authentication import may, scope_of
@@ -39,7 +40,11 @@ class ImportedFileOut(Schema):
     """What a file holds, as it was recognised or said: `columns` of a table, from its header to the field."""
 
     name: str
-    kind: str = Field(description="documents, queries, pairs, qrels, runs, all; empty: it is left out.")
+    member: str = Field(description="The file in an archive, or the sheet of a workbook.")
+    kind: str = Field(
+        description="documents, queries, pairs, qrels, judgments, runs, all (queries, documents and pairs), "
+        "queries-pairs, documents-pairs; empty: it is left out."
+    )
     columns: dict[str, str]
     problem: str
 
@@ -48,9 +53,15 @@ class ImportOptionsIn(Given):
     """What is said of an import before it starts; what is left out of `kinds` and `columns` stays as it is."""
 
     bm25: int = Field(0, ge=0, le=1000, description="Candidates for each query, found by BM25.")
+    graded_by: Literal["", "human", "judge", "reference"] = Field(
+        "",
+        description="Whose grades the files hold: human ones settle pairs, others measure; empty: human where a file "
+        "names its assessors, else reference.",
+    )
+    by_position: bool = Field(False, description="Number queries 1, 2, ... in the order of their file.")
     empty: Literal["refuse", "keep"] = Field("refuse", description="What happens to documents without text.")
     update: bool = Field(False, description="Update documents whose text changed (keeps history).")
-    kinds: dict[str, str] = Field({}, description="By the file's name; skip: leave it out.")
+    kinds: dict[str, str] = Field({}, description="By the file's name, or name/member; skip: leave it out.")
     columns: dict[str, dict[str, str]] = Field({}, description="By the file's name: its header's columns and fields.")
 
 
@@ -145,14 +156,18 @@ def read_import(request: HttpRequest, name: str, number: int) -> Any:
 def correct_import(request: HttpRequest, name: str, number: int, body: ImportOptionsIn) -> Any:
     """Say what the files hold and how they are imported; a worker checks again."""
     row, said = _find_import(request, number), {}
+    known = set()
     for place, file in enumerate(row.files):
-        if file["name"] in body.kinds:
-            said[f"kind-{place}"] = body.kinds[file["name"]]
-        chosen = body.columns.get(file["name"], {})
+        names = [GivenFile.of(file).shown_name, file["name"]]
+        known.update(names)
+        if kind := next((body.kinds[one] for one in names if one in body.kinds), ""):
+            said[f"kind-{place}"] = kind
+        chosen = next((body.columns[one] for one in names if one in body.columns), {})
         said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(_header_of(file)) if one in chosen}
-    if unknown := (body.kinds.keys() | body.columns.keys()) - {file["name"] for file in row.files}:
+    if unknown := (body.kinds.keys() | body.columns.keys()) - known:
         raise BadInput(_("no file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
-    options = {"bm25": body.bm25, "keep_empty": body.empty == "keep", "update": body.update}
+    options = body.model_dump(include={"bm25", "graded_by", "by_position", "update"})
+    options["keep_empty"] = body.empty == "keep"
     importing.correct_import(row, said, options)
     row.refresh_from_db()
     return _show_import(row)
@@ -208,7 +223,13 @@ def _name_fields(error: str) -> str:
 def _show_file(file: dict[str, Any]) -> dict[str, Any]:
     holds = file["holds"]
     columns = {one: holds["fields"][one] for one in _header_of(file) if one in holds["fields"]}
-    return {"name": file["name"], "kind": holds["kind"], "columns": columns, "problem": holds["problem"]}
+    return {
+        "name": file["name"],
+        "member": file["member"],
+        "kind": holds["kind"],
+        "columns": columns,
+        "problem": holds["problem"],
+    }
 
 
 def _header_of(file: dict[str, Any]) -> list[str]:

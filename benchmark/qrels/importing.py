@@ -10,8 +10,8 @@ from benchmark.qrels.reading import ReadQrel
 from benchmark.qrels.versions import ORIGINAL, store_version
 from benchmark.runs.files import describe_line, list_problems
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
 from corpus.importing import grades as reading
-from corpus.importing.files import FileSource
 from corpus.models import Collection, Document, Query
 
 

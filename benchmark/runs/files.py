@@ -9,8 +9,8 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.importing.files import MAX_ID, FileSource
-from corpus.importing.grades import read_grades, refuse_json
+from corpus.formats.files import MAX_ID, FileSource
+from corpus.importing.grades import read_grades, refuse_json, run_width
 
 _FLOAT = struct.Struct("f")
 TOP_GRADE = 1_000_000_000
@@ -104,9 +104,10 @@ class RunLines:
 
 
 class RunFile:
-    """A TREC run read from a file, about 16 bytes a line, with its problems by line.
+    """A run read from a file, about 16 bytes a line, with its problems by line.
 
-    The rank's column is not read, as trec_eval does not: the scores decide. Raises BadInput for a file without lines.
+    TREC's column of ranks is not read, as trec_eval does not: the scores decide. In MS MARCO's runs of three columns
+    (query, document, rank) the first rank has the highest score. Raises BadInput for a file without lines.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,18 +125,26 @@ class RunFile:
     def _read(self, source: FileSource) -> None:
         known: dict[str, int] = {}
         queries, problems = self.queries, self.problems
+        width = 0
         for number, text in source.texts():
             # A JSON file by mistake would bring a problem with each line; it is refused at its first.
             if not known and not problems:
                 refuse_json(source, number, text)
             columns = text.split()
-            if len(columns) != 6:
+            width = width or run_width(columns)
+            if len(columns) != width:
                 words = _("%(n)s columns instead of the 6 of a run")
-                if len(columns) > 6:
+                if width == 3:
+                    words = _("%(n)s columns instead of 3, as in the first line")
+                elif len(columns) > 6:
                     words = _("%(n)s columns instead of the 6 of a run (an id or a tag with white space?)")
                 problems.add(number, words % {"n": len(columns)})
                 continue
-            query, _zero, document, _rank, score, self.tag = columns
+            if width == 3:
+                query, document, rank = columns
+                score = f"-{rank}" if rank.isdecimal() else rank
+            else:
+                query, _zero, document, _rank, score, self.tag = columns
             value = _parse_float32(score)
             if not math.isfinite(value):
                 is_none = math.isnan(value)

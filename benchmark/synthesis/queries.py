@@ -24,8 +24,8 @@ from benchmark.synthesis.conversation import SeedOutcome, describe_model
 from benchmark.synthesis.files import lines_of
 from benchmark.synthesis.seeds import Seed, collection_seeds
 from corpus.errors import BadInput
-from corpus.importing.files import FileSource
-from corpus.importing.records import json_lines
+from corpus.formats.files import FileSource
+from corpus.formats.json_objects import json_lines
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection, Document, Pair, Query
 from corpus.search.bm25 import index_for

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from benchmark.synthesis.bundles import EXAMPLES, draw_seeds
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource, read_text
 from corpus.importing import records
-from corpus.importing.files import FileSource, read_text
 from corpus.models import Collection, Query
 
 QUERIES = "queries"  # The seeds are the collection's own.

@@ -10,7 +10,7 @@ from corpus.aspects.entries import AspectSnapshot, Entries
 from corpus.aspects.files import AspectRow, Bad, aspect_line, by_query, parse_aspects, refuse_bad_lines
 from corpus.aspects.revising import Act, AspectChange, RevisionDecision, lock_aspects
 from corpus.collections.audit_log import record_act
-from corpus.importing.files import FileSource
+from corpus.formats.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
 
 IMPORTER = "aspects"  # The assessor under whose name imported sets stand.

@@ -11,8 +11,8 @@ from typing import Any
 
 from corpus.aspects.entries import ANCHORS, MOST
 from corpus.errors import BadInput
-from corpus.importing.files import FileSource
-from corpus.importing.records import json_object
+from corpus.formats.files import FileSource
+from corpus.formats.json_objects import json_object
 
 FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
 # Of the newest review of the query: accepted, changed or outdated; both persons' importances, null for a new aspect.

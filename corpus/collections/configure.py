@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from corpus.collections.arm_allocation import ARMS, weights_of
 from corpus.collections.task_order import change_overlap, reprioritise_tasks
 from corpus.errors import BadInput
-from corpus.importing.files import read_text
+from corpus.formats.files import read_text
 from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem, read_toml
 from corpus.models import Assessor, Collection, Judgment
 from corpus.models.texts import shown_only

@@ -1,19 +1,19 @@
-"""`import_judgments`: grades that people, judges or a reference gave elsewhere."""
+"""Grades that people, judges or a reference gave elsewhere: `import_judgments`, and files that name assessors."""
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from corpus import table_statistics
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
 from corpus.importing import candidates, judgments, staging
-from corpus.importing.files import FileSource
 from corpus.importing.grades import read_grades
 from corpus.importing.staging import ImportProgress, escape_copy_text, ignore_progress
-from corpus.labels import resolve_where
 from corpus.models import Assessor, Collection, Judgment, Pair
 
 KINDS = {
@@ -21,10 +21,28 @@ KINDS = {
     "judge": Assessor.Kind.JUDGE_IMPORT,
     "reference": Assessor.Kind.REFERENCE,
 }
+# Of our own judgments.jsonl, by the kind that stands in it. People of another collection are no members of this one.
+_KINDS_OF_OURS = {kind.value: kind for kind in Assessor.Kind} | {
+    Assessor.Kind.PERSON.value: Assessor.Kind.HUMAN_IMPORT,
+    Assessor.Kind.JUDGE.value: Assessor.Kind.JUDGE_IMPORT,
+}
+_SETTLE = {Assessor.Kind.HUMAN_IMPORT, Assessor.Kind.POLICY}
 SHOWN = 20  # Bad rows that the error names.
 
 
-class _BadRows:
+class AddedJudgments(NamedTuple):
+    """What a file of judgments added. `unchanged`: said before; `unjudged`: below 0; `settles`: it makes labels."""
+
+    new: int
+    unchanged: int
+    unjudged: int
+    assessors: list[str]
+    skipped: dict[str, int]
+    labels_changed: int
+    settles: bool
+
+
+class BadRows:
     """Bad rows: how many of each kind, where each kind begins, and the first ones as (line, problem).
 
     The kinds are malformed, out-of-range, unknown, duplicate, conflicting.
@@ -41,6 +59,10 @@ class _BadRows:
         self.begins.setdefault(kind, first[0][0])
         # Only so many are kept: a file of another format has millions of bad rows.
         self.first = sorted([*self.first, *first])[:SHOWN]
+
+    def first_refusal(self, source: FileSource) -> BadInput:
+        """Return one line about the first bad row."""
+        return source.bad(*self.first[0])
 
     def refusal(self, source: FileSource) -> BadInput:
         """Return one line that says how many rows there are of each kind, and names the first ones."""
@@ -62,102 +84,135 @@ def import_judgments(
     skip_invalid: bool = False,
     progress: ImportProgress = ignore_progress,
 ) -> dict[str, Any]:
-    """Append the grades of a qrels file or CSV; return what was done, as the command prints it with --json.
+    """Append the grades of a qrels file, a table or JSON; return what was done, as the command prints it with --json.
 
     Human grades settle pairs that no person of the collection judged. `assessor` names who graded where the file does
-    not. Raises BadInput for bad rows unless `skip_invalid`: then they are left out, and of rows that contradict or
-    repeat each other the first is taken.
+    not, and `kind` says what they are, but for our own judgments.jsonl, which says so itself. Raises BadInput for bad
+    rows unless `skip_invalid`: then they are left out, and of rows that contradict or repeat each other the first is
+    taken.
     """
     source = FileSource(path)
     staging.plan_for_bulk()
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
-    bad, unjudged = _stage_grades(collection, source, assessor, progress)
-    people = _ensure_assessors(collection, KINDS[kind])
-    _find_bad(bad)
+    found, bad = stage_judgments(collection, source, assessor, KINDS[kind], progress)
     if bad.counts and not skip_invalid:
         raise bad.refusal(source)
-    judgments.add_pairs(collection)
-    new, replaced = judgments.store_judgments()
-    table_statistics.renew_statistics(new + replaced, Pair, Judgment)
-    good = staging.execute_sql("SELECT 1 FROM import_grade")
-    changed = 0
-    if kind == "human":
-        graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
-        changed = resolve_where(f"collection_id = %s AND {graded}", [collection.pk])
+    found = store_staged(collection, found)
+    table_statistics.renew_statistics(found.new, Pair, Judgment)
     return {
         "collection": collection.name,
         "kind": kind,
-        "assessors": people,
-        "judgments": new,
-        "unchanged": good - new,
-        "grades_below_zero": unjudged,
-        "skipped": dict(sorted(bad.counts.items())),
-        "labels_changed": changed,
+        "assessors": found.assessors,
+        "judgments": found.new,
+        "unchanged": found.unchanged,
+        "grades_below_zero": found.unjudged,
+        "skipped": found.skipped,
+        "labels_changed": found.labels_changed,
     }
 
 
+def stage_judgments(
+    collection: Collection, source: FileSource, assessor: str, kind: Assessor.Kind, progress: ImportProgress
+) -> tuple[AddedJudgments, BadRows]:
+    """Stage the good rows of a file in the open transaction; return what `store_staged` goes on with, and the bad rows.
+
+    `import_found` holds every row that could be read, with the keys of its query and document.
+    """
+    bad, unjudged = _stage_grades(collection, source, assessor, kind, progress)
+    assessors = _ensure_assessors(collection)
+    _find_bad(source, bad)
+    settles = any(Assessor.Kind(kind) in _SETTLE for kind, _name in assessors)
+    names = sorted({name for _kind, name in assessors})
+    return AddedJudgments(0, 0, unjudged, names, dict(sorted(bad.counts.items())), 0, settles), bad
+
+
+def store_staged(collection: Collection, staged: AddedJudgments) -> AddedJudgments:
+    """Append what `stage_judgments` staged, and derive the labels again that it settles."""
+    judgments.add_pairs(collection)
+    new, _replaced = judgments.store_judgments()
+    good = staging.execute_sql("SELECT 1 FROM import_grade")
+    changed = judgments.resolve_staged(collection) if staged.settles else 0
+    return staged._replace(new=new, unchanged=good - new, labels_changed=changed)
+
+
 def _stage_grades(
-    collection: Collection, source: FileSource, assessor: str, progress: ImportProgress
-) -> tuple[_BadRows, int]:
+    collection: Collection, source: FileSource, assessor: str, kind: Assessor.Kind, progress: ImportProgress
+) -> tuple[BadRows, int]:
     """Stage the rows that can be read in `import_found`; return the bad ones, and the number of grades below 0."""
-    bad = _BadRows()
+    bad = BadRows()
 
     def lines() -> Iterator[str]:
-        for row in read_grades(source, collection.grades):
+        for row in read_grades(source, collection.grades, collection.relevant_from):
             if row.problem:
                 bad.add(row.kind, 1, [(row.line, row.problem)])
                 continue
-            names = map(escape_copy_text, (row.query, row.document, row.assessor or assessor))
-            yield f"{row.line}\t{row.grade}\t" + "\t".join(names) + "\n"
+            found = _KINDS_OF_OURS.get(row.assessor_kind) if row.assessor_kind else kind
+            if found is None:
+                said = _("the kind is %(value)r; it is one of %(kinds)s")
+                kinds = ", ".join(_KINDS_OF_OURS)
+                bad.add("malformed", 1, [(row.line, said % {"value": row.assessor_kind[:40], "kinds": kinds})])
+                continue
+            step = Judgment.Step.ADJUDICATION if row.step == Judgment.Step.ADJUDICATION else Judgment.Step.IMPORT
+            texts = (row.query, row.document, row.assessor or assessor, found.value, step.value, row.said_at)
+            yield f"{row.line}\t{row.grade}\t" + "\t".join(map(escape_copy_text, texts)) + "\n"
 
-    columns = "line, grade, query, document, assessor"
+    columns = "line, grade, query, document, assessor, kind, step, said_at"
     return bad, candidates.stage_lines(collection, lines(), columns, "judgments", progress)
 
 
-def _ensure_assessors(collection: Collection, kind: Assessor.Kind) -> list[str]:
-    """Make an assessor of everyone whom the file names; return the names in order."""
-    names = [row[0] for row in staging.fetch_all("SELECT DISTINCT assessor FROM import_found ORDER BY 1")]
-    longest = max(names, key=len, default="")
-    if len(longest) > 150:
-        raise BadInput(f"the assessor's name is longer than 150 characters: {longest[:40]!r}")
-    for name in names:
-        judgments.ensure_assessor(collection, kind, name)
-    staging.create_temporary_table("import_assessor", "name text, assessor_id bigint")
+def _ensure_assessors(collection: Collection) -> list[tuple[str, str]]:
+    """Make an assessor of everyone whom the file names; return (kind, name) of each in order."""
+    found = staging.fetch_all("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
+    for kind, name in found:
+        if len(name) > 150:
+            raise BadInput(_("the assessor's name is longer than 150 characters: %(name)r") % {"name": name[:40]})
+        judgments.ensure_assessor(collection, Assessor.Kind(kind), name)
+    staging.create_temporary_table("import_assessor", "kind text, name text, assessor_id bigint")
     staging.execute_sql(
-        """INSERT INTO import_assessor SELECT name, id FROM corpus_assessor
-           WHERE collection_id = %(c)s AND kind = %(kind)s AND name = ANY(%(names)s)""",
-        {"c": collection.pk, "kind": str(kind), "names": names},
+        """INSERT INTO import_assessor SELECT kind, name, id FROM corpus_assessor a
+           WHERE collection_id = %(c)s AND (kind, name) IN (SELECT DISTINCT kind, assessor FROM import_found)""",
+        {"c": collection.pk},
     )
-    return names
+    return found
 
 
-# Grades of known ids, each beside the first row of the same pair and assessor, and what the assessor said before.
+# Grades of known ids, each beside the first row of the same pair and assessor, and what the assessor said before. A
+# person who judged a pair in several tasks, as our own judgments.jsonl has it, is heard by the latest.
 _COMPARED = """
 WITH said AS MATERIALIZED (
-    SELECT p.query_id, p.document_id, j.assessor_id, j.grade
+    SELECT p.query_id, p.document_id, j.assessor_id, j.grade, j.step = 'adjudication' AS adjudicates
     FROM import_assessor a JOIN judgment_head j ON j.assessor_id = a.assessor_id
     JOIN corpus_pair p ON p.id = j.pair_id
-    WHERE j.aspect_id IS NULL AND j.step = 'import'
+    WHERE j.aspect_id IS NULL AND j.item_id IS NULL
+),
+found AS (
+    SELECT f.*, a.assessor_id, f.step = 'adjudication' AS adjudicates, f.said_at <> '' AND f.said_at < max(f.said_at)
+               OVER (PARTITION BY f.query_id, f.document_id, a.assessor_id, f.step) AS is_earlier
+    FROM import_found f JOIN import_assessor a ON a.name = f.assessor AND a.kind = f.kind
+    WHERE f.query_id IS NOT NULL AND f.document_id IS NOT NULL AND f.grade IS NOT NULL
 )
-SELECT f.line, f.grade, f.query_id, f.document_id, a.assessor_id, said.grade AS before,
+SELECT f.line, f.grade, f.query_id, f.document_id, f.assessor_id, f.step, f.said_at, said.grade AS before,
        row_number() OVER same AS place, min(f.line) OVER same AS first_line, first_value(f.grade) OVER same AS first
-FROM import_found f JOIN import_assessor a ON a.name = f.assessor
+FROM found f
 LEFT JOIN said ON said.query_id = f.query_id AND said.document_id = f.document_id
-                  AND said.assessor_id = a.assessor_id
-WHERE f.query_id IS NOT NULL AND f.document_id IS NOT NULL AND f.grade IS NOT NULL
-WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor ORDER BY f.line)
+                  AND said.assessor_id = f.assessor_id AND said.adjudicates = f.adjudicates
+WHERE NOT f.is_earlier
+WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor_id, f.step ORDER BY f.line)
 """
 
 
-def _find_bad(bad: _BadRows) -> None:
-    """Fill `import_grade` with the good rows; tell `bad` about the others."""
+def _find_bad(source: FileSource, bad: BadRows) -> None:
+    """Fill `import_grade` with the good rows; tell `bad` about the others, in sentences as format() fills them."""
     staging.create_temporary_table("import_grade", judgments.GRADE)
     staging.create_temporary_table("import_checked", "line int, kind text, problem text")
     staging.execute_sql(
         """INSERT INTO import_checked SELECT line, 'unknown', CASE WHEN query_id IS NULL
-             THEN format('no query has the id "%%s"', query) ELSE format('no document has the id "%%s"', document) END
+             THEN format(%(no_query)s, query) ELSE format(%(no_document)s, document) END
            FROM import_found WHERE query_id IS NULL OR document_id IS NULL""",
-        {},
+        {
+            "no_query": _('no query has the id "%(id)s"') % {"id": "%1$s"},
+            "no_document": _('no document has the id "%(id)s"') % {"id": "%1$s"},
+        },
     )
     staging.execute_sql(
         f"DROP TABLE IF EXISTS import_compared; CREATE TEMP TABLE import_compared ON COMMIT DROP AS {_COMPARED}"
@@ -165,16 +220,23 @@ def _find_bad(bad: _BadRows) -> None:
     staging.execute_sql(
         """INSERT INTO import_checked
            SELECT line, CASE WHEN grade = first THEN 'duplicate' ELSE 'conflicting' END,
-                  CASE WHEN grade = first THEN format('the pair stands already in line %%s', first_line)
-                       ELSE format('grade %%s, but line %%s has %%s', grade, first_line, first) END
+                  CASE WHEN grade = first THEN format(%(twice)s, first_line)
+                       ELSE format(%(other)s, grade, first_line, first) END
            FROM import_compared WHERE place > 1
            UNION ALL
-           SELECT line, 'conflicting', format('grade %%s, but the collection has %%s of this assessor', grade, before)
+           SELECT line, 'conflicting', format(%(before)s, grade, before)
            FROM import_compared WHERE place = 1 AND before IS NOT NULL AND before <> grade""",
-        {},
+        {
+            "twice": _("the pair stands already in %(place)s") % {"place": source.place("%1$s")},
+            "other": _("grade %(grade)s, but %(place)s has %(other)s")
+            % {"grade": "%1$s", "place": source.place("%2$s"), "other": "%3$s"},
+            "before": _("grade %(grade)s, but the collection has %(before)s of this assessor")
+            % {"grade": "%1$s", "before": "%2$s"},
+        },
     )
     staging.execute_sql(
-        """INSERT INTO import_grade SELECT line, query_id, document_id, grade, assessor_id FROM import_compared
+        """INSERT INTO import_grade
+           SELECT line, query_id, document_id, grade, assessor_id, 0, step, said_at FROM import_compared
            WHERE place = 1 AND (before IS NULL OR before = grade)"""
     )
     for kind, count in staging.fetch_all("SELECT kind, count(*) FROM import_checked GROUP BY kind"):

@@ -5,14 +5,15 @@ from collections.abc import Iterable, Sequence
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
 from corpus.importing import judgments, staging
-from corpus.importing.files import FileSource
 from corpus.importing.grades import GradeRow
 from corpus.importing.staging import ImportProgress, escape_copy_text
 from corpus.importing.table_records import CandidateRecord
 from corpus.models import Assessor, Collection, Query
 
-LINE = "line int, query text, document text, teacher_score float8, grade int, assessor text"
+LINE = """line int, query text, document text, teacher_score float8, grade int, assessor text, kind text,
+    step text DEFAULT 'import', said_at text DEFAULT ''"""
 CANDIDATE = "query_id bigint, document_id bigint, teacher_score float8"
 FOUND = """
 DROP TABLE IF EXISTS import_found;
@@ -30,9 +31,16 @@ _OTHER_GRADE = """SELECT f.line, f.grade, g.file, g.line, g.grade FROM import_fo
 
 
 def stage_candidates(
-    collection: Collection, source: FileSource, rows: Iterable[CandidateRecord], progress: ImportProgress
+    collection: Collection,
+    source: FileSource,
+    rows: Iterable[CandidateRecord],
+    kind: Assessor.Kind,
+    progress: ImportProgress,
 ) -> int:
-    """Stage lines of --pairs; return the number of golds below 0, which mean not judged and are left out."""
+    """Stage lines of --pairs; return the number of golds below 0, which mean not judged and are left out.
+
+    `kind`: of the assessor "gold", who gave the grades.
+    """
 
     def copy_line(row: CandidateRecord) -> str:
         score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
@@ -48,14 +56,14 @@ def stage_candidates(
            ORDER BY 1 LIMIT 1"""
     )
     if clash:
-        said = _("the pair stands in line %(other)s with another teacher_score or gold")
-        raise source.bad(clash[0], said % {"other": clash[1]})
+        said = _("the pair stands in %(place)s with another teacher_score or gold")
+        raise source.bad(clash[0], said % {"place": source.place(clash[1])})
     staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
     if staging.fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
         staging.execute_sql(
             """INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s
                FROM import_found WHERE grade IS NOT NULL GROUP BY query_id, document_id""",
-            {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "gold").pk},
+            {"assessor": judgments.ensure_assessor(collection, kind, "gold").pk},
         )
     return unjudged
 
@@ -71,9 +79,14 @@ def stage_run(
 
 
 def stage_qrels(
-    collection: Collection, files: Sequence[FileSource], number: int, rows: Iterable[GradeRow], progress: ImportProgress
+    collection: Collection,
+    files: Sequence[FileSource],
+    number: int,
+    rows: Iterable[GradeRow],
+    kind: Assessor.Kind,
+    progress: ImportProgress,
 ) -> tuple[int, int]:
-    """Stage the rows of one of the files as reference grades; return how many, and how many more are below 0.
+    """Stage the rows of one of the files as grades of the assessor "qrels"; return how many, and how many are below 0.
 
     A grade below 0 means not judged. Raises BadInput for a pair with another grade in an earlier file.
     """
@@ -87,12 +100,13 @@ def stage_qrels(
     unjudged = stage_lines(collection, map(copy_line, rows), "line, query, document, grade", "judgments", progress)
     _refuse_unknown(source)
     if twice := staging.first_repeated("import_found", "query_id, document_id"):
-        raise source.bad(twice[0], _("the pair stands already in line %(other)s") % {"other": twice[1]})
-    values = {"assessor": judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, "qrels").pk, "file": number}
+        raise source.bad(twice[0], _("the pair stands already in %(place)s") % {"place": source.place(twice[1])})
+    values = {"assessor": judgments.ensure_assessor(collection, kind, "qrels").pk, "file": number}
     if clash := staging.fetch_one(_OTHER_GRADE, values) if number else None:
         line, grade, file, there, before = clash
-        said = _("grade %(grade)s, but %(file)s, line %(line)s, has %(before)s for this pair; leave one file out")
-        raise source.bad(line, said % {"grade": grade, "file": files[file], "line": there, "before": before})
+        said = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
+        other = {"file": files[file], "place": files[file].place(there), "before": before}
+        raise source.bad(line, said % {"grade": grade, **other})
     staging.execute_sql(
         """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s, %(file)s
            FROM import_found f WHERE grade IS NOT NULL AND (%(file)s = 0 OR NOT EXISTS (

@@ -9,18 +9,38 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.importing import archives, records, tables
-from corpus.importing.files import FileSource
-from corpus.importing.trec import read_elements
+from corpus.formats import archives, files, json_rows, three_columns, workbooks
+from corpus.formats.files import TEXT, FileSource
+from corpus.formats.grade_values import is_grade
+from corpus.formats.json_objects import read_objects
+from corpus.formats.trec import find_record, read_elements
+from corpus.importing import tables
 
-# What a file can be; "all": each row of a table holds a query, a document and so a pair.
-KINDS = ("documents", "queries", "pairs", "qrels", "runs", "all")
+# What a file can be, and what it then holds. In the last three each row of a table is a pair, with the text of its
+# query, of its document, or of both.
+HOLDS = {
+    "documents": ("documents",),
+    "queries": ("queries",),
+    "pairs": ("pairs",),
+    "qrels": ("qrels",),
+    "judgments": ("judgments",),
+    "runs": ("runs",),
+    "all": ("documents", "queries", "pairs"),
+    "queries-pairs": ("queries", "pairs"),
+    "documents-pairs": ("documents", "pairs"),
+}
+KINDS = tuple(HOLDS)
+SEVERAL = ("qrels", "judgments", "runs")  # Of which an import takes any number of files.
+_SHARD = re.compile(r"(.*)-\d{5}-of-(\d{5})(\..*)?\Z", re.DOTALL)
 SHOWN_ROWS, SHOWN_CHARACTERS = 5, 200
-_XML = re.compile(rb"<(doc|top)[\s>]", re.IGNORECASE)
 _COLUMNS = {
     "qrels": ("query", "iteration", "document", "grade"),
     "runs": ("query", "Q0", "document", "rank", "score", "tag"),
     "pairs": ("query_id", "doc_id", "teacher_score", "gold"),
+    "judgments": ("query_id", "doc_id", "assessor", "kind", "grade", "step"),
+    "doc": ("docno", "title", "text"),
+    "top": ("num", "title", "desc"),
+    "topic": ("num", "query", "question", "description", "narrative"),
 }
 
 
@@ -37,8 +57,15 @@ class DetectedFile:
 
 
 def list_sources(path: Path, name: str = "") -> list[FileSource]:
-    """Return the files that a path stands for: itself, or those in a zip archive."""
+    """Return the files that a path stands for: itself, those in a folder or zip archive, or a workbook's sheets."""
+    if path.is_dir():
+        shown = name or str(path)
+        found = [(one, f"{shown}/{one.relative_to(path)}") for one in archives.list_folder(path)]
+        return [FileSource(one, name=called, is_part=True) for one, called in found]
     source = FileSource(path, name=name)
+    if files.is_workbook(path):
+        sheets = workbooks.list_sheets(path, source.name)
+        return [FileSource(path, name=source.name, member=one) for one in sheets] if len(sheets) > 1 else [source]
     if not archives.is_archive(path):
         return [source]
     return [FileSource(path, name=source.name, member=member) for member in archives.list_members(path, source.name)]
@@ -47,21 +74,37 @@ def list_sources(path: Path, name: str = "") -> list[FileSource]:
 def detect(source: FileSource) -> DetectedFile:
     """Return what a file holds; one that nothing can be made of has a problem and no kind."""
     try:
+        if source.form != TEXT:
+            return _detect_table(source)
         return _detect_json_or_xml(source) or _detect_trec(source) or _detect_table(source)
     except BadInput as error:
         return DetectedFile("", problem=str(error))
 
 
 def keep_one_each(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
-    """Leave out all but the first file of a kind of which an import takes one."""
+    """Leave out all but the first file that holds what an import takes from one file, or from the shards of one."""
     reasons = {
         "documents": _("another file of documents is taken"),
         "queries": _("another file of queries is taken"),
         "pairs": _("another file of pairs is taken"),
     }
-    for kind, reason in reasons.items():
-        for one in [one for _source, one in found if one.kind == kind][1:]:
-            one.kind, one.problem = "", reason
+    taken: dict[str, FileSource] = {}
+    for source, one in found:
+        held = [part for part in HOLDS.get(one.kind, ()) if part not in SEVERAL]
+        again = next((part for part in held if part in taken and not goes_on(part, taken[part], source)), "")
+        if again:
+            one.kind, one.problem = "", reasons[again]
+        else:
+            taken |= {part: source for part in held if part not in taken}
+
+
+def goes_on(part: str, first: FileSource, second: FileSource) -> bool:
+    """Whether a second file of documents or queries is a shard of the same file as the first.
+
+    So are `corpus-00000-of-00002.parquet` and `corpus-00001-of-00002.parquet`.
+    """
+    found = [_SHARD.match(source.name) for source in (first, second)]
+    return part != "pairs" and all(found) and len({match.groups() for match in found if match}) == 1
 
 
 def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
@@ -72,13 +115,14 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
         return _detect_xml(source)
     if line[:1] not in b"{[":
         return None
-    row = records.json_object(source, number, line, is_first=True)
+    row = next((row for _number, row in read_objects(source)), None)
+    if row is None:
+        raise BadInput(_("%(file)s: the file is empty") % {"file": source})
+    if not json_rows.is_ours(row):
+        return None
     if {"query_id", "doc_id"} <= row.keys():
-        return DetectedFile("pairs", ["pairs"], list(_COLUMNS["pairs"]), _first(_json_rows(source, _COLUMNS["pairs"])))
-    if not {"_id", "text"} <= row.keys():
-        known = source.foreign() or _("its fields are %(names)s") % {"names": ", ".join(list(row)[:10])}
-        said = _('neither "_id" and "text" nor "query_id" and "doc_id": %(known)s')
-        raise source.bad(number, said % {"known": known})
+        kind = "judgments" if row.keys() >= json_rows.JUDGMENT else "pairs"
+        return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(_json_rows(source, _COLUMNS[kind])))
     asked = {"answers", "instruction"} & row.keys() or (tables.about_queries(source.name) and not row.get("title"))
     columns = ("_id", "text", "answers", "instruction") if asked else ("_id", "title", "text")
     shown = [name for name in columns if name in row]
@@ -87,15 +131,14 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
 
 
 def _detect_xml(source: FileSource) -> DetectedFile:
-    tag = _XML.search(source.head())
-    if tag is None:
-        raise BadInput(_("%(file)s: XML without <doc> or <top>; see docs/importing.md") % {"file": source})
-    name = tag[1].decode().lower()
-    kind, columns = (
-        ("documents", ("docno", "title", "text")) if name == "doc" else ("queries", ("num", "title", "desc"))
-    )
-    rows = ([fields.get(one, "") for one in columns] for _line, fields in read_elements(source, name))
-    return DetectedFile(kind, [kind], list(columns), _first(rows))
+    record = find_record(source)
+    if not record:
+        raise BadInput(_("%(file)s: XML without <doc>, <top> or <topic>; see docs/importing.md") % {"file": source})
+    kind = "documents" if record == "doc" else "queries"
+    first = next((fields for _line, fields in read_elements(source, record)), {})
+    columns = [name for name in (*_COLUMNS[record], "") if name in first or (name and record != "topic")]
+    rows = ([fields.get(one, "") for one in columns] for _line, fields in read_elements(source, record))
+    return DetectedFile(kind, [kind], [name or "text" for name in columns], _first(rows))
 
 
 def _detect_trec(source: FileSource) -> DetectedFile | None:
@@ -106,14 +149,32 @@ def _detect_trec(source: FileSource) -> DetectedFile | None:
     kind = ""
     if len(columns) == 6 and columns[3].isdecimal() and re.fullmatch(r"[-+.\deE]+", columns[4]):
         kind = "runs"
-    elif len(columns) == 4 and re.fullmatch(r"[-+]?\d+", columns[3].strip()) and " " not in columns[2]:
+    # A word such as "relevant" may be a header: beside it the document's id has a digit.
+    elif (
+        len(columns) == 4
+        and is_grade(columns[3].strip())
+        and " " not in columns[2]
+        and re.search(r"\d", columns[2] + columns[3])
+    ):
         kind = "qrels"
-    elif len(columns) == 3 and "," not in text and re.search(r"score|grade|label|rel", columns[2], re.IGNORECASE):
-        rows = (text.split() for number, text in islice(source.texts(), 1, None))
-        return DetectedFile("qrels", ["qrels"], columns, _first(rows))
+    elif len(columns) == 3 and "," not in text:
+        return _detect_three_columns(source, columns)
     if not kind:
         return None
     return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(text.split() for _number, text in source.texts()))
+
+
+def _detect_three_columns(source: FileSource, columns: list[str]) -> DetectedFile | None:
+    rows = (text.split() for _number, text in source.texts())
+    kind = three_columns.kind_of(source, columns)
+    if kind in (three_columns.QRELS, three_columns.RUN):
+        header = ["query", "document", "grade" if kind == three_columns.QRELS else "rank"]
+        return DetectedFile(kind, ["qrels", "runs"], header, _first(rows))
+    table = tables.read_table(source)
+    is_of_ids = table is None or table.kind in ("", "qrels", "pairs")
+    if not kind and is_of_ids and re.search(r"score|grade|label|rel", columns[2], re.IGNORECASE):
+        return DetectedFile("qrels", ["qrels"], columns, _first(islice(rows, 1, None)))
+    return None
 
 
 def _detect_table(source: FileSource) -> DetectedFile:
@@ -126,7 +187,7 @@ def _detect_table(source: FileSource) -> DetectedFile:
 
 
 def _json_rows(source: FileSource, columns: Iterable[str]) -> Iterator[list[str]]:
-    for _number, row in records.json_lines(source):
+    for _number, row in read_objects(source):
         yield ["" if (value := row.get(name)) is None else str(value) for name in columns]
 
 

@@ -1,15 +1,18 @@
 """Staged grades become judgments: append-only, once each, a changed one supersedes."""
 
 from corpus.importing.staging import execute_sql, fetch_one
+from corpus.labels import resolve_where
 from corpus.models import Assessor, Collection
 
-# What the staged assessors say now: imported and not superseded. Read once: as a condition of a join it would be asked
-# for every row.
+# What the staged assessors say now: of no task, and not superseded. Read once: as a condition of a join it would be
+# asked for every row. An adjudication that was imported stands beside what its assessor had said before.
 _STANDING = """standing AS MATERIALIZED (
-    SELECT j.id, j.pair_id, j.assessor_id, j.grade FROM judgment_head j
-    WHERE j.assessor_id IN (SELECT assessor_id FROM import_grade) AND j.aspect_id IS NULL AND j.step = 'import')"""
+    SELECT j.id, j.pair_id, j.assessor_id, j.grade, j.step = 'adjudication' AS adjudicates FROM judgment_head j
+    WHERE j.assessor_id IN (SELECT assessor_id FROM import_grade) AND j.aspect_id IS NULL AND j.item_id IS NULL)"""
+_SAME = "j.assessor_id = s.assessor_id AND j.adjudicates = (s.step = 'adjudication')"
 PAIR = "p.query_id = s.query_id AND p.document_id = s.document_id"
-GRADE = "line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint, file int DEFAULT 0"
+GRADE = """line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint, file int DEFAULT 0,
+    step text DEFAULT 'import', said_at text DEFAULT ''"""
 
 
 def ensure_assessor(collection: Collection, kind: Assessor.Kind, name: str) -> Assessor:
@@ -32,7 +35,7 @@ def first_change(assessor_id: int) -> tuple[int, int, int, int] | None:
     """Return (file, line, grade, grade before) of the first line that contradicts what the assessor said before."""
     return fetch_one(
         f"""WITH {_STANDING} SELECT s.file, s.line, s.grade, j.grade FROM import_grade s
-            JOIN corpus_pair p ON {PAIR} JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
+            JOIN corpus_pair p ON {PAIR} JOIN standing j ON j.pair_id = p.id AND {_SAME}
             WHERE s.assessor_id = %(a)s AND j.grade IS DISTINCT FROM s.grade ORDER BY s.file, s.line LIMIT 1""",
         {"a": assessor_id},
     )
@@ -47,12 +50,18 @@ def store_judgments() -> tuple[int, int]:
         f"""WITH {_STANDING}, written AS (
               INSERT INTO corpus_judgment
                 (pair_id, assessor_id, step, grade, supersedes_id, arm, guideline, comment)
-              SELECT p.id, s.assessor_id, 'import', s.grade, j.id, '', 0, ''
+              SELECT p.id, s.assessor_id, s.step, s.grade, j.id, '', 0, ''
               FROM import_grade s JOIN corpus_pair p ON {PAIR}
-              LEFT JOIN standing j ON j.pair_id = p.id AND j.assessor_id = s.assessor_id
+              LEFT JOIN standing j ON j.pair_id = p.id AND {_SAME}
               WHERE j.id IS NULL OR j.grade IS DISTINCT FROM s.grade
-              ORDER BY s.file, s.line
+              ORDER BY s.file, s.said_at, s.line
               RETURNING supersedes_id)
             SELECT count(*) FILTER (WHERE supersedes_id IS NULL), count(supersedes_id) FROM written"""
     )
     return (counts[0], counts[1]) if counts else (0, 0)
+
+
+def resolve_staged(collection: Collection) -> int:
+    """Derive the labels of the pairs of the staged grades again; return how many changed."""
+    graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
+    return resolve_where(f"collection_id = %s AND {graded}", [collection.pk])

@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
-from pydantic_core import from_json
 
 from corpus.errors import BadInput
+from corpus.formats import recognition
+from corpus.formats.files import FileSource
+from corpus.formats.grade_values import GradeReader
+from corpus.formats.json_objects import read_objects
+from corpus.formats.trec import TOPIC_TEXTS, find_record, read_elements
 from corpus.importing import table_records, tables
-from corpus.importing.files import FileSource
 from corpus.importing.table_records import CandidateRecord, TextRecord, content_hash
-from corpus.importing.trec import read_elements
 
+_OWN_KEYS = {"_id", "title", "text", "metadata", "answers", "instruction"}  # Others are metadata, too.
 _PREFIX = re.compile(r"\A(?:Number|Topic|Description|Narrative):")
 
 
@@ -27,7 +30,7 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
         for line, fields in read_elements(source, "doc"):
             yield _trec_document(source, line, fields)
         return
-    for number, row in json_lines(source):
+    for number, row in read_objects(source):
         title = _text_field(source, number, row, "title", "")
         text = _text_field(source, number, row, "text")
         name = source.identifier(number, _required_field(source, number, row, "_id"), "_id")
@@ -47,12 +50,15 @@ def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecor
         yield query._replace(id=name)
 
 
-def read_pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
-    """Yield the lines of --pairs; `top` is the highest grade that `gold` may have, and one below 0 means none."""
+def read_pairs(source: FileSource, top: int, relevant_from: int = 1) -> Iterator[CandidateRecord]:
+    """Yield the lines of --pairs; `top` is the highest grade that `gold` may have, and one below 0 means none.
+
+    `relevant_from`: the lowest relevant grade, by which grades in words may be ambiguous.
+    """
     if table := tables.read_table(source):
-        yield from table_records.read_pairs(source, table, top)
+        yield from table_records.read_pairs(source, table, GradeReader(top, relevant_from))
         return
-    for number, row in json_lines(source):
+    for number, row in read_objects(source):
         query = source.identifier(number, _required_field(source, number, row, "query_id"), "query_id")
         document = source.identifier(number, _required_field(source, number, row, "doc_id"), "doc_id")
         score = row.get("teacher_score")
@@ -69,45 +75,20 @@ def read_pairs(source: FileSource, top: int) -> Iterator[CandidateRecord]:
         yield CandidateRecord(number, query, document, score, gold)
 
 
-def json_lines(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, object) of each line. Raises BadInput for anything else, and for NUL in an object."""
-    for place, (number, line) in enumerate(source.lines()):
-        row = json_object(source, number, line, is_first=not place)
-        # PostgreSQL's text cannot hold NUL. Objects are walked only where the line may have one.
-        if b"\\u0000" in line and _holds_nul(row):
-            raise source.bad(number, _("a NUL character (\\u0000); remove it"))
-        yield number, row
-
-
-def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool = False) -> dict[str, Any]:
-    """Return the object of a line. Raises BadInput, which says of the first line whose JSON the file is, if known."""
-    try:
-        row = from_json(line, allow_inf_nan=False, cache_strings="keys")
-    except ValueError as error:
-        source.decode(number, line)  # bytes that are not UTF-8 are the better explanation
-        column = re.search(r"column (\d+)", str(error))
-        problem = _("not JSON, from character %(n)s on") % {"n": column[1] if column else 1}
-    else:
-        if isinstance(row, dict):
-            return row
-        problem = _("not a JSON object")
-    raise source.bad(number, (source.foreign() if is_first else "") or problem)
-
-
 def _is_xml(source: FileSource) -> bool:
     """Whether a file is XML, and not JSON, by its first character. Raises BadInput where it is neither."""
     number, line = source.first()
     if not number:
         raise BadInput(_("%(file)s: the file is empty") % {"file": source})
-    if line[:1] in b"{<":
+    if line[:1] in b"{[<":
         return line[:1] == b"<"
     known = source.foreign()
-    problem = _("neither JSON (a line that begins with {), nor TREC XML (with <), nor a table (with commas or tabs)")
+    problem = _("neither JSON (which begins with { or [), nor TREC XML (with <), nor a table (with commas or tabs)")
     raise source.bad(number, f"{problem}: {known}" if known else problem)
 
 
 def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]:
-    for number, row in json_lines(source):
+    for number, row in read_objects(source):
         text = _text_field(source, number, row, "text")
         instruction = _text_field(source, number, row, "instruction", "")
         answers = row.get("answers") or []
@@ -133,12 +114,15 @@ def _trec_document(source: FileSource, line: int, fields: dict[str, str]) -> Tex
 
 
 def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
-    """Yield the topics by <num> and <title>; description and narrative are kept as metadata."""
-    for line, found in read_elements(source, "top"):
+    """Yield the topics by their number and their shortest text; the others are kept as metadata."""
+    for line, found in read_elements(source, find_record(source, ("top", "topic")) or "top"):
         # TREC topics repeat the field's name in its text: `Number: 301`, `Description: ...`.
         fields = {key: _PREFIX.sub("", value).strip() for key, value in found.items()}
-        name = fields.pop("num", "")
-        text = " ".join((fields.pop("title", "") or fields.get("desc", "")).split())
+        name = fields.pop("num", "") or fields.pop("number", "")
+        called = next((key for key in TOPIC_TEXTS if fields.get(key)), "")
+        # A description in place of a title stays what it is, too.
+        text = fields.get(called, "") if called == "desc" else fields.pop(called, "")
+        text = " ".join(text.split())
         metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
         yield TextRecord(line, name, "", text, metadata, content_hash(text, ""))
 
@@ -147,7 +131,7 @@ def _required_field(source: FileSource, number: int, row: dict[str, Any], field:
     if field in row:
         return row[field]
     # Where the first object is another tool's, the error says whose.
-    known = source.foreign() if source.first()[0] == number else ""
+    known = str(recognition.tool_of(source.head()) or "") if source.first()[0] == number else ""
     missing = _('the field "%(field)s" is missing') % {"field": field}
     raise source.bad(number, f"{missing}; {known}" if known else missing)
 
@@ -163,23 +147,17 @@ def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str
 
 
 def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
-    value = row.get("metadata")
-    if not value:
-        return "{}"
+    value = row.get("metadata") or {}
     if not isinstance(value, dict):
         raise source.bad(number, _('"metadata" is not an object'))
+    if others := row.keys() - _OWN_KEYS:
+        value = {**{name: row[name] for name in row if name in others and row[name] not in (None, "")}, **value}
+    if not value:
+        return "{}"
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise source.bad(number, _('"metadata" cannot be stored: it holds a number that is not finite')) from None
-
-
-def _holds_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, dict):
-        return any(_holds_nul(part) for pair in value.items() for part in pair)
-    return isinstance(value, list) and any(_holds_nul(part) for part in value)
 
 
 def first_duplicate(source: FileSource, rows: Callable[[FileSource], Iterator[TextRecord]]) -> BadInput:
@@ -187,7 +165,7 @@ def first_duplicate(source: FileSource, rows: Callable[[FileSource], Iterator[Te
     seen: dict[str, int] = {}
     for row in rows(source):
         if row.id in seen:
-            said = _('the id "%(id)s" stands already in line %(other)s')
-            return source.bad(row.line, said % {"id": row.id, "other": seen[row.id]})
+            said = _('the id "%(id)s" stands already in %(place)s')
+            return source.bad(row.line, said % {"id": row.id, "place": source.place(seen[row.id])})
         seen[row.id] = row.line
     return BadInput(_("%(file)s: an id stands twice") % {"file": source})

@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 
 from corpus import table_statistics
 from corpus.errors import BadInput
-from corpus.importing import candidates, judgments, records, staging, texts
-from corpus.importing.files import FileSource
+from corpus.formats.files import FileSource
+from corpus.importing import assess, candidates, judgments, records, staging, tables, texts
+from corpus.importing.detection import HOLDS, SEVERAL, goes_on
 from corpus.importing.grades import read_grades, top_of_run
 from corpus.importing.staging import ImportProgress, ignore_progress
 from corpus.importing.table_records import TextRecord
@@ -21,21 +22,26 @@ from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 from corpus.search import full_text
 
 GivenFile = Path | FileSource
+PEOPLE, REFERENCE = "human", "reference"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportFiles:
     """The files of an import, and its options. Documents and queries may be left out where the collection has them."""
 
-    corpus: GivenFile | None = None
-    queries: GivenFile | None = None
+    corpus: GivenFile | tuple[GivenFile, ...] | None = None  # Of several, as the shards of a large file.
+    queries: GivenFile | tuple[GivenFile, ...] | None = None
     qrels: tuple[GivenFile, ...] = ()  # Of several, as the splits of a BEIR folder, all are taken together.
+    judgments: tuple[GivenFile, ...] = ()  # Grades that name their assessors.
     pairs: GivenFile | None = None
     runs: tuple[GivenFile, ...] = ()
     bm25: int = 0
     depth: int = 10
     qrels_pairs: bool = False
     grades: int | None = None  # The highest grade; None: the collection's own, 3 for a new one.
+    # What the grades are: human (they settle pairs), judge or reference (they measure); "": human where the file names
+    # its assessors, else reference.
+    graded_by: str = ""
     by_position: bool = False
     keep_empty: bool = False
     update: bool = False
@@ -51,6 +57,23 @@ class ImportFiles:
         """Whether nothing is asked for that needs a document: a web search can find some for the queries later."""
         return bool(self.queries) and not (self.pairs or self.qrels or self.runs or self.bm25)
 
+    @property
+    def assessor_kind(self) -> Assessor.Kind:
+        """What gave the grades of files that name no assessor."""
+        return assess.KINDS[self.graded_by or REFERENCE]
+
+    @property
+    def named_assessor_kind(self) -> Assessor.Kind:
+        """What gave the grades of files that name their assessors."""
+        return assess.KINDS[self.graded_by or PEOPLE]
+
+
+def list_files(given: GivenFile | list[GivenFile] | tuple[GivenFile, ...] | None) -> list[GivenFile]:
+    """Return the files of a part of an import, of which there may be none, one or several."""
+    if isinstance(given, tuple | list):
+        return list(given)
+    return [given] if given else []
+
 
 _BOTH = {
     "documents": lambda: _("%(first)s and %(second)s both hold documents; leave one of them out"),
@@ -62,30 +85,33 @@ _BOTH = {
 def plan_import(found: Iterable[tuple[FileSource, str]], **options: Any) -> ImportFiles:
     """Return the import of files by their kinds. Raises BadInput for none at all, and for two of a kind.
 
-    Of qrels and runs there may be several.
+    Of grades and runs there may be several, and of documents and queries the shards of one file.
     """
-    given: dict[str, FileSource] = {}
-    several: dict[str, list[FileSource]] = {"qrels": [], "runs": []}
+    given: dict[str, list[FileSource]] = {}
+    several: dict[str, list[FileSource]] = {kind: [] for kind in SEVERAL}
     names = {"documents": "corpus", "queries": "queries", "pairs": "pairs"}
     for source, kind in found:
-        if kind in several:
-            several[kind].append(source)
-        for one in ("documents", "queries", "pairs") if kind == "all" else (kind,) if kind in names else ():
-            if one in given:
-                raise BadInput(_BOTH[one]() % {"first": given[one], "second": source})
-            given[one] = source
+        for one in HOLDS.get(kind, ()):
+            if one in several:
+                several[one].append(source)
+            elif one in given and not goes_on(one, given[one][0], source):
+                raise BadInput(_BOTH[one]() % {"first": given[one][0], "second": source})
+            else:
+                given.setdefault(one, []).append(source)
     if not given and not any(several.values()):
         raise BadInput(_("no file to import: none was recognised, or all are left out"))
-    options |= {names[kind]: source for kind, source in given.items()}
-    return ImportFiles(qrels=tuple(several["qrels"]), runs=tuple(several["runs"]), **options)
+    options |= {names[kind]: sources[0] if len(sources) == 1 else tuple(sources) for kind, sources in given.items()}
+    options |= {kind: tuple(sources) for kind, sources in several.items()}
+    return ImportFiles(**options)
 
 
 def import_collection(name: str, files: ImportFiles, progress: ImportProgress = ignore_progress) -> dict[str, Any]:
     """Import the files into the collection `name`, which is made when missing.
 
     Returns what --json says of it: what the collection holds now (`pairs`: candidates, to be judged; `judgments`:
-    reference grades, of qrels and gold), and what the import did (`grades_below_zero`: not judged, and left out;
-    `qrels`: grades in each file of qrels, by its name).
+    reference grades, of qrels and gold, and all others that were imported), and what the import did
+    (`grades_below_zero`: not judged, and left out; `qrels`: grades in each file of qrels, by its name;
+    `labels_changed`: labels that imported people's grades settled).
 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """
@@ -114,7 +140,18 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         staging.create_temporary_table("import_grade", judgments.GRADE)
         unjudged, graded_rows = _stage_files(collection, files, sources, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
-        graded = _write_grades(collection, sources, update=files.update)
+        graded, labels = _write_grades(collection, sources, files)
+        for source in [*sources["judgments"], *filter(_names_assessors, sources["pairs"])]:
+            added, bad = assess.stage_judgments(collection, source, "import", files.named_assessor_kind, progress)
+            if bad.counts:
+                raise bad.first_refusal(source)
+            if files.qrels_are_candidates:
+                staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
+                candidates.stage_graded_pairs()
+                pairs = _add_up(pairs, candidates.write_pairs(collection, update=files.update))
+            added = assess.store_staged(collection, added)
+            graded = _add_up(graded, (added.new, 0, added.unchanged))
+            unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
         counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
         new, updated, unchanged = ({what: three[n] for what, three in counted.items()} for n in range(3))
         report = {
@@ -126,6 +163,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             "empty_documents": empty,
             "grades_below_zero": unjudged,
             "qrels": graded_rows,
+            "labels_changed": labels,
             "changed": is_new or any(new.values()) or any(updated.values()),
             "dry_run": files.dry_run,
         }
@@ -136,6 +174,16 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             full_text.request_index(collection.pk)
         table_statistics.renew_statistics(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
     return report
+
+
+def _names_assessors(source: FileSource) -> bool:
+    """Whether the pairs of a file come with grades that name their assessors."""
+    table = tables.read_table(source)
+    return table is not None and table.has_assessors
+
+
+def _add_up(before: tuple[int, int, int], more: tuple[int, int, int]) -> tuple[int, int, int]:
+    return before[0] + more[0], before[1] + more[1], before[2] + more[2]
 
 
 def _import_texts(
@@ -149,7 +197,11 @@ def _import_texts(
 ) -> tuple[int, int, int]:
     """Import the documents or the queries. Raises BadInput where they are needed and neither in files nor here."""
     if sources:
-        return texts.move_in(collection, table, sources[0], rows, **options)
+        total, told = (0, 0, 0), options.pop("progress")
+        for source in sources:
+            earlier = partial(_note_all, told, sum(total))
+            total = _add_up(total, texts.move_in(collection, table, source, rows, progress=earlier, **options))
+        return total
     if needed and not table.objects.filter(collection=collection, is_current=True).exists():
         if table is Document:
             raise BadInput(_("no file holds documents, and the collection has none: add a file of documents"))
@@ -161,11 +213,13 @@ def _open_sources(files: ImportFiles) -> dict[str, list[FileSource]]:
     """Look for every file before anything is read. Raises BadInput for a missing one and for bad numbers."""
     if files.bm25 < 0 or files.depth < 1:
         raise BadInput("--bm25 takes a number from 0, --depth one from 1")
+    if files.graded_by not in ("", *assess.KINDS):
+        raise BadInput(f"--graded-by {files.graded_by}: it is one of {', '.join(assess.KINDS)}")
     if files.grades is not None and not 1 <= files.grades <= 100:
         raise BadInput(f"--grades {files.grades}: the highest grade is a number from 1 to 100")
     given = {"corpus": files.corpus, "queries": files.queries, "pairs": files.pairs}
-    named = {what: [] if file is None else [file] for what, file in given.items()}
-    named |= {"qrels": list(files.qrels), "runs": list(files.runs)}
+    named = {what: list_files(file) for what, file in given.items()}
+    named |= {"qrels": list(files.qrels), "judgments": list(files.judgments), "runs": list(files.runs)}
     return {
         what: [file if isinstance(file, FileSource) else FileSource(file) for file in found]
         for what, found in named.items()
@@ -195,14 +249,15 @@ def _stage_files(
     """Stage all candidates and grades; return the number of grades below 0, and the grades of each file of qrels."""
     unjudged = 0
     graded: dict[str, int] = {}
-    top = collection.grades
+    scale, kind = (collection.grades, collection.relevant_from), files.assessor_kind
     for source in sources["pairs"]:
-        unjudged += candidates.stage_candidates(collection, source, records.read_pairs(source, top), progress)
+        unjudged += candidates.stage_candidates(collection, source, records.read_pairs(source, *scale), kind, progress)
     for source in sources["runs"]:
         candidates.stage_run(collection, source, top_of_run(source, files.depth), progress)
     for number, source in enumerate(sources["qrels"]):
         earlier = partial(_note_all, progress, sum(graded.values()) + unjudged)
-        staged = candidates.stage_qrels(collection, sources["qrels"], number, read_grades(source, top), earlier)
+        rows = read_grades(source, *scale)
+        staged = candidates.stage_qrels(collection, sources["qrels"], number, rows, kind, earlier)
         graded[str(source)], unjudged = staged[0], unjudged + staged[1]
         if files.qrels_are_candidates:
             candidates.stage_graded_pairs()
@@ -217,24 +272,28 @@ def _note_all(progress: ImportProgress, before: int, what: str, rows: int) -> No
 
 
 def _write_grades(
-    collection: Collection, sources: dict[str, list[FileSource]], *, update: bool
-) -> tuple[int, int, int]:
-    """Make judgments of the staged grades; return how many are new, replace another grade, and are the same as before.
+    collection: Collection, sources: dict[str, list[FileSource]], files: ImportFiles
+) -> tuple[tuple[int, int, int], int]:
+    """Make judgments of the staged grades; return how many are new, replace another grade, and are the same as before,
+    and the number of labels that they changed.
 
-    Raises BadInput for a grade that differs from the collection's, unless `update`.
+    Raises BadInput for a grade that differs from the collection's, unless the import updates.
     """
     judgments.add_pairs(collection)
+    staged = staging.fetch_number("SELECT count(*) FROM import_grade")
     for name, source in (("gold", sources["pairs"]), ("qrels", sources["qrels"])):
-        if not source or update:
+        if not source or not staged or files.update:
             continue
-        assessor = judgments.ensure_assessor(collection, Assessor.Kind.REFERENCE, name)
+        assessor = judgments.ensure_assessor(collection, files.assessor_kind, name)
         if change := judgments.first_change(assessor.pk):
             number, line, now, before = change
             said = _("grade %(grade)s, but the collection has %(before)s; --update takes the new one")
             raise source[number].bad(line, said % {"grade": now, "before": before})
     new, replaced = judgments.store_judgments()
-    staged = staging.fetch_number("SELECT count(*) FROM import_grade")
-    return new, replaced, max(0, staged - new - replaced)
+    labels = 0
+    if staged and files.assessor_kind == Assessor.Kind.HUMAN_IMPORT:
+        labels = judgments.resolve_staged(collection)
+    return (new, replaced, max(0, staged - new - replaced)), labels
 
 
 def _count_contents(collection: Collection) -> dict[str, int]:
@@ -245,7 +304,7 @@ def _count_contents(collection: Collection) -> dict[str, int]:
         "pairs": Pair.objects.filter(collection=collection, is_candidate=True).count(),
         "judgments": staging.fetch_number(
             """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-               WHERE a.collection_id = %(c)s AND a.kind = 'reference'""",
+               WHERE a.collection_id = %(c)s AND (a.kind = 'reference' OR j.step = 'import')""",
             {"c": collection.pk},
         ),
     }

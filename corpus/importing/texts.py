@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 import psycopg
 from django.utils.translation import gettext as _
 
+from corpus.formats.files import FileSource
 from corpus.importing import staging
-from corpus.importing.files import FileSource
 from corpus.importing.records import first_duplicate
 from corpus.importing.staging import ImportProgress, escape_copy_text
 from corpus.importing.table_records import TextRecord
@@ -89,8 +89,8 @@ def _refuse_duplicates(source: FileSource, read: int) -> None:
     if staging.fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
         return
     if found := staging.first_repeated("import_text", "external_id"):
-        said = _('the id "%(id)s" stands already in line %(other)s')
-        raise source.bad(found[0], said % {"id": found[2], "other": found[1]})
+        said = _('the id "%(id)s" stands already in %(place)s')
+        raise source.bad(found[0], said % {"id": found[2], "place": source.place(found[1])})
 
 
 def _update_changed(collection: Collection, table: str, source: FileSource, *, update: bool) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from django.utils.translation import gettext as _
 from pydantic import Field, model_validator
 
-from corpus.importing.files import read_text
+from corpus.formats.files import read_text
 from corpus.importing.toml_files import Table, problem, read_toml
 from judges.costs.price_entries import ModelPrice
 from judges.panels.judge_keys import JudgeTable

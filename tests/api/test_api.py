@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.exports.snapshots import write_snapshot
 from annotation.models import AuditEntry, Role, Snapshot
+from annotation.models.imports import FileImport
 from api.models import AccessToken, IdempotentAnswer
 from api.tokens import digest_of, make_token, revoke_token
 from corpus.errors import BadInput
@@ -262,6 +263,11 @@ def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> 
     work_off()
     checked = call(alice.user, "GET", f"collections/c/imports/{number}").json()
     assert checked["checked"] and not checked["imported"], checked["error"]
+    path = f"collections/c/imports/{number}/options"
+    numbered = call(alice.user, "POST", path, {"by_position": True, "graded_by": "human"})
+    assert numbered.status_code == 200
+    assert FileImport.objects.get(pk=number).options["by_position"] is True
+    assert call(alice.user, "POST", path, {"graded_by": "ghosts"}).status_code == 422
     unknown = call(alice.user, "POST", f"collections/c/imports/{number}/options", {"kinds": {"qrels.txt": "skip"}})
     assert unknown.status_code == 422 and "qrels.txt" in unknown.json()["detail"]
     options = {"empty": "keep", "bm25": 2, "kinds": {"queries.jsonl": "queries"}}

@@ -20,7 +20,7 @@ from annotation.models import AuditEntry, Role, Snapshot, User
 from annotation.models.imports import Upload
 from config import env
 from corpus.errors import BadInput
-from corpus.importing import files
+from corpus.formats import files
 from corpus.models import Document
 from tests import imported_files
 from tests.attacked_site import FORMULA, HTML, MARK, Attacked, dangers, pages, poison

@@ -41,6 +41,7 @@ NAMES = r"""
     lambda cross-entropy grpo contrastive SPLADE monoT5 m?monot5 Python Tavily Exa robots\.txt
     Webhook https QUORUM_WEBHOOK_NETWORKS SECRET_KEY
     quorum auto eager sdpa flash_attention_2 rr rollout ndcg se last cls safe Markdown
+    Excel Quepid Label Studio Argilla
 """
 DATA = r"""
     kept m-kept

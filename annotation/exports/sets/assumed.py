@@ -17,7 +17,7 @@ from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.source import NEWEST_VOTES, SetSource, in_pieces, teacher_of
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
-from corpus.importing.files import FileSource as Lines
+from corpus.formats.files import FileSource as Lines
 from corpus.importing.grades import top_of_run
 
 HIGH = 0.5

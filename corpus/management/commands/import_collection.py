@@ -3,37 +3,46 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
-from corpus.importing.detection import detect, keep_one_each, list_sources
-from corpus.importing.files import FileSource
-from corpus.importing.service import ImportFiles, import_collection, plan_import
+from corpus.formats.files import FileSource
+from corpus.importing.assess import KINDS
+from corpus.importing.detection import SEVERAL, detect, keep_one_each, list_sources
+from corpus.importing.ir_datasets_cache import write_files
+from corpus.importing.service import ImportFiles, import_collection, list_files, plan_import
 from corpus.importing.staging import ProgressLine
 from corpus.importing.tables import EVERY_FIELD
 
-PARTS = ("corpus", "queries", "qrels", "pairs", "runs")
-SEVERAL = ("qrels", "runs")  # Parts of which there may be more than one file.
+PARTS = ("corpus", "queries", "qrels", "judgments", "pairs", "runs")
 
 
 class Command(QuorumCommand):
     """The command that imports a collection; importing the same files again changes nothing."""
 
     act = "import.files"
-    help = "Import a collection from CSV, TSV, BEIR (JSON Lines) or TREC files, plain, gzip or in a zip archive."
+    help = "Import a collection from CSV, TSV, Excel, Parquet, JSON or TREC files, also gzip, zip archives and folders."
 
     def arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("name", help="lower-case letters, digits, - and _")
         add(
-            "files", type=Path, nargs="*", metavar="F", help="files of any kind or a zip of them, told by their content"
+            "files",
+            type=Path,
+            nargs="*",
+            metavar="F",
+            help="files of any kind, or a zip, workbook or folder of them, told by their content",
         )
+        add("--ir-datasets", metavar="NAME", help="a collection of ir_datasets whose files are on this disk")
         add("--corpus", type=Path, metavar="F", help="file of documents")
         add("--queries", type=Path, metavar="F", help="file of queries, with or without answers")
         add("--qrels", type=Path, metavar="F", help="file of reference grades (BEIR or TREC qrels)")
+        judgments = "files of grades that name their assessors (judgments.jsonl, or a table)"
+        add("--judgments", type=Path, nargs="+", default=[], metavar="F", help=judgments)
         add("--pairs", type=Path, metavar="F", help="file of candidate pairs, with or without teacher_score and gold")
         add("--runs", type=Path, nargs="+", default=[], metavar="F", help="TREC runs whose documents become candidates")
         add("--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates")
@@ -41,6 +50,9 @@ class Command(QuorumCommand):
         add("--qrels-pairs", action="store_true", help="make the pairs of the qrels candidates too")
         columns = f"what a column of a table is, where its header does not say so: {', '.join(EVERY_FIELD)}"
         add("--column", action="append", default=[], metavar="HEADER=FIELD", help=columns)
+        graded = "whose the grades are: human ones settle pairs, others measure"
+        default = "(default: human where a file names its assessors, else reference)"
+        add("--graded-by", choices=list(KINDS), default="", help=f"{graded} {default}")
         add("--grades", type=int, metavar="MAX", help="highest grade of the scale (default: 3)")
         add("--query-ids", choices=["num", "position"], default="num", help="where query ids come from")
         add("--empty", choices=["refuse", "keep"], default="refuse", help="what to do with documents that have no text")
@@ -51,29 +63,30 @@ class Command(QuorumCommand):
         named = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
         named["qrels"] = tuple(filter(None, [options["qrels"]]))
         named |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
-        if options["files"]:
-            self._recognise(options["files"], named, options["column"])
-        for part in PARTS:
-            paths = [path for path in (named[part] if part in SEVERAL else [named[part]]) if path]
-            sources = [_open_source(path, options["column"]) if isinstance(path, Path) else path for path in paths]
-            named[part] = tuple(sources) if part in SEVERAL else next(iter(sources), None)
-        files = ImportFiles(**named)
-        report = import_collection(options["name"], files, ProgressLine(self.stderr.write))
+        with TemporaryDirectory() as folder:
+            found = [one for path in options["files"] for one in list_sources(path)]
+            if name := options["ir_datasets"]:
+                found += [FileSource(one, name=f"{name}/{one.name}") for one in write_files(name, Path(folder))]
+            if found:
+                self._recognise([_open_source(one, options["column"]) for one in found], named)
+            for part in PARTS:
+                paths = list_files(named[part])
+                sources = [_open_source(path, options["column"]) if isinstance(path, Path) else path for path in paths]
+                is_one = part == "pairs" or (len(sources) < 2 and part not in SEVERAL)
+                named[part] = next(iter(sources), None) if is_one else tuple(sources)
+            report = import_collection(options["name"], ImportFiles(**named), ProgressLine(self.stderr.write))
         for line in summarise_import(report):
             self.say(line)
         return report
 
-    def _recognise(self, paths: list[Path], named: dict[str, Any], columns: list[str]) -> None:
+    def _recognise(self, sources: list[FileSource], named: dict[str, Any]) -> None:
         """Put files that no option names where they belong, by what they hold."""
-        found = []
-        for path in paths:
-            sources = [_open_source(one, columns) for one in list_sources(path)]
-            found += [(source, detect(source)) for source in sources]
-        keep_one_each([(source, one) for source, one in found if source.member])
+        found = [(source, detect(source)) for source in sources]
+        keep_one_each([(source, one) for source, one in found if source.is_part])
         for source, one in found:
             problem = one.problem if one.problem.startswith(str(source)) else f"{source}: {one.problem}"
             # In an archive there may be more than is imported; a file that was named is.
-            if one.problem and not source.member:
+            if one.problem and not source.is_part:
                 raise BadInput(problem)
             self.stderr.write(f"{problem}; left out" if one.problem else f"{source}: {one.kind}")
         planned = plan_import((source, one.kind) for source, one in found)
@@ -88,8 +101,10 @@ def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:
     pairs = [one.rpartition("=")[::2] for one in columns]
     if wrong := next((one for one, (header, _) in zip(columns, pairs, strict=True) if not header), ""):
         raise BadInput(f"--column {wrong}: write HEADER=FIELD, for example 'Search term=query'")
-    path, member = (given.path, given.member) if isinstance(given, FileSource) else (given, "")
-    return FileSource(path, member=member, fields=dict(pairs))
+    if isinstance(given, FileSource):
+        given.fields = dict(pairs)
+        return given
+    return FileSource(given, fields=dict(pairs))
 
 
 def summarise_import(report: Mapping[str, Any]) -> list[str]:
@@ -104,6 +119,8 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
         lines.append("Nothing changed: the collection holds all of this already.")
     if not report["pairs"]:
         lines.append("0 pairs: name candidates with --pairs, --runs, --bm25 K or --qrels.")
+    if report["labels_changed"]:
+        lines.append(f"{report['labels_changed']:,} labels were settled by imported grades.")
     if report["empty_documents"]:
         lines.append(f"{report['empty_documents']:,} documents without text were kept.")
     if report["grades_below_zero"]:

@@ -14,12 +14,12 @@ class Command(QuorumCommand):
     """The command that imports judgments; importing the same file again changes nothing."""
 
     act = "import.judgments"
-    help = "Import judgments from TREC or BEIR qrels, or from a CSV with query_id,doc_id,grade[,assessor]."
+    help = "Import judgments from qrels, from a table with query_id,doc_id,grade[,assessor], or from judgments.jsonl."
 
     def arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("name", help="name of the collection")
-        add("file", type=Path, metavar="F", help="qrels or CSV")
+        add("file", type=Path, metavar="F", help="qrels, a table, or judgments.jsonl")
         add("--assessor", required=True, metavar="A", help="name of the assessor for rows that name none")
         kind = "kind of assessor; only human grades resolve pairs, others are for measuring"
         add("--kind", required=True, choices=list(KINDS), help=kind)

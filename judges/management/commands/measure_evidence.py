@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
-from corpus.importing.files import read_text
+from corpus.formats.files import read_text
 from corpus.models import Collection
 from corpus.search.lengths import length_counter
 from judges.costs.prices import price_for_judge

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils.translation import override
 
 from annotation.models import Role, User
-from corpus.importing import recognition
+from corpus.formats import recognition
 from corpus.models import Collection
 from tests.annotation.imports.test_imports import DOCUMENTS, PAIRS, QUERIES
 from tests.factories import make_collection, make_member
@@ -44,7 +44,12 @@ BAD: list[dict[str, str | bytes]] = [
     {**GOOD, "pairs.csv": 'qid,docid\n"q1,d1\n'},
     {**GOOD, "pairs.csv": "qid,docid,score\nq1,d1,high\n"},
     {**GOOD, "pairs.csv": PAIRS, "qrels.tsv": QRELS + "q1\td1\t9\n"},
-    {**GOOD, "qrels.tsv": QRELS + "q1\td1\tyes\n"},
+    {**GOOD, "qrels.tsv": QRELS + "q1\td1\tmaybe\n"},
+    {**GOOD, "qrels.csv": "qid,docid,grade\nq1,d1,yes\nq1,d2,2\n"},
+    {**GOOD, "judged.csv": "qid,docid,annotator,grade\nq1,d9,alice,1\n"},
+    {**GOOD, "judged.csv": "qid,docid,annotator,grade\nq1,d1,alice,1\nq1,d1,alice,0\n"},
+    {"x.json": '[{"_id": "d1", "text": "x"},'},
+    {"x.json": '[{"_id": "d1", "text": "x"}] more'},
     {**GOOD, "qrels.tsv": QRELS + "q1\td1\t1\nq1\td1\t1\n"},
     {**GOOD, "qrels.tsv": QRELS + "q1\td1\t1\n", "test.tsv": QRELS + "q1\td1\t0\n"},
     {**GOOD, "run.txt": "q1 Q0 d1 1 0.5 tag\nq1 Q0 d1 2 0.4 tag\n"},

@@ -2,6 +2,7 @@
 
 import html
 import io
+import json
 import os
 import re
 import signal
@@ -10,16 +11,19 @@ import zipfile
 from datetime import timedelta
 from pathlib import Path
 
+import openpyxl
 import pytest
 from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
 from annotation.imports import importing
+from annotation.imports import page as page_module
 from annotation.models import AuditEntry, Role
 from annotation.models.imports import FileImport, Upload
 from config.env import ROOT
-from corpus.models import Collection, Document, Judgment, Pair, Query
+from corpus.importing import detection, tables
+from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
 from judges.engine import worker_pool
@@ -149,7 +153,8 @@ def test_what_cannot_be_looked_at_keeps_the_form_with_the_reason(
     ("text", "said"),
     [
         ("id,text,text\n1,x,y\n", 'x.csv, line 1: two columns have the header "text"; rename one'),
-        (b"PAR1\0\xff" * 9, "x.csv: this is a Parquet file, which is not read here"),
+        (b"PAR1\0\xff" * 9, "x.csv: the Parquet file is damaged or not complete; copy it again"),
+        (b"ARROW1\0\xff" * 9, "x.csv: this is an Arrow or Feather file, which is not read here"),
         ("just a line\n", "x.csv, line 1: not JSON, XML, a table, qrels or a run"),
         ("Frage,Antwort\nWarum?,Darum.\n", "Left out: say what its columns are"),
     ],
@@ -172,7 +177,7 @@ def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) ->
     work_off()
     row.refresh_from_db()
     assert counts_of(page(charlie, row)) == {
-        "Documents": [2, 0, 0], "Queries": [1, 0, 0], "Pairs": [2, 0, 0], "Reference grades": [2, 0, 0],
+        "Documents": [2, 0, 0], "Queries": [1, 0, 0], "Pairs": [2, 0, 0], "Grades": [2, 0, 0],
     }  # fmt: skip
     start(charlie, row)
     assert contents() == [2, 1, 2, 2]
@@ -211,9 +216,76 @@ def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
     work_off()
     row.refresh_from_db()
     shown = page(charlie, row)
-    assert "Reference grades come from 2 files." in shown and "beir.zip/beir/qrels/train.tsv</span>: 1 grade" in shown
+    assert "Grades come from 2 files." in shown and "beir.zip/beir/qrels/train.tsv</span>: 1 grade" in shown
     start(charlie, row)
     assert contents() == [1, 1, 1, 1] and Judgment.objects.get().grade == 1
+
+
+def test_a_workbook_is_imported_sheet_by_sheet(charlie: Client) -> None:
+    book = openpyxl.Workbook()
+    sheets = {"Texts": [["id", "text"], ["d1", "First."]], "Queries": [["qid", "Frage"], ["q1", "Which?"]],
+              "Grades": [["qid", "docid", "rating"], ["q1", "d1", 1]]}  # fmt: skip
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for cells in rows:
+            sheet.append(cells)
+    file = io.BytesIO()
+    book.save(file)
+    row = bring(charlie, "birds", {"book.xlsx": file.getvalue()})
+    shown = page(charlie, row)
+    assert "book.xlsx/Texts" in shown and "book.xlsx/Queries" in shown and "Left out: say what its columns are" in shown
+    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-1": "by-columns", "field-1-0": "query_id", "field-1-1": "query"})
+    work_off()
+    row.refresh_from_db()
+    assert row.is_checked, row.error
+    start(charlie, row)
+    assert contents() == [1, 1, 1, 1]
+
+
+STUDIO = [
+    {"id": 1, "data": {"query": "Which?", "document": "First."},
+     "annotations": [{"completed_by": {"email": f"{who}@site.example"},
+                      "result": [{"from_name": "fit", "type": "choices", "value": {"choices": [said]}}]}
+                     for who, said in (("alice", "Relevant"), ("bob", "Not relevant"), ("dora", "Relevant"))]},
+]  # fmt: skip
+
+
+def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they_measure(charlie: Client) -> None:
+    row = bring(charlie, "birds", {"studio.json": json.dumps(STUDIO)})
+    assert "Queries, documents and pairs" in page(charlie, row) and 'aria-label="Column fit"' in page(charlie, row)
+    row = start(charlie, row)
+    assert contents() == [1, 1, 1, 3] and Label.objects.get().grade == 1
+    assert "3 labels" not in page(charlie, row) and "1 label was settled" in page(charlie, row)
+    names = set(Assessor.objects.filter(kind="human-import").values_list("name", flat=True))
+    assert names == {"alice@site.example", "bob@site.example", "dora@site.example"}
+    other = make_collection("owls")
+    client = Client()
+    client.force_login(make_member(other, "charlie", Role.ADMIN).user)
+    row = bring(client, "owls", {"studio.json": json.dumps(STUDIO)})
+    client.post(f"/c/owls/import/{row.pk}/", {"graded_by": "judge"})
+    work_off()
+    row.refresh_from_db()
+    start(client, row)
+    assert Assessor.objects.filter(collection=other, kind="judge-import").count() == 3
+    assert not Label.objects.filter(pair__collection=other).exists()
+
+
+def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: Client) -> None:
+    files = ALL | {"queries.csv": "id,Query Text\n365,Which?\n", "pairs.csv": "qid,docid\n1,d1\n"}
+    row = bring(charlie, "birds", files)
+    assert row.error == 'pairs.csv, line 2: no query has the id "1"'
+    refused = charlie.post(f"/c/birds/import/{row.pk}/", {"graded_by": "ghosts"})
+    assert refused.status_code == 422
+    charlie.post(f"/c/birds/import/{row.pk}/", {"by_position": "on"})
+    work_off()
+    row.refresh_from_db()
+    start(charlie, row)
+    assert Query.objects.get().external_id == "1" and contents() == [2, 1, 1, 0]
+
+
+def test_the_page_has_words_for_every_kind_of_file_and_column() -> None:
+    assert page_module.KINDS.keys() == set(detection.KINDS)
+    assert page_module.FIELDS.keys() == set(tables.EVERY_FIELD)
 
 
 def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:

@@ -238,6 +238,8 @@ def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: li
         ("q1 Q0 d1 1 inf tag\n", "line 1: the score is infinite"),
         ("q1 Q0 d1 1 2.0 tag\n\nq1 Q0 d1 2 1.0 tag\n", 'line 3: document "d1" stands twice for query "q1"'),
         ("q1 d1 2.0\n", "line 1: 3 columns instead of the 6 of a run"),
+        ("q1 d1 1\nq1 Q0 d2 2 1.0 tag\n", "line 2: 6 columns instead of 3, as in the first line"),
+        ("q1 d1 1\nq1 d2 two\n", "line 2: the score is not a number"),
         ("", "holds no line: it is not a run"),
     ],
 )
@@ -245,6 +247,14 @@ def test_a_bad_run_is_refused_with_its_line(text: str, words: str, tmp_path: Pat
     (tmp_path / "run").write_text(text)
     with pytest.raises(BadInput, match=words):
         read_run(tmp_path / "run")
+
+
+def test_a_run_of_ranks_has_its_first_rank_first(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q1\td2\t2\nq1\td1\t1\nq2\td2\t1\n")
+    assert [list(found.items()) for found in read_run(tmp_path / "run").values()] == [
+        [("d1", -1.0), ("d2", -2.0)],
+        [("d2", -1.0)],
+    ]
 
 
 def test_qrels_of_both_forms_and_their_faults(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import call_command
 
 from corpus.errors import BadInput
-from corpus.importing import archives, files
+from corpus.formats import archives, files
+from corpus.formats.files import FileSource
 from corpus.importing.detection import DetectedFile, detect, keep_one_each, list_sources
-from corpus.importing.files import FileSource
 from corpus.importing.service import import_collection, plan_import
 from corpus.models import Collection, Document, Judgment, Pair, Query
 
@@ -71,10 +71,7 @@ def test_a_file_is_known_by_its_content(tmp_path: Path, name: str, content: str,
         ("", "x: the file is empty"),
         ("One line.\nAnother.\n", "x, line 1: not JSON, XML, a table, qrels or a run"),
         ("Frage,Antwort\nWarum?,Darum.\n", "say what its columns are"),
-        (
-            '{"id": 1, "data": {}}\n',
-            'x, line 1: neither "_id" and "text" nor "query_id" and "doc_id": its fields are id',
-        ),
+        ('{"id": 1, "data": {}}\n', "say what its columns are"),
         ("<html><body>x</body></html>\n", "x: this is a web page"),
     ],
 )
@@ -230,5 +227,22 @@ def test_a_member_whose_bytes_were_damaged_is_named(tmp_path: Path) -> None:
 
 
 def test_a_workbook_is_a_workbook_and_no_archive(tmp_path: Path) -> None:
-    (source,) = list_sources(zip_of(tmp_path / "sheet.xlsx", {"[Content_Types].xml": "", "xl/workbook.xml": ""}))
-    assert "this is an Excel workbook" in detect(source).problem
+    with pytest.raises(BadInput, match=r"sheet\.xlsx: the workbook is damaged or locked; save it again"):
+        list_sources(zip_of(tmp_path / "sheet.xlsx", {"[Content_Types].xml": "", "xl/workbook.xml": ""}))
+
+
+def test_a_folder_is_read_as_an_archive_is_and_links_out_of_it_are_not(db: None, tmp_path: Path) -> None:
+    folder = tmp_path / "scifact"
+    for name, content in BEIR.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    (tmp_path / "secret.jsonl").write_text('{"_id": "d9", "text": "Secret."}\n')
+    (folder / "a.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (folder / ".hidden").write_text("x")
+    out, err = run("books", str(folder))
+    assert out.startswith("books: 2 documents, 2 queries, 2 pairs, 2 judgments\n")
+    assert f"{folder}/README.md, line 1: not JSON" in err and "a.jsonl" not in err and "hidden" not in err
+    (tmp_path / "none").mkdir()
+    with pytest.raises(BadInput, match="the folder holds no file"):
+        list_sources(tmp_path / "none")

@@ -66,7 +66,8 @@ def test_a_missing_field(refused):
 
 
 def test_a_missing_id_of_a_query(refused):
-    assert refused(queries=b'{"text": "Which?"}\n').startswith('queries, line 1: the field "_id" is missing')
+    said = refused(queries=lines([*QUERIES, {"text": "Why?"}]))
+    assert said.startswith('queries, line 2: the field "_id" is missing')
 
 
 def test_a_duplicate_document_id(refused):
@@ -94,9 +95,9 @@ def test_an_unknown_document_id_in_qrels(refused):
     [
         (b"q1 0 d1 1\nq1 0 d2\n", "qrels, line 2: 3 columns instead of 4"),
         (b"query-id\tcorpus-id\tscore\nq1\td1\t1\textra\n", "qrels, line 2: 4 columns instead of 3"),
+        (b"q1\td1\t1\nq1\td2\n", "qrels, line 2: 2 columns instead of 3"),
         (b"q1 d1\n", "qrels, line 1: 2 columns"),
         (b"q1 0 d1 1 5 6 7\n", "qrels, line 1: 7 columns"),
-        (b"q1\td1\t1\n", "qrels, line 1: 3 columns without a header"),
     ],
 )
 def test_a_wrong_number_of_columns(refused, content, said):
@@ -106,7 +107,7 @@ def test_a_wrong_number_of_columns(refused, content, said):
 @pytest.mark.parametrize("grade", ["1.5", "one", "0x1", "1e1"])
 def test_a_grade_that_is_not_an_integer(refused, grade):
     said = refused(qrels=f"q1 0 d1 {grade}\n".encode())
-    assert said.startswith("qrels, line 1: the grade is not an integer")
+    assert said.startswith("qrels, line 1: the grade is not an integer, nor yes or no")
 
 
 def test_a_grade_above_the_scale(refused):

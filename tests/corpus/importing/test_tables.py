@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
 from corpus.importing import records, tables
-from corpus.importing.files import FileSource
 from corpus.importing.grades import read_grades
 
 TEXTS = 'Doc ID,Title,Text,Year\nd1,One,"First, with ""quotes""\nand a second line",1999\nd2,,Second,\n'
@@ -123,8 +123,8 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str | bytes,
     ("row", "said"),
     [
         ("q,d,2,", "grade 2 is above the highest grade 1"),
-        ("q,d,one,", "the grade is not an integer: 'one'"),
-        ("q,d,1.5,", "the grade is not an integer: '1.5'"),
+        ("q,d,one,", "the grade is not an integer, nor yes or no: 'one'"),
+        ("q,d,1.5,", "the grade is not an integer, nor yes or no: '1.5'"),
         ("q,d,1,inf", "the score is not a finite number: 'inf'"),
         (",d,1,", '"query_id" is empty'),
     ],

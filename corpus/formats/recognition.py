@@ -97,8 +97,7 @@ def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         known = next((known for name, known in _ZIPPED if name in head), None)
         return known or KnownFormat(gettext_noop("a zip archive"), _UNPACK)
-    is_utf8 = _is_utf8(head)
-    if is_utf8 and b"\0" not in head:
+    if is_text(head):
         return None
     if found := next((known for magic, known in _BINARY if head.startswith(magic)), None):
         return found
@@ -106,7 +105,12 @@ def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
         return KnownFormat(gettext_noop("a tar archive"), _UNPACK)
     if _is_wide(head):
         return KnownFormat(gettext_noop("text in UTF-16"), _AS_TEXT)
-    return KnownFormat(gettext_noop("binary data"), _NAME_TEXT) if b"\0" in head and not is_utf8 else None
+    return KnownFormat(gettext_noop("binary data"), _NAME_TEXT) if b"\0" in head and not _is_utf8(head) else None
+
+
+def is_text(head: bytes) -> bool:
+    """Whether these first bytes are UTF-8 without NUL."""
+    return b"\0" not in head and _is_utf8(head)
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -128,6 +132,17 @@ def _is_wide(head: bytes) -> bool:
 
 def json_of(head: bytes) -> KnownFormat | None:
     """Return whose JSON this is, or its form, when it is not JSON lines of ours."""
+    if found := tool_of(head):
+        return found
+    if head.lstrip().startswith(b"["):
+        return KnownFormat(gettext_noop("one JSON list"), _AS_LINES)
+    if re.match(rb"\s*\{\s*[\r\n]", head):
+        return KnownFormat(gettext_noop("JSON over several lines"), _AS_LINES)
+    return None
+
+
+def tool_of(head: bytes) -> KnownFormat | None:
+    """Return which tool's JSON this is, whatever its form."""
     fields = {name for name in re.findall(rb'"([\w%-]{1,40})"\s*:', head)}
     for tool, wanted in _TOOLS:
         if all(fields & set(names.split(b"|")) for names in wanted):
@@ -139,10 +154,6 @@ def json_of(head: bytes) -> KnownFormat | None:
                 "write a line for each pair: qrels `query 0 document grade`, runs `query Q0 document rank score tag`"
             ),
         )
-    if head.lstrip().startswith(b"["):
-        return KnownFormat(gettext_noop("one JSON list"), _AS_LINES)
-    if re.match(rb"\s*\{\s*[\r\n]", head):
-        return KnownFormat(gettext_noop("JSON over several lines"), _AS_LINES)
     return None
 
 

@@ -1,7 +1,7 @@
 """TREC's XML, which often is none: records without a root, unclosed fields, bare ampersands. Pure.
 
-A file is a sequence of `<doc>` or `<top>` records. Inside one, a known field begins at its tag and ends at its closing
-tag or at the next known field; other tags inside a field are dropped and their text stays.
+A file is a sequence of `<doc>`, `<top>` or `<topic number="1">` records. Inside one, a known field begins at its tag
+and ends at its closing tag or at the next known field; other tags inside a field are dropped and their text stays.
 """
 
 import html
@@ -11,25 +11,37 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.importing.files import FileSource
+from corpus.formats.files import FileSource
 
 _TAG = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>]*)?/?>", re.DOTALL)
 _NUL = re.compile(r"&#(?:0+|[xX]0+);")
 _FIELDS = {
     "doc": {"docno", "docid", "id", "title", "headline", "text", "author", "bib", "date", "url"},
     "top": {"num", "title", "desc", "narr"},
+    "topic": {"num", "number", "query", "title", "question", "summary", "description", "desc", "narrative", "narr"},
 }
+# Which field of a topic is the query, the first that it has; "": the text of a topic without fields.
+TOPIC_TEXTS = ("title", "query", "summary", "question", "description", "desc", "")
+_RECORD = re.compile(rb"<(doc|topic|top)[\s>]", re.IGNORECASE)
+_NUMBER = re.compile(r"""\s(?:number|num|id|qid)\s*=\s*["']([^"'<>]*)["']""", re.IGNORECASE)
 MAX_RECORD = 64 * 2**20  # Characters: a record that does not end by then is not one.
 
 
+def find_record(source: FileSource, names: tuple[str, ...] = tuple(_FIELDS)) -> str:
+    """Return which of these records stands first in a file; "" for none near its beginning."""
+    found = (tag[1].decode().lower() for tag in _RECORD.finditer(source.head()))
+    return next((name for name in found if name in names), "")
+
+
 def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the records named `record` (doc or top), in any letter case: the line of the opening tag, and the fields.
+    """Yield the records named `record` (doc, top or topic), in any case: the line of the opening tag, and the fields.
 
     Raises BadInput for a record that does not end, for text between records, and when there is no record at all.
     """
     opening = re.compile(rf"<{record}(?:\s[^<>]*)?>", re.IGNORECASE)
     closing = re.compile(rf"</{record}\s*>", re.IGNORECASE)
     parts: list[str] = []
+    attributes = ""
     start = size = found = 0
     for number, line in source.texts(blank=True):
         rest = line + "\n"
@@ -47,21 +59,26 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
                 said = _("text outside of <%(tag)s>: %(text)r")
                 raise source.bad(number, said % {"tag": record, "text": left[:40]})
             if edge and start:
-                yield start, _parse_fields(source, start, "".join(parts), record)
+                yield start, _parse_fields(source, start, "".join(parts), record, attributes)
                 parts, start, size = [], 0, 0
             elif edge:
-                start, found = number, found + 1
+                start, found, attributes = number, found + 1, edge[0]
     if start:
         raise source.bad(start, _("a <%(tag)s> that does not end: </%(tag)s> is missing") % {"tag": record})
     if not found:
         raise BadInput(_("%(file)s: no <%(tag)s> in it") % {"file": source, "tag": record})
 
 
-def _parse_fields(source: FileSource, line: int, body: str, record: str) -> dict[str, str]:
+def _parse_fields(source: FileSource, line: int, body: str, record: str, opening: str) -> dict[str, str]:
     if nul := _NUL.search(body):
         raise source.bad(line + body.count("\n", 0, nul.start()), _("a NUL character (&#0;); remove it"))
     known = _FIELDS[record]
     fields: dict[str, list[str]] = {}
+    number = _NUMBER.search(opening) if record != "doc" else None
+    if number:
+        fields["num"] = [html.unescape(number[1])]
+    if record == "topic" and not _TAG.search(body):
+        fields[""] = [html.unescape(body)]
     current: str | None = None
     at = 0
     for tag in _TAG.finditer(body):
@@ -78,7 +95,7 @@ def _parse_fields(source: FileSource, line: int, body: str, record: str) -> dict
         # A known field ends the one before it, which TREC often leaves open; an unknown tag inside one is dropped.
         elif name in known or current is None:
             current = name
-            fields.setdefault(name, [])
+            fields.setdefault(name, []).append("\n" if name in fields else "")
     if current:
         fields[current].append(html.unescape(body[at:]))
     return {name: "".join(texts).strip() for name, texts in fields.items()}

@@ -1,4 +1,4 @@
-"""Files in a zip archive, looked at before any of them is opened. Pure."""
+"""Files in a zip archive or a folder, looked at before any of them is opened. Pure."""
 
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -6,18 +6,16 @@ from pathlib import Path, PurePosixPath
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.importing import files
+from corpus.formats import files
 
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 MAX_MEMBERS = 1_000
 _OFFICE = ("xl/", "word/", "content.xml")  # Documents of other programs are zip archives, too.
 
 
 def is_archive(path: Path) -> bool:
     """Whether a file is a zip archive, by its first bytes; a workbook is none."""
-    with path.open("rb") as file:
-        if not file.read(4).startswith(_ZIP):
-            return False
+    if not files.is_zip(path):
+        return False
     try:
         with zipfile.ZipFile(path) as archive:
             return not any(name.startswith(_OFFICE) for name in archive.namelist())
@@ -50,6 +48,25 @@ def list_members(path: Path, name: str = "") -> list[str]:
         said = _("%(file)s: its files unpack to more than %(ratio)s times its size; look at it yourself")
         raise BadInput(said % {"file": name, "ratio": files.MAX_RATIO})
     return [one.filename for one in members]
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """Return the files in a folder and below it, in order; hidden ones, and links out of it, are left out.
+
+    Raises BadInput for a folder without files, and for one with too many.
+    """
+    root = folder.resolve()
+    found = []
+    for path in sorted(folder.rglob("*")):
+        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not is_hidden and path.resolve().is_relative_to(root):
+            found.append(path)
+        if len(found) > MAX_MEMBERS:
+            said = _("%(file)s: more than %(most)s files in it; name the files themselves")
+            raise BadInput(said % {"file": folder, "most": f"{MAX_MEMBERS:,}"})
+    if not found:
+        raise BadInput(_("%(file)s: the folder holds no file") % {"file": folder})
+    return found
 
 
 def _is_hidden(member: zipfile.ZipInfo) -> bool:

@@ -1,12 +1,16 @@
 """Lines of a file that a person gave us: plain, gzip or inside a zip, always UTF-8, each with its number. Pure."""
 
+import codecs
 import gzip
 import io
 import re
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,7 +18,7 @@ from django.utils.translation import gettext as _
 from typing_extensions import Buffer
 
 from corpus.errors import BadInput
-from corpus.importing import recognition
+from corpus.formats import recognition
 
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
@@ -25,6 +29,22 @@ MAX_LINE = 64 << 20  # Bytes. The longest documents of the field's collections a
 # gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small.
 MAX_RATIO, UNPACKED = 200, 64 << 20
 _Stream = io.BufferedReader | zipfile.ZipExtFile | gzip.GzipFile
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+PARQUET, SHEET, TEXT = "parquet", "sheet", "text"  # What the bytes of a file are.
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a file is a zip archive, a workbook or another program's document, by its first bytes."""
+    with path.open("rb") as file:
+        return file.read(4).startswith(_ZIP)
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether a file is an Excel workbook (.xlsx)."""
+    try:
+        return is_zip(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
+    except (zipfile.BadZipFile, OSError):
+        return False
 
 
 def refuse_no_file(path: Path) -> None:
@@ -51,19 +71,27 @@ def read_text(path: Path) -> str:
 
 
 class FileSource:
-    """A file by its path, or a member of a zip archive.
+    """A file by its path, a member of a zip archive, or a sheet of a workbook.
 
     Errors name it as the user did, with the line of its text.
 
     `name`: what the user calls the file, where it lies elsewhere. `fields`: what the columns of a table are, by their
-    headers (corpus.importing.tables); what is not in it is guessed.
+    headers (corpus.importing.tables); what is not in it is guessed. `is_part`: it came with others, in an archive, a
+    folder or a workbook, and may be left out.
     """
 
     def __init__(
-        self, path: str | Path, *, name: str = "", member: str = "", fields: Mapping[str, str] | None = None
+        self,
+        path: str | Path,
+        *,
+        name: str = "",
+        member: str = "",
+        fields: Mapping[str, str] | None = None,
+        is_part: bool = False,
     ) -> None:
         self.path = Path(path)
         self.member = member
+        self.is_part = is_part or bool(member)
         self.name = f"{name or path}/{member}" if member else name or str(path)
         self.fields = dict(fields or {})
         refuse_no_file(self.path)
@@ -71,9 +99,21 @@ class FileSource:
     def __str__(self) -> str:
         return self.name
 
+    @cached_property
+    def form(self) -> str:
+        """What its bytes are: a sheet of a workbook, Parquet, or text."""
+        if is_workbook(self.path):
+            return SHEET
+        return PARQUET if self.head().startswith(b"PAR1") and not recognition.is_text(self.head()) else TEXT
+
+    def place(self, line: int | str) -> str:
+        """Return a line as an error names it; in a file that is no text it is a row."""
+        return (_("line %(n)s") if self.form == TEXT else _("row %(n)s")) % {"n": line}
+
     def bad(self, line: int, problem: str) -> BadInput:
         """Return the error for a line."""
-        return BadInput(_("%(file)s, line %(line)s: %(problem)s") % {"file": self, "line": line, "problem": problem})
+        said = _("%(file)s, %(place)s: %(problem)s")
+        return BadInput(said % {"file": self, "place": self.place(line), "problem": problem})
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
         """Yield (number, bytes) of each line without its end; blank ones are skipped unless asked for.
@@ -81,27 +121,71 @@ class FileSource:
         Raises BadInput for NUL and for a gzip file that is cut off or damaged.
         """
         number = 0
+        with self._damage_told() as reached, self._open() as stream:
+            for number, line in enumerate(stream, 1):
+                reached[0] = number
+                if number == 1 and line.startswith(_BOM):
+                    line = line[3:]
+                if b"\0" in line:
+                    raise self.bad(number, _("a NUL byte; remove it"))
+                if blank or not line.isspace():
+                    yield number, line.rstrip(b"\r\n")
+
+    @contextmanager
+    def _damage_told(self) -> Iterator[list[int]]:
+        """Raise BadInput for a file that is no text, and for packed files that break off or are damaged.
+
+        Yields a list of one number: the last line that was read whole.
+        """
+        reached = [0]
         try:
             if known := recognition.recognise_format(self.head()):
                 raise BadInput(f"{self}: {known}")
-            with self._open() as stream:
-                for number, line in enumerate(stream, 1):
-                    if number == 1 and line.startswith(_BOM):
-                        line = line[3:]
-                    if b"\0" in line:
-                        raise self.bad(number, _("a NUL byte; remove it"))
-                    if blank or not line.isspace():
-                        yield number, line.rstrip(b"\r\n")
+            yield reached
         except EOFError:
-            raise self.bad(number + 1, _("the gzip file ends in the middle; copy it again")) from None
+            raise self.bad(reached[0] + 1, _("the gzip file ends in the middle; copy it again")) from None
         except (gzip.BadGzipFile, zlib.error):
-            raise self.bad(number + 1, _("the gzip file is damaged; copy it again")) from None
+            raise self.bad(reached[0] + 1, _("the gzip file is damaged; copy it again")) from None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
             raise BadInput(
                 _("%(file)s: the zip archive is damaged or locked; make it again") % {"file": self}
             ) from None
         except OSError as error:
             raise BadInput(f"{self}: {error.strerror or error}") from None
+
+    def pieces(self, size: int = 1 << 20) -> Iterator[str]:
+        """Yield the text in pieces, whatever its lines are. Raises BadInput as `texts` does."""
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        with self._damage_told() as reached, self._open(in_lines=False) as stream:
+            while data := stream.read(size):
+                reached[0] += data.count(b"\n")
+                if b"\0" in data:
+                    raise self.bad(reached[0] + 1, _("a NUL byte; remove it"))
+                try:
+                    yield decoder.decode(data)
+                except UnicodeDecodeError as error:
+                    line = reached[0] + 1 - data.count(b"\n", error.start)
+                    at = error.start - data.rfind(b"\n", 0, error.start)
+                    raise self.bad(line, _("byte %(n)s is not UTF-8; convert the file") % {"n": at}) from None
+
+    @contextmanager
+    def seekable(self) -> Iterator[BinaryIO]:
+        """Open the bytes for a reader that jumps about in them; a packed file is unpacked to a temporary one."""
+        if not self.is_packed:
+            with self.path.open("rb") as plain:
+                yield plain
+            return
+        with tempfile.TemporaryFile() as whole:
+            with self._open(in_lines=False) as stream:
+                shutil.copyfileobj(stream, whole)
+            whole.seek(0)
+            yield whole
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the file lies in a zip archive or is gzip."""
+        with self.path.open("rb") as plain:
+            return (bool(self.member) and not is_workbook(self.path)) or plain.read(2) == _GZIP
 
     def texts(self, *, blank: bool = False) -> Iterator[tuple[int, str]]:
         """Yield what `lines` does, decoded. Raises BadInput for bytes that are not UTF-8."""
@@ -115,7 +199,13 @@ class FileSource:
             raise self.bad(number, _("byte %(n)s is not UTF-8; convert the file") % {"n": error.start + 1}) from None
 
     def first(self) -> tuple[int, bytes]:
-        """Return the first line that is not blank; (0, b"") for an empty file."""
+        """Return the first line that is not blank; (0, b"") for an empty file.
+
+        Of a JSON list, which may be one line of any length, only the bracket.
+        """
+        head = self.head().removeprefix(_BOM)
+        if (start := head.lstrip()[:1]) == b"[":
+            return 1 + head.count(b"\n", 0, head.index(start)), start
         return next(((number, line.strip()) for number, line in self.lines() if line.strip()), (0, b""))
 
     def foreign(self) -> str:
@@ -143,18 +233,18 @@ class FileSource:
 
     def head(self) -> bytes:
         """Return the first bytes, unpacked; none of a gzip file that breaks off in them, as its lines will tell."""
-        with suppress(EOFError, gzip.BadGzipFile, zlib.error), self._open() as stream:
+        with suppress(EOFError, gzip.BadGzipFile, zlib.error), self._open(in_lines=False) as stream:
             return stream.read(recognition.HEAD)
         return b""
 
     @contextmanager
-    def _open(self) -> Iterator[BinaryIO]:
+    def _open(self, *, in_lines: bool = True) -> Iterator[BinaryIO]:
         with ExitStack() as stack:
             plain = stack.enter_context(self.path.open("rb"))
             stream: io.BufferedReader | zipfile.ZipExtFile = plain
             size = self.path.stat().st_size
-            packed = bool(self.member)
-            if self.member:
+            packed = bool(self.member) and not is_workbook(self.path)
+            if packed:
                 archive = stack.enter_context(zipfile.ZipFile(plain))
                 size = archive.getinfo(self.member).compress_size
                 stream = stack.enter_context(_open_member(archive, self.member))
@@ -162,7 +252,7 @@ class FileSource:
             if stream.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
                 packed, source = True, gzip.GzipFile(fileobj=stream)
             most = max(UNPACKED, MAX_RATIO * size) if packed else None
-            with io.BufferedReader(_Bounded(self, source, most), _BUFFER) as bounded:
+            with io.BufferedReader(_Bounded(self, source, most, in_lines=in_lines), _BUFFER) as bounded:
                 yield bounded
 
 
@@ -175,8 +265,8 @@ def _open_member(archive: zipfile.ZipFile, member: str) -> zipfile.ZipExtFile:
 class _Bounded(io.RawIOBase):
     """A stream that ends with BadInput where it is too long, as a bomb is, whose few bytes unpack to millions."""
 
-    def __init__(self, of: FileSource, stream: _Stream, most: int | None) -> None:
-        self.of, self.stream, self.most = of, stream, most
+    def __init__(self, of: FileSource, stream: _Stream, most: int | None, *, in_lines: bool) -> None:
+        self.of, self.stream, self.most, self.in_lines = of, stream, most, in_lines
         self.read_so_far = self.in_line = 0
 
     def readable(self) -> bool:
@@ -190,7 +280,7 @@ class _Bounded(io.RawIOBase):
         self.read_so_far += len(data)
         end = data.rfind(b"\n")
         self.in_line = self.in_line + len(data) if end < 0 else len(data) - end - 1
-        if self.in_line > MAX_LINE:
+        if self.in_lines and self.in_line > MAX_LINE:
             said = _("%(file)s: a line is longer than %(most)s MB; is it the right file?")
             raise BadInput(said % {"file": self.of, "most": MAX_LINE >> 20})
         if self.most is not None and self.read_so_far > self.most:

@@ -1,0 +1,1 @@
+"""What files look like: bytes, lines and archives, and the rows of JSON, Parquet, workbooks, XML and other tools."""

@@ -1,0 +1,61 @@
+"""What a grade is in a file: a number as 2 or 2.0, or yes and no in words. Pure."""
+
+import re
+
+from django.utils.translation import gettext as _
+
+_NUMBER = re.compile(r"([+-]?\d{1,9})(?:\.0+)?\Z")  # Where a value is missing, programs write the others as 1.0.
+_BETWEEN = re.compile(r"[\s_-]+")
+WORDS = {word: 1 for word in ("yes", "y", "true", "relevant")}
+WORDS |= {word: 0 for word in ("no", "n", "false", "irrelevant", "not relevant", "non relevant", "nonrelevant")}
+
+
+def is_grade(text: str) -> bool:
+    """Whether a text is a grade, as a number or in words."""
+    return bool(_NUMBER.match(text)) or _simplify(text) in WORDS
+
+
+def _simplify(text: str) -> str:
+    return _BETWEEN.sub(" ", text.strip().lower())
+
+
+class GradeReader:
+    """The grades of one file, on a scale from 0 to `top`.
+
+    Words mean 1 and 0. That is ambiguous, and so a problem, where grade 1 is not relevant yet (`relevant_from`), and in
+    a file that also has a number above 1.
+    """
+
+    def __init__(self, top: int, relevant_from: int = 1) -> None:
+        self.top, self.relevant_from = top, relevant_from
+        self._word: tuple[int, str] | None = None  # The first line with a word, and the word.
+        self._above: tuple[int, str] | None = None  # The first line with a number above 1.
+
+    def read(self, line: int, text: str) -> tuple[int, str, str]:
+        """Return (grade, "", ""); or (0, the problem, malformed or out-of-range). Below 0 means not judged."""
+        if found := _NUMBER.match(text):
+            return self._read_number(line, int(found[1]))
+        word = _simplify(text)
+        if word not in WORDS:
+            return 0, _("the grade is not an integer, nor yes or no: %(value)r") % {"value": text[:40]}, "malformed"
+        if self.relevant_from > 1:
+            said = _("the grade is %(value)r, but on this scale %(least)s is the lowest relevant grade; write numbers")
+            return 0, said % {"value": text[:40], "least": self.relevant_from}, "malformed"
+        self._word = self._word or (line, text[:40])
+        if self._above:
+            return 0, self._say_mixed(self._above, text[:40]), "malformed"
+        return WORDS[word], "", ""
+
+    def _read_number(self, line: int, grade: int) -> tuple[int, str, str]:
+        if grade > self.top:
+            said = _("grade %(grade)s is above the highest grade %(top)s")
+            return 0, said % {"grade": grade, "top": self.top}, "out-of-range"
+        if grade > 1:
+            self._above = self._above or (line, str(grade))
+            if self._word:
+                return 0, self._say_mixed(self._word, str(grade)), "malformed"
+        return grade, "", ""
+
+    def _say_mixed(self, earlier: tuple[int, str], value: str) -> str:
+        said = _("the grade is %(value)r, but line %(line)s has %(other)r; write all grades as numbers")
+        return said % {"value": value, "line": earlier[0], "other": earlier[1]}

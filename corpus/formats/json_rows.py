@@ -1,0 +1,62 @@
+"""JSON objects with other names than ours as the rows of a table, whose columns are their keys. Pure."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from corpus.formats.cell_values import as_cell
+from corpus.formats.files import FileSource
+from corpus.formats.json_objects import read_objects
+from corpus.formats.tool_exports import FlatRow, flatten, is_tool_export
+
+LOOKED_AT = 1_000  # Objects whose keys are the columns.
+OTHER = "other keys"  # The column of keys that come later, as JSON.
+JUDGMENT = {"query_id", "doc_id", "assessor", "kind", "grade", "step"}  # Keys of our own judgments.jsonl.
+_PAIR = {"query_id", "doc_id"}
+
+
+class KeyColumns(NamedTuple):
+    """The columns of a JSON file. `answers`: those that people filled, in an export of a tool."""
+
+    header: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+def is_ours(row: dict[str, Any]) -> bool:
+    """Whether an object has our own keys, which are read as they stand: of a text, a pair or a judgment."""
+    keys = row.keys()
+    is_pair = keys >= _PAIR and (keys <= _PAIR or keys & {"teacher_score", "gold"})
+    return bool({"_id", "text"} <= keys or keys >= JUDGMENT or is_pair)
+
+
+def read_columns(source: FileSource) -> KeyColumns | None:
+    """Return the columns of a JSON file; None for one with our own keys, and for one whose objects are no rows.
+
+    Raises BadInput for what is no JSON.
+    """
+    header: dict[str, None] = {}
+    answers: dict[str, None] = {}
+    for place, (_line, row) in enumerate(read_objects(source)):
+        if not place and is_ours(row):
+            return None
+        if place == LOOKED_AT:
+            header[OTHER] = None
+            break
+        for one in _flat_rows(row):
+            header.update(dict.fromkeys(one.values))
+            answers.update(dict.fromkeys(one.answers))
+    return KeyColumns(tuple(header), tuple(answers)) if header else None
+
+
+def read_rows(source: FileSource, header: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line where the object begins, cells) of each row."""
+    known = set(header)
+    for line, row in read_objects(source):
+        for one in _flat_rows(row):
+            values = one.values
+            if OTHER in known and (others := {name: value for name, value in values.items() if name not in known}):
+                values = {**values, OTHER: others}
+            yield line, [as_cell(values.get(name)) for name in header]
+
+
+def _flat_rows(row: dict[str, Any]) -> list[FlatRow]:
+    return flatten(row) if is_tool_export(row) else [FlatRow(row, ())]

@@ -1,0 +1,49 @@
+"""Rows of a Parquet file, a batch at a time. Pure."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.formats.cell_values import as_cell
+from corpus.formats.files import FileSource
+
+BATCH = 500  # Rows that memory holds.
+
+
+def read_header(source: FileSource) -> tuple[str, ...]:
+    """Return the names of the columns. Raises BadInput for a damaged file."""
+    with _open_file(source) as file:
+        return tuple(file.schema_arrow.names)
+
+
+def read_rows(source: FileSource, left_out: Collection[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (number from 1, cells) of each row; cells of columns that are left out are empty and never read."""
+    with _open_file(source) as file:
+        names = file.schema_arrow.names
+        kept = [name for name in names if name not in left_out]
+        number = 0
+        for batch in file.iter_batches(batch_size=BATCH, columns=kept, use_threads=False):
+            for row in batch.to_pylist():
+                number += 1
+                try:
+                    yield number, [as_cell(row.get(name)) for name in names]
+                except UnicodeDecodeError:
+                    raise source.bad(number, _("bytes that are not UTF-8; write texts as strings")) from None
+
+
+@contextmanager
+def _open_file(source: FileSource) -> Iterator[Any]:
+    from pyarrow import ArrowException  # takes a moment, which other imports need not wait for
+    from pyarrow.parquet import ParquetFile
+
+    with source.seekable() as stream:
+        try:
+            # Pages are read as they are needed, not a whole row group before them.
+            with ParquetFile(stream, pre_buffer=False, buffer_size=1 << 20) as file:
+                yield file
+        except (ArrowException, OSError):
+            said = _("%(file)s: the Parquet file is damaged or not complete; copy it again")
+            raise BadInput(said % {"file": source}) from None

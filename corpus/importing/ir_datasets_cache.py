@@ -1,0 +1,101 @@
+"""Collections of the package ir_datasets, by their names, from its cache on this disk. Nothing is downloaded.
+
+The package is optional: who names a collection of it installs it. Its rows are written as files in BEIR's and TREC's
+formats, which are then imported as any others.
+"""
+
+import importlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+
+# A proxy that is not there, so that the package finds no network, and no patience with it.
+_CLOSED = "http://127.0.0.1:9"
+_OFFLINE = {name: _CLOSED for name in ("http_proxy", "https_proxy", "all_proxy")} | {
+    "no_proxy": "", "NO_PROXY": "", "IR_DATASETS_DL_TRIES": "1", "IR_DATASETS_DL_403_TRIES": "1", "HF_HUB_OFFLINE": "1",
+}  # fmt: skip
+_TEXTS = ("text", "body", "contents", "abstract", "query", "title")  # Which field is the text, the first there is.
+
+
+def write_files(name: str, folder: Path) -> list[Path]:
+    """Write the documents, queries and qrels of a collection into a folder; return the files.
+
+    Raises BadInput where the package or the collection's files are missing, and for an unknown name.
+    """
+    try:
+        package = importlib.import_module("ir_datasets")
+    except ImportError:
+        said = _('"%(name)s": the Python package ir_datasets is not installed; pip install ir_datasets')
+        raise BadInput(said % {"name": name}) from None
+    try:
+        dataset = package.load(name)
+    except KeyError:
+        raise BadInput(_('ir_datasets knows no collection "%(name)s"') % {"name": name}) from None
+    try:
+        with _without_network():
+            return list(_write_parts(dataset, folder))
+    except ImportError as error:
+        raise BadInput(f"ir_datasets: {' '.join(str(error).split())}") from None
+    except (OSError, RuntimeError):
+        said = _(
+            'ir_datasets has not all files of "%(name)s" on this disk; where it may download them, run: '
+            "ir_datasets export %(name)s docs (and queries, and qrels)"
+        )
+        raise BadInput(said % {"name": name}) from None
+
+
+def _write_parts(dataset: Any, folder: Path) -> Iterator[Path]:
+    if dataset.has_docs():
+        yield _write_lines(folder / "corpus.jsonl", (_text_line(row, row.doc_id) for row in dataset.docs_iter()))
+    if dataset.has_queries():
+        rows = (_text_line(row, row.query_id) for row in dataset.queries_iter())
+        yield _write_lines(folder / "queries.jsonl", rows)
+    if dataset.has_qrels():
+        rows = (f"{row.query_id} 0 {row.doc_id} {row.relevance}\n" for row in dataset.qrels_iter())
+        yield _write_lines(folder / "qrels.txt", rows)
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> Path:
+    iterator = iter(lines)
+    with path.open("w", encoding="utf-8") as file:
+        while batch := list(islice(iterator, 1_000)):
+            file.writelines(batch)
+    return path
+
+
+def _text_line(row: Any, name: str) -> str:
+    """Return a document or a query as a JSON line; what is neither its title nor its text is metadata."""
+    fields = row._asdict()
+    called = next((one for one in _TEXTS if isinstance(fields.get(one), str)), "")
+    text = fields.pop(called) if called else row.default_text()
+    title = fields.pop("title", "")
+    kept = {key: value for key, value in fields.items() if isinstance(value, str) and value and value != name}
+    line = {
+        "_id": name,
+        "title": title.strip() if isinstance(title, str) else "",
+        "text": text.strip(),
+        "metadata": kept,
+    }
+    return json.dumps(line, ensure_ascii=False) + "\n"
+
+
+@contextmanager
+def _without_network() -> Iterator[None]:
+    """Let the package find no network until the end, as its own downloads go by these variables."""
+    before = {name: os.environ.get(name) for name in _OFFLINE}
+    os.environ.update(_OFFLINE)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
