@@ -570,9 +570,12 @@ class ImportedFileOut(ApiModel):
     """What a file holds, as it was recognised or said: `columns` of a table, from its header to the field."""
 
     name: str
+    member: Annotated[str, Field(description="The file in an archive, or the sheet of a workbook.")]
     kind: Annotated[
         str,
-        Field(description="documents, queries, pairs, qrels, runs, all; empty: it is left out."),
+        Field(
+            description="documents, queries, pairs, qrels, judgments, runs, all (queries, documents and pairs), queries-pairs, documents-pairs; empty: it is left out."
+        ),
     ]
     columns: dict[str, str]
     problem: str
@@ -588,12 +591,22 @@ class ImportOptionsIn(ApiModel):
         int,
         Field(description="Candidates for each query, found by BM25.", ge=0, le=1000),
     ] = 0
+    graded_by: Annotated[
+        Literal["", "human", "judge", "reference"],
+        Field(
+            description="Whose grades the files hold: human ones settle pairs, others measure; empty: human where a file names its assessors, else reference."
+        ),
+    ] = ""
+    by_position: Annotated[bool, Field(description="Number queries 1, 2, ... in the order of their file.")] = False
     empty: Annotated[
         Literal["refuse", "keep"],
         Field(description="What happens to documents without text."),
     ] = "refuse"
     update: Annotated[bool, Field(description="Update documents whose text changed (keeps history).")] = False
-    kinds: Annotated[dict[str, str], Field(description="By the file's name; skip: leave it out.")] = {}
+    kinds: Annotated[
+        dict[str, str],
+        Field(description="By the file's name, or name/member; skip: leave it out."),
+    ] = {}
     columns: Annotated[
         dict[str, dict[str, str]],
         Field(description="By the file's name: its header's columns and fields."),

@@ -55,7 +55,7 @@ class ImportFiles:
     @property
     def holds_only_queries(self) -> bool:
         """Whether nothing is asked for that needs a document: a web search can find some for the queries later."""
-        return bool(self.queries) and not (self.pairs or self.qrels or self.runs or self.bm25)
+        return bool(self.queries) and not (self.pairs or self.qrels or self.judgments or self.runs or self.bm25)
 
     @property
     def assessor_kind(self) -> Assessor.Kind:
