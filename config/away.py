@@ -1,4 +1,4 @@
-"""PostgreSQL or Redis is away: a 503 page that says when to come back, one line in the log, a note for admins."""
+"""PostgreSQL, Redis or the store is away: a 503 page that says when to come back, a line in the log, a note."""
 
 import logging
 import sys
@@ -15,6 +15,7 @@ from django.views import defaults
 from redis.exceptions import RedisError
 
 from jobs import notifications
+from store.objects import StoreUnavailable
 
 COME_BACK_S = 5
 # It shuts down, crashed, starts, or has no connection left. Errors without a code come from the connection itself.
@@ -41,7 +42,9 @@ def unavailable_page() -> HttpResponse:
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether an error says that PostgreSQL or Redis cannot be reached, and not that a statement is wrong."""
+    """Whether an error says that PostgreSQL, Redis or the store cannot be reached, not that a statement is wrong."""
+    if isinstance(error, StoreUnavailable):
+        return True
     cause = error.__cause__ if isinstance(error, DatabaseError | InterfaceError) and error.__cause__ else error
     if isinstance(cause, InterfaceError | psycopg.InterfaceError | RedisError | kombu.exceptions.OperationalError):
         return True

@@ -5,6 +5,9 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from store.files import open_store
+from store.objects import StoreUnavailable
+
 COMMANDS = 10  # Connections left for commands, the superuser's reserve and people at psql.
 
 
@@ -12,6 +15,17 @@ def count_connections(judge_workers: int) -> int:
     """Return how many PostgreSQL connections a busy instance with so many judge workers opens (MECHANICS M6)."""
     web = settings.WEB_PROCESSES * settings.WEB_THREADS
     return int(web + judge_workers * settings.CONNECTIONS_PER_JUDGE_WORKER + COMMANDS)
+
+
+@register()
+def usable_store(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Return an error where QUORUM_STORE names no store that this installation can open. Asks nobody."""
+    try:
+        if settings.STORE:
+            open_store()
+    except StoreUnavailable as error:
+        return [Error(str(error), hint="docs/several-machines.md says what QUORUM_STORE may be.", id="quorum.E002")]
+    return []
 
 
 @register()

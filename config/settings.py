@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "template_partials",
     "config.apps.ConfigConfig",
     "jobs",
+    "store",
     "corpus",
     "judges",
     "annotation",
@@ -217,6 +218,9 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 LANGUAGE_COOKIE_NAME = "language"
+
+# Where files lie that several machines share (docs/several-machines.md); empty: in VAR alone.
+STORE = env.text("QUORUM_STORE")
 
 # Folders of base models that the training page may name, each in a folder of its own (training/recipes/base_models.py).
 BASE_MODELS = Path(env.text("QUORUM_BASE_MODELS", str(VAR / "bases"))).resolve()

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
+from store.objects import StoreUnavailable
 
 # How an act ended, by its error; any other error is a failure.
 OUTCOMES = ((Incomplete, "incomplete"), (QuorumError, "refused"), (KeyboardInterrupt, "interrupted"))
@@ -57,6 +58,9 @@ class QuorumCommand(BaseCommand):
                 self.print_document(error.document)
             self.stderr.write(" ".join(str(error).split("\n")))
             sys.exit(error.exit_code)
+        except StoreUnavailable as error:
+            self.stderr.write(str(error))
+            sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(130)
         self.print_document(document)

@@ -58,7 +58,10 @@ def part_from_other_workers(worker: str) -> None:
 
 
 os.environ["QUORUM_LOOPBACK_ONLY"] = "1"
-for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "QUORUM_PRODUCTION"):
+for variable in (
+    *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    *("QUORUM_PRODUCTION", "QUORUM_STORE"),
+):
     os.environ.pop(variable, None)
 loopback.enforce()
 keep_what_python_compiles()

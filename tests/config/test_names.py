@@ -8,7 +8,9 @@ from pathlib import Path
 
 from tests.rooms import ROOT
 
-APPS = ("config", "embedded", "jobs", "charts", "corpus", "judges", "annotation", "benchmark", "training", "api")
+APPS = (
+    "config", "embedded", "jobs", "store", "charts", "corpus", "judges", "annotation", "benchmark", "training", "api",
+)  # fmt: skip
 _LEFT = """
     alone aside asking assessments auditing booking caps care claims collapse desk drain even fairness fence
     fetching fill fleet flight gains gates gone land lend lent letters lost making marks money numbers orderings paying

@@ -1,0 +1,8 @@
+"""The app of shared files (docs/several-machines.md). It knows no other app."""
+
+from django.apps import AppConfig
+
+
+class StoreConfig(AppConfig):
+    name = "store"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,113 @@
+"""Contents in the store by their sha256: what QUORUM_STORE names, reached through fsspec (docs/adr/0094). Pure."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import file_digest
+from pathlib import Path
+from typing import IO, Any
+
+# Stores in which a file appears whole or not at all; in others it gets its name once it is there.
+ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
+EXTRA = ATOMIC - {"memory"}
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class StoreUnavailable(OSError):
+    """The store cannot be reached, refuses us, or does not hold what it should: one line that says what to do."""
+
+
+class ObjectStore:
+    """The contents below one address: `file:///mnt/share`, `s3://bucket/folder`, or whatever fsspec reads."""
+
+    def __init__(self, address: str) -> None:
+        import fsspec
+
+        self.address = address
+        scheme = address.partition("://")[0] if "://" in address else "file"
+        try:
+            # Listings are not remembered: other machines write here, too.
+            self.files, root = fsspec.core.url_to_fs(address, use_listings_cache=False)
+        except ImportError as error:
+            needs = "the cloud extra: `make install-cloud` sets it up" if scheme in EXTRA else f"a package: {error}"
+            raise StoreUnavailable(f"QUORUM_STORE={scheme}://... needs {needs}") from error
+        except (ValueError, TypeError) as error:
+            raise StoreUnavailable(
+                f"QUORUM_STORE={address} is no address of a store ({error}): name a folder, or s3://, gs:// or az://"
+            ) from error
+        self.root = root.rstrip("/")
+        self.is_atomic = scheme in ATOMIC
+
+    def _path_of(self, digest: str) -> str:
+        if not SHA256.fullmatch(digest):
+            raise ValueError(f"{digest!r} is no sha256")
+        return f"{self.root}/objects/{digest[:2]}/{digest}"
+
+    @contextmanager
+    def _one_line(self) -> Iterator[None]:
+        """Turn whatever a store's library raises into one line."""
+        try:
+            yield
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            # The libraries of the clouds have no common error: each raises its own, and OSError in places.
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            raise StoreUnavailable(f"the store {self.address} failed ({why}): see docs/several-machines.md") from error
+
+    def has(self, digest: str) -> bool:
+        """Whether the content is in the store."""
+        with self._one_line():
+            return bool(self.files.exists(self._path_of(digest)))
+
+    def put(self, digest: str, source: Path) -> None:
+        """Bring a file into the store under its hash."""
+        target = self._path_of(digest)
+        with self._one_line():
+            if self.is_atomic:
+                self.files.put_file(str(source), target)
+                return
+            self.files.makedirs(target.rpartition("/")[0], exist_ok=True)
+            part = f"{target}.{uuid.uuid4().hex}.part"
+            try:
+                self.files.put_file(str(source), part)
+                self.files.mv(part, target)
+            except BaseException:
+                if self.files.exists(part):
+                    self.files.rm_file(part)
+                raise
+
+    def get(self, digest: str, target: Path) -> None:
+        """Write the content to a file. Raises StoreUnavailable where the store's bytes are not those of the hash."""
+        with self._one_line():
+            self.files.get_file(self._path_of(digest), str(target))
+        with target.open("rb") as file:
+            found = file_digest(file, "sha256").hexdigest()
+        if found != digest:
+            raise StoreUnavailable(f"the store {self.address} gave other bytes than {digest}: restore it from a backup")
+
+    def open(self, digest: str) -> IO[bytes]:
+        """Open the content for reading, without a local copy."""
+        with self._one_line():
+            file: IO[bytes] = self.files.open(self._path_of(digest), "rb")
+            return file
+
+    def delete(self, digest: str) -> None:
+        """Remove the content; nothing where there is none."""
+        with self._one_line():
+            path = self._path_of(digest)
+            if self.files.exists(path):
+                self.files.rm_file(path)
+
+    def check(self) -> None:
+        """Write, read and delete a small file. Raises StoreUnavailable."""
+        path: Any = f"{self.root}/check-{uuid.uuid4().hex}"
+        with self._one_line():
+            if not self.is_atomic:
+                self.files.makedirs(self.root, exist_ok=True)
+            self.files.pipe_file(path, b"quorum")
+            found = self.files.cat_file(path)
+            self.files.rm_file(path)
+        if found != b"quorum":
+            raise StoreUnavailable(f"the store {self.address} gave other bytes than were written to it")

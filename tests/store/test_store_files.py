@@ -1,0 +1,196 @@
+"""Files that machines share: published on one, fetched on another, verified, replaced, deleted, swept."""
+
+import shutil
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from store import files
+from store.models import StoredContent, StoredFile
+from store.nodes import node_id
+from store.objects import ObjectStore, StoreUnavailable
+from tests.machines import Turn, turn_to
+
+__all__ = ["turn_to"]
+
+pytestmark = pytest.mark.django_db
+
+
+def write(folder: Path, **contents: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def objects(tmp_path: Path) -> set[str]:
+    return {path.name for path in (tmp_path / "store" / "objects").rglob("*") if path.is_file()}
+
+
+def test_a_folder_of_one_machine_is_on_another_once_it_is_asked_for(turn_to: Turn) -> None:
+    a = write(turn_to("a") / "exports" / "birds" / "one", qrels="1 2 3", manifest="{}")
+    write(a / "deep", more="deep")
+    files.publish(a)
+    b = turn_to("b") / "exports" / "birds" / "one"
+    assert not b.exists() and files.exists(b) and files.measure_size(b) == 5 + 2 + 4
+    assert files.fetch(b) == b
+    assert {str(one.relative_to(b)): one.read_text() for one in b.rglob("*") if one.is_file()} == {
+        "qrels": "1 2 3",
+        "manifest": "{}",
+        "deep/more": "deep",
+    }
+    assert not list(b.rglob(".*")), "nothing half-written is left"
+
+
+def test_one_file_of_a_folder_can_be_fetched_or_read_without_the_others(turn_to: Turn) -> None:
+    files.publish(write(turn_to("a") / "models" / "m", small="card", weights="many"))
+    b = turn_to("b") / "models" / "m"
+    assert files.fetch(b / "small").read_text() == "card" and not (b / "weights").exists()
+    with files.open_stream(b / "weights") as file:
+        assert file.read() == b"many"
+    assert not (b / "weights").exists()
+    with pytest.raises(FileNotFoundError):
+        files.open_stream(b / "absent")
+
+
+def test_files_are_found_by_a_pattern_whoever_made_them(turn_to: Turn) -> None:
+    files.publish(write(turn_to("a") / "exports" / "birds" / "one", manifest="a"))
+    files.publish(write(turn_to("a") / "exports" / "birds" / "one" / "deeper", manifest="no"))
+    folder = turn_to("b") / "exports" / "birds"
+    write(folder / "two", manifest="b")
+    found = files.fetch_matching(folder, "*/manifest")
+    assert sorted(one.read_text() for one in found) == ["a", "b"] and not (folder / "one" / "deeper").exists()
+
+
+def test_equal_contents_are_stored_once_and_not_sent_again(
+    turn_to: Turn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(turn_to("a") / "exports" / "birds", one="same", two="same")
+    files.publish(folder)
+    assert objects(tmp_path) == {sha256(b"same").hexdigest()} and StoredFile.objects.count() == 2
+    monkeypatch.setattr(ObjectStore, "put", None)
+    assert files.publish(folder) == 2
+    turn_to("b")
+    assert files.publish(write(tmp_path / "b" / "exports" / "owls", three="same")) == 1
+
+
+def test_a_folder_that_is_published_again_replaces_what_it_was(turn_to: Turn) -> None:
+    folder = write(turn_to("a") / "jobs" / "birds" / "one", state="1", old="x", ask="mine", **{".part": "no"})
+    write(folder / "checkpoints", kept="c")
+    files.publish(folder / "checkpoints")
+    files.publish(folder, leave_out=("ask", "checkpoints"))
+    (folder / "old").unlink()
+    (folder / "state").write_text("2")
+    files.publish(folder, leave_out=("ask", "checkpoints"), changing=True)
+    names = {name.removeprefix("jobs/birds/one/") for name in StoredFile.objects.values_list("name", flat=True)}
+    assert names == {"state", "checkpoints/kept"}
+    assert files.fetch(turn_to("b") / "jobs" / "birds" / "one" / "state").read_text() == "2"
+
+
+def test_what_grows_is_fetched_anew_and_never_over_what_this_machine_writes(turn_to: Turn) -> None:
+    def log(machine: str) -> Path:
+        return turn_to(machine) / "jobs" / "birds" / "log"
+
+    files.publish(write(log("a").parent, log="1").joinpath("log"))
+    assert files.fetch(log("b"), newest=True).read_text() == "1"
+    log("a").write_text("2")
+    files.publish(log("a"))
+    assert files.fetch(log("b")).read_text() == "1", "a name that is published once is not asked for again"
+    assert files.fetch(log("b"), newest=True).read_text() == "2"
+    log("a").write_text("3, not published yet")
+    assert files.fetch(log("a"), newest=True).read_text() == "3, not published yet"
+    files.publish(log("b"))  # now B works on it
+    assert files.fetch(log("a"), newest=True).read_text() == "2"
+
+
+def test_a_path_outside_of_var_and_an_instance_without_a_store_are_left_alone(
+    turn_to: Turn, settings: Any, tmp_path: Path
+) -> None:
+    elsewhere = write(tmp_path / "elsewhere", one="1")
+    turn_to("a")
+    assert files.publish(elsewhere) == 0 and files.fetch(elsewhere) == elsewhere
+    assert files.publish(settings.VAR / ".." / "elsewhere") == 0
+    settings.STORE = ""
+    inside = write(settings.VAR / "exports", one="1")
+    assert files.publish(inside) == 0 and files.fetch(inside / "none") == inside / "none"
+    assert not StoredFile.objects.exists() and files.exists(inside) and not files.exists(inside / "none")
+
+
+def test_a_damaged_content_is_refused_and_leaves_nothing(turn_to: Turn, tmp_path: Path) -> None:
+    files.publish(write(turn_to("a") / "exports" / "birds", one="right"))
+    digest = sha256(b"right").hexdigest()
+    (tmp_path / "store" / "objects" / digest[:2] / digest).write_text("wrong")
+    b = turn_to("b") / "exports" / "birds"
+    with pytest.raises(StoreUnavailable, match="gave other bytes than"):
+        files.fetch(b / "one")
+    assert not any(b.iterdir())
+
+
+def test_a_name_is_published_once_where_that_is_asked_for(turn_to: Turn) -> None:
+    part = write(turn_to("a") / "uploads" / "birds", part="1") / "part"
+    files.publish_once(part)
+    with pytest.raises(FileExistsError):
+        files.publish_once(part)
+
+
+def test_contents_that_no_file_has_are_swept_after_a_day(
+    turn_to: Turn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(turn_to("a") / "exports" / "birds", one="first", two="second")
+    files.publish(folder)
+    files.delete(folder / "one")
+    assert (folder / "one").exists() and not StoredFile.objects.filter(name="exports/birds/one").exists()
+    monkeypatch.setattr(files, "_swept", -files.SWEEP_S)
+    files.sweep_contents()
+    assert len(objects(tmp_path)) == 2, "somebody may be about to publish it"
+    StoredContent.objects.update(used_at=timezone.now() - timedelta(days=2))
+    files.sweep_contents()
+    assert len(objects(tmp_path)) == 2, "at most every ten minutes"
+    monkeypatch.setattr(files, "_swept", -files.SWEEP_S)
+    files.sweep_contents()
+    assert objects(tmp_path) == {sha256(b"second").hexdigest()} and StoredContent.objects.count() == 1
+
+
+def test_each_var_has_a_name_of_its_own(turn_to: Turn) -> None:
+    turn_to("a")
+    first = node_id()
+    turn_to("b")
+    assert len(first) == 32 and node_id() != first
+    turn_to("a")
+    assert node_id() == first
+
+
+def test_a_store_that_is_away_or_unknown_is_named_in_one_line(turn_to: Turn, settings: Any, tmp_path: Path) -> None:
+    folder = write(turn_to("a") / "exports" / "birds", one="1")
+    (tmp_path / "store").write_text("a file where the folder should be")
+    with pytest.raises(StoreUnavailable, match=r"^the store file://\S+ failed \(.+\): see docs/several-machines.md$"):
+        files.publish(folder)
+    assert not StoredFile.objects.exists()
+    for address, said in (("nowhere://x", "is no address of a store"), ("sftp://x/y", "needs a package")):
+        with pytest.raises(StoreUnavailable, match=said):
+            ObjectStore(address)
+
+
+def test_a_missing_library_of_a_cloud_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import fsspec
+
+    def refuse(*_args: object, **_options: object) -> None:
+        raise ImportError("Install s3fs")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", refuse)
+    with pytest.raises(StoreUnavailable, match="needs the cloud extra: `make install-cloud`"):
+        ObjectStore("s3://bucket/folder")
+
+
+def test_contents_that_the_store_lost_come_from_a_machine_that_has_them(turn_to: Turn, tmp_path: Path) -> None:
+    folder = write(turn_to("a") / "exports" / "birds", one="1", two="2")
+    files.publish(folder)
+    shutil.rmtree(tmp_path / "store")
+    (folder / "two").write_text("changed")
+    (gone,) = files.refill_contents()
+    assert StoredFile.objects.get(pk=gone).name == "exports/birds/two"
+    assert objects(tmp_path) == {sha256(b"1").hexdigest()} and files.refill_contents() == [gone]
