@@ -15,6 +15,7 @@ class AnnotationConfig(AppConfig):
         import_module("annotation.models.pair_table")
         import_module("annotation.models.quality_control")
         import_module("annotation.models.self_checks")
+        import_module("annotation.models.snapshots")
         import_module("annotation.models.web_search")
 
     def ready(self) -> None:

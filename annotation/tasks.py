@@ -13,9 +13,10 @@ from annotation.imports import importing
 from annotation.imports.uploads import sweep_uploads
 from annotation.label_errors import suspects
 from annotation.label_quality.statistics import COMPUTE, store_statistics
-from annotation.models import Snapshot, StoredAgreement
+from annotation.models import StoredAgreement
 from annotation.models.imports import FileImport
 from annotation.models.quality_control import ArgumentsRequest
+from annotation.models.snapshots import Snapshot
 from annotation.models.web_search import WebSearch
 from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import cached_results as policies
@@ -29,6 +30,7 @@ from jobs.leases import Lease, LeaseLost
 from jobs.models import BackgroundJob
 from jobs.tasks import CHORES, JobKind, register_background, register_job_kind
 from judges.models import Campaign
+from store.files import sweep_contents
 
 
 def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
@@ -116,3 +118,4 @@ index_documents = register_background(full_text.INDEX, _index_documents)
 
 CHORES.append(("", lara_live.wake))
 CHORES.append(("", sweep_uploads))
+CHORES.append(("", sweep_contents))

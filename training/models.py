@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
 from jobs.models import LeasedJob
+from store.paths import VarPathField, VarPathsJSONField
 from training.jobs.folder import JobFolder
 
 
@@ -38,12 +39,12 @@ class Job(LeasedJob):
 
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="training_jobs")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TRAIN)
-    options = models.JSONField(default=dict, help_text="What the subprocess is asked, as in job.json.")
+    options = VarPathsJSONField(default=dict, help_text="What the subprocess is asked, as in job.json.")
     device = models.CharField(max_length=4, default="cpu", help_text="cpu or cuda.")
-    folder = models.CharField(max_length=500)
+    folder = VarPathField(max_length=500)
     state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
     words = models.CharField(max_length=50, blank=True, help_text="What stands beside its figures: tiny model, CPU.")
-    result = models.JSONField(default=dict)
+    result = VarPathsJSONField(default=dict)
 
     class Meta:
         indexes = [
@@ -76,10 +77,10 @@ class Model(models.Model):
     job = models.OneToOneField(Job, models.CASCADE, related_name="model")
     name = models.CharField(max_length=100)
     recipe = models.CharField(max_length=30)
-    base = models.CharField(max_length=300)
-    folder = models.CharField(max_length=500)
+    base = VarPathField(max_length=300)
+    folder = VarPathField(max_length=500)
     words = models.CharField(max_length=50, blank=True)
-    summary = models.JSONField(default=dict, help_text="Evaluation, calibration, gain and checkpoint, as published.")
+    summary = VarPathsJSONField(default=dict, help_text="Evaluation, calibration, gain and checkpoint, as published.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -18,6 +18,7 @@ from corpus.formats.files import FileSource
 from corpus.importing.grades import top_of_run
 from corpus.models import Collection, Label, Pair
 from corpus.search import lengths
+from store.files import publish
 
 SPLIT = 0.9
 DEV_QUERIES = 16  # With a relevant document: a split by near-duplicates and chance leaves ten of them at least.
@@ -191,4 +192,5 @@ def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str
     except BadInput as error:
         path.unlink()
         raise BadInput(str(error).replace(str(path), path.name)) from None
+    publish(path)  # a worker on another machine may make the set
     return str(path)

@@ -7,7 +7,7 @@ from django.db import connection
 
 from annotation.exports.rows import CHOSEN_LABELS, PAIRS
 from annotation.exports.sets.rows import SetQuery
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from corpus.models import ExportedLabels, ExportRecord
 
 BATCH = 1_000

@@ -13,11 +13,12 @@ from django.utils.translation import gettext as _
 from annotation.exports.files import MANIFEST
 from annotation.exports.formats import EVERY, Format
 from annotation.exports.snapshots import exports_folder
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from charts import Chart, draw_heatmap
 from corpus.models import Collection, Judgment, Label
 from jobs import background
 from judges.models import Attempt
+from store.files import fetch
 
 MAKE = "annotation.make_snapshot"
 # Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s).
@@ -147,4 +148,4 @@ def file_of(snapshot: Snapshot, name: str) -> Path | None:
     folder = Path(snapshot.folder)
     path = folder / name
     inside = exports_folder(snapshot.collection) in folder.parents and path.resolve().is_relative_to(folder.resolve())
-    return path if inside and path.is_file() else None
+    return path if inside and fetch(path).is_file() else None

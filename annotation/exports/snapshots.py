@@ -25,10 +25,13 @@ from annotation.exports.rows import rows_of
 from annotation.exports.sets.assumed import identify_run
 from annotation.exports.sets.building import make_set
 from annotation.exports.sets.options import SetOptions, default_teacher
-from annotation.models import Snapshot, User
+from annotation.models import User
+from annotation.models.snapshots import Snapshot
 from corpus.errors import BadInput
 from corpus.models import Collection, ExportRecord, Label, Pair
 from corpus.search.lengths import file_of
+from store.files import delete as delete_stored
+from store.files import fetch, publish
 
 # Formats that hold neither judgments nor labels: a judgment may be taken back after them.
 WITHOUT_JUDGMENTS = frozenset({"debates", "aspects"})
@@ -98,6 +101,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
         written = files.ExportFiles(Path(snapshot.folder))
         try:
             moment, manifest = write_files(snapshot, EVERY[snapshot.format], written, progress)
+            publish(written.folder)
         except BaseException:
             written.discard()
             raise
@@ -125,6 +129,7 @@ def begin_again(snapshot: Snapshot) -> None:
     """Drop the files that a worker which died has left under VAR; the next one writes into a folder of its own."""
     left, snapshot.folder = Path(snapshot.folder), str(exports_folder(snapshot.collection) / uuid4().hex)
     snapshot.save(update_fields=["folder"])
+    delete_stored(left)
     shutil.rmtree(left, ignore_errors=True)
 
 
@@ -147,6 +152,9 @@ def write_files(
             held_labels.hold_rows(snapshot, left_out)
         else:
             asked = SetOptions.of(snapshot.options["set"])
+            for given in (asked.run, asked.tokenizer):
+                if given is not None:
+                    fetch(Path(given))
             asked = replace(
                 asked, origins=None if origins is None else tuple(origins), leave_out_failed=leave_out_failed
             )

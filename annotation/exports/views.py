@@ -18,7 +18,7 @@ from annotation.exports.forms import SetForm
 from annotation.exports.preview import preview_export
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.label_quality.loading import load_label_quality
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput

@@ -283,31 +283,6 @@ class InstructionVersion(models.Model):
         return f"{self.collection} instruction {self.version}"
 
 
-class Snapshot(models.Model):
-    """An export that was made, or is being made: its options, its manifest and where it lies."""
-
-    class State(models.TextChoices):
-        MAKING = "making", gettext_lazy("in progress")
-        READY = "ready", gettext_lazy("ready")
-        FAILED = "failed", gettext_lazy("failed")
-
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="snapshots")
-    format = models.CharField(max_length=30)
-    options = models.JSONField(default=dict)
-    manifest = models.JSONField(default=dict)
-    folder = models.CharField(max_length=500)
-    state = models.CharField(max_length=6, choices=State, default=State.READY)
-    error = models.TextField(blank=True, help_text="Why it failed, one line.")
-    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
-    created_at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
-
-    class Meta:
-        indexes = [models.Index(fields=["collection", "-created_at"], name="snapshot_newest")]
-
-    def __str__(self) -> str:
-        return f"{self.collection} {self.format} {self.pk}"
-
-
 class Computed(models.Model):
     """Statistics that take too long for a page: computed by a worker, shown with their time."""
 

@@ -18,8 +18,8 @@ from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.imports import importing, uploads
 from annotation.imports.files import GivenFile
-from annotation.models import Snapshot
 from annotation.models.imports import FileImport, Upload
+from annotation.models.snapshots import Snapshot
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection, Query
 from jobs.models import LeasedJob
+from store.paths import VarPathsJSONField
 
 RUN_NAME = RegexValidator(r"\A[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z", "Use letters, digits, . _ + and - (at most 100).")
 
@@ -30,7 +31,7 @@ class Run(LeasedJob):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="runs")
     name = models.CharField(max_length=100, validators=[RUN_NAME])
     kind = models.CharField(max_length=16, choices=Kind)
-    recipe = models.JSONField(default=dict, help_text="What it was made of: options, names of other runs, judge.")
+    recipe = VarPathsJSONField(default=dict, help_text="What it was made of: options, names of other runs, judge.")
     instruction = models.TextField(blank=True, help_text="What the system was told, where it takes an instruction.")
     depth = models.PositiveIntegerField(default=0, help_text="Documents of a query, at most.")
     campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: it asks nobody.")

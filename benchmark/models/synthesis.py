@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
 from jobs.models import LeasedJob
+from store.paths import VarPathsJSONField
 
 
 class Synthesis(LeasedJob):
@@ -20,7 +21,7 @@ class Synthesis(LeasedJob):
 
     kind = models.CharField(max_length=8, choices=Product, default=Product.BUNDLES)
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="syntheses")
-    options = models.JSONField(
+    options = VarPathsJSONField(
         default=dict,
         help_text="source of the seeds, judge, writer, limit, seed, dev, personas, share, pairs, budget, max_calls.",
     )

@@ -13,6 +13,7 @@ from django.db import connection, models, transaction
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.models import Collection
 from corpus.search.bm25 import delete_indexes
+from store.files import delete as delete_stored
 
 FOLDERS = ("exports", "jobs", "models", "uploads")  # Of VAR, with a folder for each collection.
 
@@ -94,5 +95,6 @@ def delete_collection(collection: Collection) -> dict[str, int]:
         with (settings.VAR / "audit.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
     for kind in FOLDERS:
+        delete_stored(settings.VAR / kind / collection.name)
         shutil.rmtree(settings.VAR / kind / collection.name, ignore_errors=True)
     return counts

@@ -11,8 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.exports.snapshots import write_snapshot
-from annotation.models import AuditEntry, Role, Snapshot
+from annotation.models import AuditEntry, Role
 from annotation.models.imports import FileImport
+from annotation.models.snapshots import Snapshot
 from api.models import AccessToken, IdempotentAnswer
 from api.tokens import digest_of, make_token, revoke_token
 from corpus.errors import BadInput

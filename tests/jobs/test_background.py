@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.exports import listing, snapshots
 from annotation.exports.formats import FORMATS
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from annotation.tasks import make_snapshot
 from config.env import ROOT
 from jobs import background, leases

@@ -16,8 +16,9 @@ from django.test import Client
 
 from annotation.audit_log import selectors
 from annotation.audit_log.recording import record
-from annotation.models import AuditEntry, Role, Snapshot, User
+from annotation.models import AuditEntry, Role, User
 from annotation.models.imports import Upload
+from annotation.models.snapshots import Snapshot
 from config import env
 from corpus.errors import BadInput
 from corpus.formats import files

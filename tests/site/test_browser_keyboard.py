@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from annotation.models import Assignment, Membership, Role, Snapshot
+from annotation.models import Assignment, Membership, Role
+from annotation.models.snapshots import Snapshot
 from corpus.models import CurrentJudgment, Document
 from judges.models import Campaign, Work
 from judges.panels.offline_panel import ensure_offline

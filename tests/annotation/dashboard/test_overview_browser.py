@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from corpus.models import Collection, Label, Pair
 from tests.admin_site import audited, judged_collection, people_at_work
 from tests.annotation.dashboard.test_admin_browser import fits, keep

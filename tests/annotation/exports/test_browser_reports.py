@@ -8,7 +8,8 @@ import pytest
 
 from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import create_snapshot, write_snapshot
-from annotation.models import Role, Snapshot
+from annotation.models import Role
+from annotation.models.snapshots import Snapshot
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_label, make_turn, make_votes
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.stages import first_quick

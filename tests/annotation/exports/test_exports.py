@@ -13,7 +13,7 @@ from django.db import connection
 
 from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import create_snapshot, write_snapshot
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from charts.cells import csv_cell
 from corpus.errors import BadInput
 from corpus.models import Document, ExportRecord

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from corpus.models import Collection, ExportRecord, Label, Pair
 from judges.models import Campaign, Work
 from tests.admin_site import ROUTE, audited, only_collection, people_at_work

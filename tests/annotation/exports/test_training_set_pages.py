@@ -6,7 +6,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from annotation.models import Role, Snapshot
+from annotation.models import Role
+from annotation.models.snapshots import Snapshot
 from corpus.models import Pair
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_member

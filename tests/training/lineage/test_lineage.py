@@ -9,7 +9,8 @@ from django.test import Client
 
 from annotation.exports.formats import EVERY
 from annotation.exports.snapshots import create_snapshot, write_snapshot
-from annotation.models import Role, Snapshot
+from annotation.models import Role
+from annotation.models.snapshots import Snapshot
 from benchmark.models import Qrels, QrelsRow, Report, Run
 from corpus.collections.removal import delete_collection
 from corpus.models import Collection, ExportedLabels, ExportRecord, Label, Pair

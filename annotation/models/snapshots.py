@@ -1,0 +1,37 @@
+"""Exports: what was made of a collection, with which options, and where its files lie."""
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
+
+from annotation.models import User
+from corpus.models import Collection
+from store.paths import VarPathField, VarPathsJSONField
+
+
+class SnapshotState(models.TextChoices):
+    MAKING = "making", gettext_lazy("in progress")
+    READY = "ready", gettext_lazy("ready")
+    FAILED = "failed", gettext_lazy("failed")
+
+
+class Snapshot(models.Model):
+    """An export that was made, or is being made: its options, its manifest and where it lies."""
+
+    State = SnapshotState
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="snapshots")
+    format = models.CharField(max_length=30)
+    options = VarPathsJSONField(default=dict)
+    manifest = models.JSONField(default=dict)
+    folder = VarPathField(max_length=500)
+    state = models.CharField(max_length=6, choices=State, default=State.READY)
+    error = models.TextField(blank=True, help_text="Why it failed, one line.")
+    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
+
+    class Meta:
+        indexes = [models.Index(fields=["collection", "-created_at"], name="snapshot_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.collection} {self.format} {self.pk}"
