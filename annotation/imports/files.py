@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.imports.uploads import path_of
+from annotation.imports.uploads import fetch_upload
 from annotation.models.imports import FileImport, Upload
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
@@ -44,7 +44,7 @@ def recognise_files(uploads: Iterable[Upload]) -> list[dict[str, Any]]:
     found: list[tuple[FileSource, DetectedFile]] = []
     stored = []
     for upload in uploads:
-        for source in list_sources(path_of(upload), upload.name):
+        for source in list_sources(fetch_upload(upload), upload.name):
             holds = detect(source)
             found.append((source, holds))
             stored.append(GivenFile(upload.pk, upload.name, source.member, holds))
@@ -82,7 +82,8 @@ def plan_files(row: FileImport) -> ImportFiles:
 
 def _source_of(file: GivenFile, uploads: dict[int, Upload], fields: dict[str, str]) -> FileSource:
     upload = uploads.get(file.upload)
-    if upload is None or not path_of(upload).is_file():
+    path = fetch_upload(upload) if upload is not None else None
+    if path is None or not path.is_file():
         said = _("%(file)s: the file was deleted, as uploads are after a day; upload it again")
         raise BadInput(said % {"file": file.name})
-    return FileSource(path_of(upload), name=file.name, member=file.member, fields=fields)
+    return FileSource(path, name=file.name, member=file.member, fields=fields)

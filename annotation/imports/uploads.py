@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from time import monotonic
+from typing import BinaryIO
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -13,10 +14,12 @@ from django.http import UnreadablePostError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.imports import shared_parts
 from annotation.models import User
 from annotation.models.imports import FileImport, Upload
 from corpus.errors import BadInput
 from corpus.models import Collection
+from store.files import is_shared
 
 KEPT = timedelta(days=1)
 PART = 1 << 20  # Bytes read at once.
@@ -37,7 +40,27 @@ def path_of(upload: Upload) -> Path:
 def count_received(upload: Upload) -> int:
     """Return how many bytes have come."""
     path = path_of(upload)
+    if is_shared():
+        return shared_parts.count_published(path)
     return path.stat().st_size if path.is_file() else 0
+
+
+def fetch_upload(upload: Upload) -> Path:
+    """Return where the bytes of an upload lie, once this machine has all that came to any."""
+    path = path_of(upload)
+    if is_shared() and shared_parts.count_published(path):
+        with _open_copy(path) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            shared_parts.complete_file(path, file)
+    return path
+
+
+def _open_copy(path: Path) -> BinaryIO:
+    """Open the local file of an upload; where machines share a store it may be made here first."""
+    if is_shared():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return path.open("r+b")
 
 
 def begin_upload(collection: Collection, owner: User, name: str, size: int, modified: str = "") -> Upload:
@@ -64,8 +87,9 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes]) -> int:
     What came before a connection broke off stays. Raises UploadConflict where the file does not end at `offset`, or
     where another request adds to it.
     """
+    path = path_of(upload)
     try:
-        file = path_of(upload).open("r+b")
+        file = _open_copy(path)
     except FileNotFoundError:
         raise UploadConflict from None
     with file:
@@ -73,8 +97,11 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes]) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UploadConflict from None
+        if is_shared():
+            shared_parts.complete_file(path, file)
         if file.seek(0, 2) != offset:
             raise UploadConflict
+        published = offset
         while (left := upload.size - offset) > 0:
             try:
                 part = read(min(PART, left))
@@ -83,7 +110,22 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes]) -> int:
             if not part:
                 break
             offset += file.write(part)
+            if offset - published >= shared_parts.ROOM:
+                published = _publish_part(path, file, published, offset)
+        _publish_part(path, file, published, offset)
     return offset
+
+
+def _publish_part(path: Path, file: BinaryIO, begin: int, end: int) -> int:
+    """Let other machines have what came, where there are any; return its end. Raises UploadConflict."""
+    if is_shared() and end > begin:
+        file.flush()
+        try:
+            shared_parts.publish_part(path, begin, end)
+        except FileExistsError:
+            file.truncate(begin)  # what another machine took counts
+            raise UploadConflict from None
+    return end
 
 
 def store_whole(collection: Collection, owner: User, file: UploadedFile) -> Upload:  # type: ignore[type-arg]
@@ -101,6 +143,7 @@ def find_unused(collection: Collection, owner: User) -> list[tuple[Upload, int]]
 
 def delete_upload(upload: Upload) -> None:
     """Delete an upload with its bytes."""
+    shared_parts.delete_parts(path_of(upload))
     path_of(upload).unlink(missing_ok=True)
     upload.delete()
 

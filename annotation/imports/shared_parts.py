@@ -1,0 +1,73 @@
+"""Uploads that come to several machines: each part that arrived is in the store, whichever machine took it.
+
+The local file of an upload is a copy: what other machines took is appended to it before it is used.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from store import files
+from store.models import StoredFile
+from store.paths import name_below_var
+
+ROOM = 64 << 20  # Bytes after which what came is published, though the request goes on.
+COPIED = 1 << 20  # Bytes copied at once.
+
+
+def parts_folder(path: Path) -> Path:
+    """Return the name under which the parts of the upload at `path` are published."""
+    return path.with_name(f"{path.name}.parts")
+
+
+def list_parts(path: Path) -> Iterator[tuple[int, StoredFile]]:
+    """Yield the parts in their order, each with its offset; each begins where the one before it ends."""
+    folder = name_below_var(parts_folder(path))
+    known = {row.name: row for row in files.stored_files(parts_folder(path))}
+    offset = 0
+    while (row := known.get(f"{folder}/{offset:020}")) is not None and row.content.size:
+        yield offset, row
+        offset += row.content.size
+
+
+def count_published(path: Path) -> int:
+    """Return how many bytes have come, to any machine."""
+    return sum(row.content.size for _offset, row in list_parts(path))
+
+
+def complete_file(path: Path, file: BinaryIO) -> None:
+    """Bring the local copy to what has come to all machines, no more and no less; the caller holds its lock."""
+    have, end = file.seek(0, os.SEEK_END), 0
+    for offset, row in list_parts(path):
+        end = offset + row.content.size
+        if end <= have:
+            continue
+        file.truncate(offset)
+        file.seek(offset)
+        with files.open_store().open(row.content_id) as part:
+            shutil.copyfileobj(part, file, COPIED)
+    # What a killed process took and did not publish: its sender was never told of it.
+    file.truncate(end)
+    file.flush()
+
+
+def publish_part(path: Path, offset: int, end: int) -> None:
+    """Publish the bytes from `offset` to `end` of the local copy. Raises FileExistsError where a part is there."""
+    part = parts_folder(path) / f"{offset:020}"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("rb") as source, part.open("wb") as target:
+            source.seek(offset)
+            for at in range(offset, end, COPIED):
+                target.write(source.read(min(COPIED, end - at)))
+        files.publish_once(part)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def delete_parts(path: Path) -> None:
+    """Delete the parts of an upload."""
+    files.delete(parts_folder(path))
+    shutil.rmtree(parts_folder(path), ignore_errors=True)

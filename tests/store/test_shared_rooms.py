@@ -1,0 +1,253 @@
+"""Exports, uploads and pages of one machine on another: the rooms that keep files (issue 17, check 5)."""
+
+import json
+from base64 import b64encode
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.exports.formats import EVERY
+from annotation.exports.forms import keep_upload
+from annotation.exports.sets.options import SetOptions
+from annotation.exports.snapshots import begin_again, create_snapshot, write_snapshot
+from annotation.imports import shared_parts, uploads
+from annotation.models import Role
+from annotation.models.imports import FileImport, Upload
+from annotation.models.snapshots import Snapshot
+from corpus.collections.removal import delete_collection
+from corpus.models import Collection, Document
+from store.models import StoredFile
+from store.objects import ObjectStore, StoreUnavailable
+from tests.evidence import make_label
+from tests.factories import make_collection, make_document, make_member, make_pair, make_query, make_user
+from tests.imported_files import work_off
+from tests.machines import Turn, turn_to
+from tests.training_sets import write_set
+from training.jobs import pages
+
+__all__ = ["turn_to"]
+
+pytestmark = pytest.mark.django_db
+CONTENT = b"".join(b'{"_id": "e%d", "text": "Owls hunt at night."}\n' % number for number in range(50))
+
+
+@pytest.fixture
+def birds() -> Collection:
+    birds = make_collection("birds")
+    make_label(
+        make_pair(birds, make_query(birds, external_id="q1"), make_document(birds, external_id="d1")), 1, "people"
+    )
+    return birds
+
+
+@pytest.fixture
+def charlie(birds: Collection) -> Client:
+    client = Client()
+    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
+    return client
+
+
+def export(birds: Collection, form: str = "qrels", **options: Any) -> Snapshot:
+    return write_snapshot(create_snapshot(collection=birds, form=EVERY[form], **options))
+
+
+def test_an_export_of_one_machine_is_downloaded_from_another(
+    birds: Collection, charlie: Client, turn_to: Turn, tmp_path: Path
+) -> None:
+    turn_to("a")
+    made = export(birds)
+    b = turn_to("b")
+    address = f"/c/birds/exports/{made.pk}/qrels.txt"
+    page = charlie.get("/c/birds/exports/").content.decode()
+    assert address in page and not (b / "exports").exists()
+    assert b"".join(charlie.get(address).streaming_content) == b"q1 0 d1 1\n"
+    assert Snapshot.objects.get().folder.startswith(str(b))
+
+
+def test_a_store_that_is_away_costs_the_export_and_leaves_no_file(
+    birds: Collection, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = turn_to("a")
+
+    def refuse(*_: object) -> None:
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr(ObjectStore, "put", refuse)
+    with pytest.raises(StoreUnavailable):
+        export(birds)
+    row = Snapshot.objects.get()
+    assert (row.state, row.error) == ("failed", "the store is away")
+    assert not list((a / "exports").rglob("*.txt")) and not StoredFile.objects.exists()
+
+
+def test_a_page_that_finds_the_store_away_says_when_to_come_back(
+    birds: Collection, charlie: Client, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn_to("a")
+    made = export(birds)
+    turn_to("b")
+
+    def refuse(*_: object) -> None:
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr(ObjectStore, "get", refuse)
+    answer = charlie.get(f"/c/birds/exports/{made.pk}/qrels.txt")
+    assert answer.status_code == 503 and "file store" in answer.content.decode()
+
+
+def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(birds: Collection, turn_to: Turn) -> None:
+    make_pair(birds, birds.query_set.get(), make_document(birds, external_id="d2"))
+    turn_to("a")
+    run = keep_upload(birds, SimpleUploadedFile("bm25.run", b"q1 Q0 d2 1 9.5 bm25\n"), "run")
+    asked = SetOptions(run=run, teacher="labels", split=1.0, allow_incomplete=True)
+    made = create_snapshot(collection=birds, form=EVERY["prism"], asked=asked)
+    b = turn_to("b")
+    made = write_snapshot(Snapshot.objects.select_related("collection").get(pk=made.pk))
+    assert made.folder.startswith(str(b)) and made.manifest["options"]["run"]["name"] == "bm25.run"
+    assert (b / "exports" / "birds" / "runs").is_dir()
+    turn_to("a")
+    ((folder, _label),) = pages.training_sets(birds)
+    assert folder.startswith(str(turn_to("a"))) and (Path(folder) / "manifest.json").exists()
+
+
+def test_an_export_that_begins_again_and_a_deleted_collection_leave_no_name(birds: Collection, turn_to: Turn) -> None:
+    turn_to("a")
+    made = export(birds)
+    assert StoredFile.objects.count() == 2
+    begin_again(made)
+    assert not StoredFile.objects.exists()
+    export(birds)
+    delete_collection(birds)
+    assert not StoredFile.objects.exists()
+
+
+def begin_upload(client: Client, size: int) -> str:
+    said = f"filename {b64encode(b'corpus.jsonl').decode()}"
+    headers = {"Upload-Length": str(size), "Upload-Metadata": said, "Tus-Resumable": "1.0.0"}
+    return str(client.generic("POST", "/c/birds/import/uploads/", headers=headers)["Location"])
+
+
+def send(client: Client, url: str, offset: int, data: bytes) -> Any:
+    kind = "application/offset+octet-stream"
+    return client.generic("PATCH", url, data, kind, headers={"Upload-Offset": str(offset), "Tus-Resumable": "1.0.0"})
+
+
+def test_an_upload_goes_on_at_another_machine_and_is_imported_by_a_third(charlie: Client, turn_to: Turn) -> None:
+    a = turn_to("a")
+    url = begin_upload(charlie, len(CONTENT))
+    assert send(charlie, url, 0, CONTENT[:100])["Upload-Offset"] == "100"
+    turn_to("b")
+    assert charlie.head(url)["Upload-Offset"] == "100"
+    assert send(charlie, url, 100, CONTENT[100:500])["Upload-Offset"] == "500"
+    again = send(charlie, url, 100, CONTENT[100:500])
+    assert (again.status_code, again["Upload-Offset"]) == (409, "500")
+    turn_to("a")
+    upload = Upload.objects.get()
+    with uploads.path_of(upload).open("ab") as file:
+        file.write(b"what a killed process had taken and told nobody of")
+    assert send(charlie, url, 500, CONTENT[500:])["Upload-Offset"] == str(len(CONTENT))
+    assert (a / "uploads" / "birds" / str(upload.pk)).read_bytes() == CONTENT
+    turn_to("c")
+    answer = charlie.post("/c/birds/import/", {"upload": [upload.pk]})
+    assert answer.status_code == 302, answer.content.decode()
+    turn_to("d")
+    work_off()
+    row = FileImport.objects.get()
+    assert (row.state, row.error) == ("ready", "")
+    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    turn_to("e")
+    work_off()
+    assert Document.objects.filter(external_id="e49").exists()
+    assert not StoredFile.objects.exists() and not Upload.objects.exists()
+
+
+def test_a_long_request_is_published_while_it_goes_on(
+    birds: Collection, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_parts, "ROOM", 4)
+    monkeypatch.setattr(uploads, "PART", 2)
+    turn_to("a")
+    upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
+    stream = BytesIO(b"0123456789")
+    seen = []
+
+    def read(most: int) -> bytes:
+        seen.append(uploads.count_received(upload))
+        return stream.read(most)
+
+    assert uploads.add_part(upload, 0, read) == 10
+    assert seen == [0, 0, 4, 4, 8]
+    turn_to("b")
+    assert uploads.fetch_upload(upload).read_bytes() == b"0123456789"
+
+
+def test_two_machines_that_take_the_same_part_do_not_mix(birds: Collection, turn_to: Turn) -> None:
+    turn_to("a")
+    upload = uploads.begin_upload(birds, make_user("dora"), "x", 4)
+
+    def read_while_another_is_faster(_most: int) -> bytes:
+        turn_to("b")
+        uploads.add_part(upload, 0, BytesIO(b"bbbb").read)
+        turn_to("a")
+        return b"aaaa"
+
+    with pytest.raises(uploads.UploadConflict):
+        uploads.add_part(upload, 0, read_while_another_is_faster)
+    assert uploads.fetch_upload(upload).read_bytes() == b"bbbb"
+
+
+def test_the_command_shows_fills_and_empties(
+    birds: Collection, turn_to: Turn, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(act: str) -> dict[str, Any]:
+        call_command("store", act, json=True)
+        return dict(json.loads(capsys.readouterr().out))
+
+    a, address = turn_to("a"), settings.STORE
+    settings.STORE = ""
+    made = export(birds)
+    write_set(a / "exports" / "birds" / "one")
+    (a / "jobs" / "birds" / "j").mkdir(parents=True)
+    (a / "jobs" / "birds" / "j" / "job.json").write_text("{}")
+    with pytest.raises(SystemExit) as stopped:
+        call_command("store", "status")
+    assert stopped.value.code == 2 and "QUORUM_STORE is not set" in capsys.readouterr().err
+    settings.STORE = address
+    assert run("status")["files"] == 0
+    assert run("publish")["published"] == 5 and run("publish")["published"] == 0
+    found = run("status")
+    assert (found["files"], found["here"]) == (5, 5)
+    assert run("clean")["freed"] == found["bytes"] and run("status")["here"] == 0
+    assert (a / "jobs" / "birds" / "j" / "job.json").exists()
+    turn_to("b")
+    assert (Path(made.folder) / "qrels.txt").exists() is False
+    assert len(pages.training_sets(birds)) == 1
+
+
+def test_leftovers_of_deleted_collections_are_removed_from_other_machines(
+    birds: Collection, turn_to: Turn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    b = turn_to("b")
+    export(birds)
+    (b / "exports" / "mine").mkdir()
+    turn_to("a")
+    delete_collection(birds)
+    turn_to("b")
+    assert (b / "exports" / "birds").exists()
+    call_command("store", "clean")
+    assert not (b / "exports" / "birds").exists() and (b / "exports" / "mine").exists()
+
+
+def test_the_check_of_the_settings_names_a_store_that_cannot_be(settings: Any) -> None:
+    from config.checks import usable_store
+
+    settings.STORE = "nowhere://x"
+    (found,) = usable_store(None)
+    assert found.id == "quorum.E002" and "is no address of a store" in found.msg
+    settings.STORE = ""
+    assert usable_store(None) == []
