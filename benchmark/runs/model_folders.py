@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
+from store.files import fetch
 
 LARGEST_BATCH = 4096
 
@@ -20,7 +21,7 @@ def model_folder(recipe: Mapping[str, Any], keys: Sequence[str]) -> Path:
         raise BadInput(_("the recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
     if not recipe.get("model"):
         raise BadInput(_("name the folder of a model"))
-    return Path(str(recipe["model"])).expanduser().resolve()
+    return fetch(Path(str(recipe["model"])).expanduser().resolve())
 
 
 def check_batch_size(recipe: Mapping[str, Any], usual: int) -> int:
@@ -33,7 +34,7 @@ def check_batch_size(recipe: Mapping[str, Any], usual: int) -> int:
 
 def check_weights(recipe: Mapping[str, Any]) -> None:
     """Raise BadInput when the folder holds another model than the one that the run was started with."""
-    folder = Path(recipe["model"])
+    folder = fetch(Path(recipe["model"]))
     if hash_weights(folder) != recipe["weights"]:
         raise BadInput(_("%(folder)s changed since the run was started: start another run") % {"folder": folder})
 

@@ -34,6 +34,7 @@ from judges.prompts.render import prompt_versions
 from judges.records import Judge
 from judges.retrieval import job_campaigns, model_requests
 from judges.retrieval.job_campaigns import LIMITS, limits_of, replace_limits
+from store.files import exists, publish
 
 Talk = Callable[[Conversation], Awaitable[SeedOutcome]]
 
@@ -237,8 +238,9 @@ def _write_all(synthesis: Synthesis, lease: Lease) -> None:
         told = _("%(failed)s of %(total)s seeds got no response (%(error)s). Resume to retry them")
         raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{synthesis.total:,}", "error": error})
     # A worker that wrote the folder and was killed before it said so must not write it twice.
-    if of_bundles and not synthesis.folder.exists():
+    if of_bundles and not exists(synthesis.folder):
         files.write_folder(synthesis, synthesis.folder)
+        publish(synthesis.folder)
 
 
 def _leave_out_known(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> list[SyntheticBundle]:

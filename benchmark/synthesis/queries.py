@@ -37,6 +37,7 @@ from judges.costs.token_mixes import mixes_of
 from judges.domain.verdicts import NoVerdict
 from judges.prompts.synthesis import ask_prompt, keywords_prompt
 from judges.records import Judge, Prompt
+from store.files import fetch, fetch_matching
 
 SAMPLED = 50  # Prompts that an estimate looks at.
 SHARE = 0.3  # Of the training queries, as in Prism 4.1.
@@ -80,7 +81,7 @@ def choose_sources(
 def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
     """Folder and label of the collection's exports whose queries can be rewritten, newest first."""
     found = []
-    paths = (Path(settings.VAR) / "exports" / collection.name).glob("*/manifest.json")
+    paths = fetch_matching(Path(settings.VAR) / "exports" / collection.name, "*/manifest.json")
     for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -105,6 +106,7 @@ def choose_training_queries(collection: Collection, folder: Path, *, share: floa
     """
     if not 0 < share <= 1:
         raise BadInput(_("share %(share)s: give a number above 0, up to 1") % {"share": f"{share:g}"})
+    fetch(folder)
     trained = _query_ids(folder / "train.jsonl")
     # A keyword form of a query in dev or test would let that query leak into training.
     for split in ("dev", "test"):

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from benchmark.models import Run
 from corpus.errors import BadInput
 from corpus.models import Collection
+from store.files import fetch
 from training.distillation.comparison import BASE, read_variants
 from training.jobs import lifecycle
 from training.models import Job, Model
@@ -45,7 +46,7 @@ def group_losses(collection: Collection) -> list[LossGroup]:
     rows = Model.objects.filter(collection=collection, recipe="ablation", job__curve_point=None)
     found: dict[object, LossGroup] = {}
     for model in rows.select_related("job").order_by("-pk")[:SHOWN]:
-        if (Path(model.folder) / "reranker.json").exists():
+        if fetch(Path(model.folder) / "reranker.json").exists():
             loss, key = _read_kind(model)
             found.setdefault(key, LossGroup(base_name(model.base))).models.setdefault(loss, model)
     return list(found.values())
@@ -86,7 +87,7 @@ class LossForm(forms.Form):
 
 def begin_comparison(*, collection: Collection, models: Mapping[str, Model], run: str, user: str) -> Job:
     """Queue a job that ranks with the base and one model for each loss. Raises BadInput."""
-    found = read_variants([Path(model.folder) for model in models.values()])
+    found = read_variants([fetch(Path(model.folder) / "reranker.json").parent for model in models.values()])
     trained = next(iter(models.values())).job
     if collection.pk != trained.collection_id:
         raise BadInput(_("these models belong to another collection"))

@@ -16,6 +16,7 @@ from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Collection
+from store.files import fetch
 from training.comparisons.losses import LossForm, LossGroup, begin_comparison, group_losses
 from training.comparisons.tabling import TrainedModel, group_models
 from training.jobs import pages
@@ -103,7 +104,7 @@ def list_models(collection: Collection) -> list[TrainedModel]:
             model.recipe,
             model.base,
             model.folder,
-            read_held_out(Path(model.folder)),
+            read_held_out(fetch(Path(model.folder) / "reranker.json").parent),
             read_reward(model),
             model.words,
         )

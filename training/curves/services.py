@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
+from store.files import fetch
 from training.curves.results import CurveResult, MeasuredPoint, compute_result
 from training.curves.subsets import check_quickly
 from training.jobs import lifecycle
@@ -112,4 +113,6 @@ def read_result(points: Sequence[CurvePoint]) -> CurveResult:
 
 def read_point(job: Job) -> Mapping[str, float]:
     """Return the measure of each held-out query of a finished training's model; empty where it has none."""
-    return read_held_out(Path(job.options["out"])).tuned if job.state == Job.State.FINISHED else {}
+    if job.state != Job.State.FINISHED:
+        return {}
+    return read_held_out(fetch(Path(job.options["out"]) / "reranker.json").parent).tuned

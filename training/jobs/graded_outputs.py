@@ -15,6 +15,7 @@ from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.models import JudgeVersion
 from judges.panels.offline_panel import ensure_writers
+from store.files import fetch
 from training.jobs.folder import read_lines
 from training.models import Job
 
@@ -36,7 +37,7 @@ def rows_of(job: Job) -> dict[str, list[OutputRow]]:
     assert job.collection is not None
     found = {}
     for side in job.result.get("outputs") or {}:
-        path = Path(job.folder) / f"{side}.outputs.jsonl"
+        path = fetch(Path(job.folder) / f"{side}.outputs.jsonl")
         lines = read_lines(path) if path.is_file() else []
         said = [(line["query_id"], line["doc_id"], line["label"], line["output"]) for line in lines]
         found[side] = [row for row in measuring.rows_of_outputs(job.collection, said) if row is not None]

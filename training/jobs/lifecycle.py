@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
+from store.files import fetch
 from training.jobs import worker_pool
 from training.jobs.folder import JobFolder
 from training.models import Job, Model
@@ -84,7 +85,7 @@ def begin_training(
         check_tracker(options.tracking)
     entry = table.RECIPES[recipe]
     # Looked for before the manifest is read: the words name what the folder has to be.
-    if not (data / "manifest.json").exists():
+    if not fetch(data / "manifest.json").exists():
         raise BadInput(
             _("%(data)s has no manifest.json: name the folder of an export (export NAME --format %(format)s)")
             % {"data": data, "format": entry.format}

@@ -17,9 +17,11 @@ from redis.exceptions import RedisError
 from charts import Bar, Chart, Dot, draw_bars, draw_lines, draw_scatter
 from corpus.models import Collection
 from jobs import workers
+from store.files import exists, fetch, fetch_matching
 from training.jobs import rollouts, worker_pool
 from training.jobs.folder import JobFolder
 from training.jobs.outcomes import MEASURES
+from training.jobs.shared_folder import fetch_news
 from training.jobs.significance import TOO_FEW
 from training.models import Job, Model
 from training.recipes.table import RECIPES
@@ -93,7 +95,7 @@ def why_not() -> str:
 def training_sets(collection: Collection) -> list[tuple[str, str]]:
     """Return folder and label of the collection's exports that a training can learn from, newest first."""
     found = []
-    paths = (Path(settings.VAR) / "exports" / collection.name).glob("*/manifest.json")
+    paths = fetch_matching(Path(settings.VAR) / "exports" / collection.name, "*/manifest.json")
     for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
         try:
             manifest = json.loads(path.read_text())
@@ -123,7 +125,7 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
 def base_choices(collection: Collection) -> list[Model]:
     """Return the collection's models that a training can begin with, newest first: those whose folders are there."""
     found = Model.objects.filter(collection=collection, job__curve_point=None).order_by("-pk")[:MOST_BASES]
-    return [model for model in found if (Path(model.folder) / "config.json").exists()]
+    return [model for model in found if fetch(Path(model.folder) / "config.json").exists()]
 
 
 def name_folder(folder: Path) -> str:
@@ -153,6 +155,7 @@ def explain_queue_wait(job: Job) -> str:
 def live_job(job: Job) -> dict[str, Any]:
     """Return what a job's page shows of its folder: the loss, the last step, the measurements and the log."""
     folder = JobFolder(Path(job.folder))
+    fetch_news(folder)
     lines = folder.lines()
     steps = [one for one in lines if "loss" in one]
     return {
@@ -160,7 +163,7 @@ def live_job(job: Job) -> dict[str, Any]:
         "latest": steps[-1] if steps else {},
         "lengths": lengths_chart(folder.state.get("row_lengths")),
         "metrics": draw_metrics(lines, setup_label(job)),
-        "has_rollouts": (folder.path / rollouts.FILE).exists(),
+        "has_rollouts": exists(folder.path / rollouts.FILE),
         "measured": [(int(one["step"]), one["dev"]) for one in lines if "dev" in one],
         "forecast": _forecast_time(job, steps),
         "log": folder.tail(LOG_LINES),

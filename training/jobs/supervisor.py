@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput, QuorumError
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
-from training.jobs import gpus, inputs, outcomes
+from store.objects import StoreUnavailable
+from training.jobs import gpus, inputs, outcomes, shared_folder
 from training.jobs.folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.models import Job
 from training.recipes.table import recipe_options
@@ -30,17 +31,21 @@ logger = logging.getLogger(__name__)
 def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
     """Work on a claimed job until it is over, or back in the queue because this worker shuts down."""
     folder = JobFolder(Path(job.folder))
-    if missing := find_unseen_file(job, folder):
-        why = _(
-            "this trainer (%(host)s) cannot see %(file)s: the site and its trainers need one QUORUM_VAR, on storage "
-            "that all of them mount at the same path"
-        )
-        leases.finish(job, Job.State.FAILED, error=why % {"host": socket.gethostname(), "file": missing})
-        return
     with leases.Lease(job, shutting_down) as lease:
         try:
+            shared_folder.fetch_needed(job, folder)
+            if missing := find_unseen_file(job, folder):
+                why = _(
+                    "this trainer (%(host)s) cannot see %(file)s: set QUORUM_STORE and keep such files below QUORUM_VAR "
+                    "(docs/several-machines.md)"
+                )
+                leases.finish(job, Job.State.FAILED, error=why % {"host": socket.gethostname(), "file": missing})
+                return
             inputs.write_inputs(job, folder)
             code = _run_on_device(lease, job, folder, shutting_down)
+        except StoreUnavailable as error:
+            leases.finish(job, Job.State.FAILED, error=str(error))
+            return
         except QuorumError as error:
             leases.finish(job, Job.State.REFUSED, error=" ".join(str(error).split()))
             return
@@ -50,12 +55,8 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
 
 def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
     """Return a file that the job needs (its own, or an earlier job's) and this machine does not have."""
-    asked = job.options
-    named = [asked.get("data"), asked.get("base"), *(asked.get("models") or {}).values()]
-    # What is no path (tiny:qwen3, a hub id) is not absolute; the subprocess looks for it.
-    # Relative names are hub ids and tiny bases.
-    paths = [folder.path / "job.json", *(Path(str(one)) for one in named if one)]
-    return next((path for path in paths if path.is_absolute() and not path.exists()), None)
+    paths = [folder.path / "job.json", *shared_folder.named_paths(job.options)]
+    return next((path for path in paths if not path.exists()), None)
 
 
 def _run_on_device(lease: leases.Lease, job: Job, folder: JobFolder, shutting_down: Callable[[], bool]) -> int | None:
@@ -102,20 +103,22 @@ def _run_subprocess(
     with folder.log.open("a") as log:
         child = spawn_child(command, environment, cwd=settings.BASE_DIR, stdout=log, stderr=log)
     asked = 0.0
-    while (code := child.poll()) is None:
-        time.sleep(LOOK_S)
-        stopping = shutting_down()
-        if not lease.renew(**_read_progress(folder)):
-            # Somebody else holds the job: what this child would still save counts for nobody.
-            # At once: two processes must not write one folder.
-            stop_children([child], patience=0)
-            return None
-        if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
-            # Asked once: SIGTERM has it save a checkpoint, and it needs its time for that.
-            child.terminate()
-            asked = time.monotonic()
-        if asked and time.monotonic() - asked > PATIENCE_S:
-            child.kill()
+    # What it saved last is published before the job can be another's.
+    with shared_folder.FolderPublisher(lease, folder):
+        while (code := child.poll()) is None:
+            time.sleep(LOOK_S)
+            stopping = shutting_down()
+            if not lease.renew(**_read_progress(folder)):
+                # Somebody else holds the job: what this child would still save counts for nobody.
+                # At once: two processes must not write one folder.
+                stop_children([child], patience=0)
+                return None
+            if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
+                # Asked once: SIGTERM has it save a checkpoint, and it needs its time for that.
+                child.terminate()
+                asked = time.monotonic()
+            if asked and time.monotonic() - asked > PATIENCE_S:
+                child.kill()
     # A worker that ends gives its job back, unless a person cancelled it at the same time.
     # Read again, since a person may have cancelled while the child ended.
     job.refresh_from_db(fields=["cancel_asked"])
@@ -142,8 +145,11 @@ def _record_end(job: Job, folder: JobFolder, code: int) -> None:
         # Stored before the job is finished, so that a finished job always has its outcome.
         job.result, job.words = dict(state.get("result") or {}), news.get("words", job.words)
         try:
+            # The model first: whoever finds its row finds its files.
+            shared_folder.publish_model_folder(job)
             result = outcomes.store_outcome(job, folder)
-        except QuorumError as problem:
+            shared_folder.publish_results(folder)
+        except (QuorumError, StoreUnavailable) as problem:
             leases.finish(job, Job.State.FAILED, error=" ".join(str(problem).split()), **news)
             return
         leases.finish(job, Job.State.FINISHED, result=result, error="", **news)

@@ -17,6 +17,7 @@ from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import background, leases
+from store.files import fetch, fetch_matching
 from training.jobs import graded_outputs, lifecycle, pages, rollouts
 from training.jobs.forms import JudgeForm, TrainForm, UseForm
 from training.lineage.model_sources import count_changed, read_changed
@@ -147,7 +148,7 @@ def job_rollouts(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
     step, query_id = request.GET.get("step", ""), request.GET.get("query", "")
     wanted = int(step) if step.isascii() and step.isdecimal() and len(step) < 10 else None
-    view = rollouts.read_rollouts(Path(found.folder) / rollouts.FILE, wanted, query_id)
+    view = rollouts.read_rollouts(fetch(Path(found.folder) / rollouts.FILE, newest=True), wanted, query_id)
     if view is None:
         raise Http404(_("This job has no rollouts."))
     page = Paginator(view["rollouts"], ROLLOUTS).get_page(request.GET.get("page"))
@@ -208,7 +209,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "calibration": summary.get("calibration") or {},
         "checkpoint": summary.get("checkpoint") or {},
         "used": Job.objects.filter(collection=scope.collection, options__model=found.pk).order_by("-pk")[:20],
-        "is_here": (Path(found.folder) / "reranker.json").exists(),
+        "is_here": fetch(Path(found.folder) / "reranker.json").exists(),
         "why_not": pages.why_not(),
         "is_embedder": is_embedding_recipe(found.recipe),
         "no_gain": pages.explain_no_gain(summary.get("gain") or {}, tiny=found.words.startswith("tiny")),
@@ -258,7 +259,7 @@ def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResp
 def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> HttpResponseBase:
     """Send a run of a finished job, or its metrics."""
     found = get_object_or_404(Job, pk=job, collection=scope.collection)
-    made = (path.name for pattern in ("*.run", "ablation.*") for path in Path(found.folder).glob(pattern))
+    made = (path.name for pattern in ("*.run", "ablation.*") for path in fetch_matching(Path(found.folder), pattern))
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *made}
     if file not in names:
         raise Http404(_("File not found."))
@@ -266,6 +267,7 @@ def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> H
 
 
 def _send_file(path: Path, name: str) -> HttpResponseBase:
-    if not path.is_file():
+    # The log and the metrics of a job grow.
+    if not fetch(path, newest=True).is_file():
         raise Http404(_("File not found."))
     return FileResponse(path.open("rb"), as_attachment=True, filename=name)

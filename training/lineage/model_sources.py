@@ -12,6 +12,7 @@ from django.db.models import Q
 from benchmark.models import Report, Run
 from corpus.models import Collection, ExportRecord
 from jobs.models import JobState
+from store.files import fetch
 from training.lineage.held_labels import TRAIN, HeldPart, count_held, find_exports
 from training.models import Job, Model
 
@@ -68,7 +69,7 @@ def _find_base(model: Model) -> Model | None:
 def _find_deleted(model: Model) -> tuple[str, ...]:
     """Return the collections that a set names and that are gone; the set's manifest may be gone with its own."""
     try:
-        options = json.loads((Path(model.job.options["data"]) / "manifest.json").read_text())["options"]
+        options = json.loads(fetch(Path(model.job.options["data"]) / "manifest.json").read_text())["options"]
     except (OSError, ValueError, KeyError):
         return ()
     drawn = options.get("collections") or []

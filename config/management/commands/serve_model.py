@@ -12,6 +12,7 @@ from config import serving
 from corpus.collections.secrets import read_secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
+from store.files import fetch
 from training.recipes.rendering import PROMPT_NAMES
 from training.serving.embedder import POOLINGS, is_embedder
 from training.serving.protocol import EMBED, NEW_TOKENS, RERANK
@@ -89,7 +90,7 @@ def check_folder(folder: Path | None, prompt: str, pooling: str) -> Path:
     """Return the folder of a model, checked before anything is started. Raises BadInput."""
     if folder is None:
         raise BadInput("--model is missing: name the folder of a model")
-    if not (folder / "config.json").exists():
+    if not (fetch(folder.resolve()) / "config.json").exists():
         raise BadInput(f"{folder} has no config.json: name the folder of a model")
     read_reranker_json(folder)
     if not pooling and not is_embedder(folder):
