@@ -23,6 +23,10 @@ from django.db.migrations.recorder import MigrationRecorder
 from corpus.errors import BadInput, QuorumError
 from embedded import postgres
 from embedded.startup import unsupported_reason
+from store.files import open_store, stored_files
+from store.models import StoredFile
+from store.nodes import node_id
+from store.objects import StoreUnavailable
 
 VERSION = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
@@ -46,6 +50,8 @@ def write_backup(path: Path, var: Path, say: Say = lambda line: None) -> dict[st
             part.chmod(0o600)
             manifest = _write_archive(file, Path(folder) / DUMP, var, say)
         part.rename(path)
+    except StoreUnavailable:
+        raise
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
@@ -88,7 +94,8 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
         raise BadInput(line)
     say("dumping the database ...")
     rows = _dump_database(dump)
-    files = {DUMP: dump} | {f"var/{one.relative_to(var)}": one for one in _kept_files(var)}
+    local = {f"var/{one.relative_to(var)}": one for one in _kept_files(var)}
+    files: dict[str, Path | StoredFile] = {DUMP: dump, **local, **_files_of_other_machines(var)}
     say(f"packing {len(files) - 1:,} files ...")
     manifest: dict[str, Any] = {
         "quorum_backup": VERSION,
@@ -104,7 +111,10 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
     first.size = len(_manifest_bytes(manifest))
     with tarfile.open(fileobj=file, mode="w") as tar:
         tar.addfile(first, io.BytesIO(b" " * first.size))
-        hashes = {name: _add_file(tar, name, path) for name, path in files.items()}
+        hashes = {
+            name: _add_file(tar, name, one) if isinstance(one, Path) else _add_stored_file(tar, name, one)
+            for name, one in files.items()
+        }
     manifest["files"] = {name: found for name, found in hashes.items() if found}
     file.seek(len(first.tobuf()))
     file.write(_manifest_bytes(manifest).ljust(first.size))
@@ -133,6 +143,31 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
                 raise QuorumError(f"{path} became shorter while it was read: back up again") from error
             raise
         return hashing.digest.hexdigest()
+
+
+def _add_stored_file(tar: tarfile.TarFile, name: str, row: StoredFile) -> str:
+    """Pack a file from the store, without a local copy; return its sha256. Raises StoreUnavailable."""
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode, entry.mtime = row.content.size, 0o600, int(row.changed_at.timestamp())
+    with open_store().open(row.content_id) as source:
+        hashing = HashingReader(source)
+        tar.addfile(entry, hashing)
+    if (found := hashing.digest.hexdigest()) != row.content_id:
+        raise StoreUnavailable(f"the store gave other bytes than those of {name}: restore it from an older backup")
+    return found
+
+
+def _files_of_other_machines(var: Path) -> dict[str, StoredFile]:
+    """Return the stored files that a backup keeps and that are not on this disk, or changed elsewhere."""
+    found = {}
+    for kind in KEPT:
+        for row in stored_files(var / kind):
+            path = var / row.name
+            here = path.is_file() and path.stat().st_size == row.content.size
+            # Files of jobs change; all others never do under their name.
+            if row.node != node_id() and not (here and kind != "jobs"):
+                found[f"var/{row.name}"] = row
+    return found
 
 
 class HashingReader:

@@ -19,6 +19,10 @@ from django.db import DatabaseError, connection
 from config import startup
 from config.backup import DUMP, KEPT, MANIFEST, VERSION, HashingReader, Say, run_postgres_program, server_version
 from corpus.errors import BadInput, QuorumError
+from store.files import is_shared, refill_contents
+from store.models import StoredFile
+from store.objects import StoreUnavailable
+from store.paths import decode_path, encode_path
 
 CHUNK = 1 << 20
 MOST_MANIFEST = 256 << 20
@@ -32,8 +36,9 @@ PATHS_IN_JSON = {
 }
 # Base models that are named, by the folder in which they lie.
 BASES = """
-SELECT base FROM training_model WHERE starts_with(base, %s)
-UNION SELECT options->>'base' FROM training_job WHERE starts_with(options->>'base', %s) ORDER BY 1
+SELECT base FROM training_model WHERE starts_with(base, %(plain)s) OR starts_with(base, %(stored)s)
+UNION SELECT options->>'base' FROM training_job
+WHERE starts_with(options->>'base', %(plain)s) OR starts_with(options->>'base', %(stored)s) ORDER BY 1
 """
 FILES_WITH_PATHS = ("jobs/**/*.json", "models/**/*.json")
 # pg_restore 18 writes it for every server; those below 17 do not know it.
@@ -62,6 +67,7 @@ def restore_backup(
         with script.open("rb") as file:
             run_postgres_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
         _replace_files(folder / "var", var)
+        _refill_store(say)
     startup.remove_stamp(var)
     return manifest
 
@@ -71,8 +77,8 @@ def missing_bases(bases: Path) -> list[str]:
     begin = f"{bases}/"
     # An old backup lacks tables until `migrate`.
     with contextlib.suppress(DatabaseError), connection.cursor() as cursor:
-        cursor.execute(BASES, [begin, begin])
-        return [base for (base,) in cursor.fetchall() if not Path(base).exists()]
+        cursor.execute(BASES, {"plain": begin, "stored": encode_path(begin)})
+        return [base for (found,) in cursor.fetchall() if not Path(base := decode_path(found)).exists()]
     return []
 
 
@@ -250,3 +256,18 @@ def _replace_files(source: Path, var: Path) -> None:
             shutil.rmtree(old) if old.is_dir() else old.unlink()
         if new.exists():
             shutil.move(new, old)
+
+
+def _refill_store(say: Say) -> None:
+    """Bring restored files into the store that lacks them; names whose content is nowhere go."""
+    if not is_shared():
+        return
+    try:
+        # A backup of before there was a store has no such table until `migrate`.
+        with contextlib.suppress(DatabaseError):
+            gone = refill_contents()
+            StoredFile.objects.filter(pk__in=gone).delete()
+            if gone:
+                say(f"{len(gone):,} files are neither in the backup nor in the store")
+    except StoreUnavailable as error:
+        say(f"{error}; once it is there, `store publish` fills it")

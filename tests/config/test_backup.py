@@ -20,6 +20,8 @@ from config import restoring
 from config.management.commands.backup import Command as BackupCommand
 from corpus.errors import BadInput, QuorumError
 from embedded import identity, postgres, startup
+from store import files
+from store.models import StoredFile
 from tests.factories import make_collection
 from tests.instances import PATIENCE, Instance, until
 from training.models import Job
@@ -117,15 +119,15 @@ def test_a_backup_moves_to_another_instance(
     restored = json.loads(run(other, "restore", tmp_path / "all.tar", "--json"))
     assert restored["before"] is None
     assert json.loads(run(other, "status", "owls", "--json")) == json.loads(run(judged, "status", "owls", "--json"))
-    assert str(other.var) in other.sql("SELECT folder FROM annotation_snapshot")
+    assert other.sql("SELECT folder FROM annotation_snapshot") == "$QUORUM_VAR/exports/owls/one"
     run(other, "judge", "owls", "--wait", "--workers", "1", "--again")
 
     assert (other.var / "vectors" / "ab" / "hashes").read_bytes() == b"hash" * 8
-    folder = Path(other.sql("SELECT folder FROM training_job"))
-    assert folder.is_relative_to(other.var)
+    stored = {"data": "$QUORUM_VAR/exports/owls/one", "models": {"tuned": "$QUORUM_VAR/models/owls/one"}}
+    assert json.loads(other.sql("SELECT options::text FROM training_job")) == stored
+    folder = other.sql("SELECT folder FROM training_job").replace("$QUORUM_VAR", str(other.var))
     wanted = {"data": f"{other.var}/exports/owls/one", "models": {"tuned": f"{other.var}/models/owls/one"}}
-    assert json.loads(other.sql("SELECT options::text FROM training_job")) == wanted
-    asked = json.loads((folder / "job.json").read_text())
+    asked = json.loads((Path(folder) / "job.json").read_text())
     assert {key: asked[key] for key in wanted} == wanted
 
 
@@ -381,3 +383,32 @@ def test_a_backup_is_restored_on_an_older_postgresql(
     restored = json.loads(run(older, "restore", tmp_path / "old.tar", "--json", "--keep", "1"))
     assert Path(restored["before"]).exists() and json.loads(run(older, "status", "owls", "--json")) == status
     assert holder.poll() is None
+
+
+def test_a_backup_holds_what_other_machines_published(
+    transactional_db: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made on B, which has none of the files, and a store that lost everything is filled from it."""
+    settings.STORE, settings.VAR = f"file://{tmp_path / 'store'}", tmp_path / "a"
+    published = settings.VAR / "exports" / "owls" / "one"
+    published.mkdir(parents=True)
+    (published / "qrels.txt").write_text("q1 0 d1 1\n")
+    files.publish(published)
+    settings.VAR = tmp_path / "b"
+    settings.VAR.mkdir()
+    (row,) = backups._files_of_other_machines(settings.VAR).values()
+    with (tmp_path / "some.tar").open("wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
+        assert backups._add_stored_file(tar, f"var/{row.name}", row) == hashlib.sha256(b"q1 0 d1 1\n").hexdigest()
+    with tarfile.open(tmp_path / "some.tar") as tar:
+        tar.extractall(tmp_path / "out", filter="data")
+    assert (tmp_path / "out" / "var" / "exports" / "owls" / "one" / "qrels.txt").read_text() == "q1 0 d1 1\n"
+    shutil.rmtree(tmp_path / "store")
+    settings.VAR = tmp_path / "out" / "var"
+    said: list[str] = []
+    restoring._refill_store(said.append)
+    settings.VAR = tmp_path / "c"
+    assert files.fetch(tmp_path / "c" / "exports" / "owls" / "one" / "qrels.txt").exists() and not said
+    shutil.rmtree(tmp_path / "store")
+    settings.VAR = tmp_path / "d"
+    restoring._refill_store(said.append)
+    assert said == ["1 files are neither in the backup nor in the store"] and not StoredFile.objects.exists()

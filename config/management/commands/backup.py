@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from config.backup import prune_backups, write_backup
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
+from store.files import delete, publish
 
 
 class Command(QuorumCommand):
@@ -27,10 +28,12 @@ class Command(QuorumCommand):
         path: Path = options["file"]
         keep = check_keep(options["keep"])
         manifest = write_backup(path, settings.VAR, self.stderr.write)
+        publish(path.resolve())  # below VAR only: then every machine can restore it
         rows, files, size = sum(manifest["rows"].values()), len(manifest["files"]) - 1, path.stat().st_size
         self.say(f"{path}: {rows:,} rows and {files:,} files, {size / 1e6:,.1f} MB")
         removed = [str(one) for one in prune_backups(path.parent, keep)] if keep else []
         for one in removed:
+            delete(Path(one).resolve())
             self.say(f"removed the older {one}")
         return {"backup": str(path), "rows": rows, "files": files, "bytes": size, "removed": removed}
 

@@ -14,6 +14,7 @@ from config.management.commands.backup import add_keep, check_keep
 from config.restoring import missing_bases, restore_backup
 from corpus.commands import QuorumCommand
 from corpus.models import Collection
+from store.files import fetch
 
 
 class Command(QuorumCommand):
@@ -30,6 +31,7 @@ class Command(QuorumCommand):
         number = check_keep(options["keep"])
         path = settings.VAR / "backups" / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
         keep = (lambda: None) if options["no_safety_copy"] else partial(self.keep, path)
+        fetch(options["file"].resolve())
         manifest = restore_backup(options["file"], settings.VAR, self.stderr.write, keep)
         rows = sum(manifest["rows"].values())
         self.say(f"restored {rows:,} rows and {len(manifest['files']) - 1:,} files from {options['file']}")

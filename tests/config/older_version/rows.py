@@ -32,7 +32,8 @@ def read(statement: str) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute("SET TIME ZONE 'UTC'")
         cursor.execute(f"SELECT to_jsonb(row) FROM ({statement}) row")
-        return [json.loads(str(row).replace(str(settings.VAR), "VAR")) for (row,) in cursor.fetchall()]
+        texts = [str(row).replace(str(settings.VAR), "VAR") for (row,) in cursor.fetchall()]
+        return [json.loads(text.replace("$QUORUM_VAR", "VAR")) for text in texts]
 
 
 def digest(rows: list[Any]) -> str:
