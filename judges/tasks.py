@@ -11,8 +11,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from jobs import notifications
 from jobs.processes import watch_parent
 from jobs.tasks import CHORES, is_shutting_down
+from judges.costs import budget
 from judges.engine import notifications as wakeups
 from judges.engine import plan as plans
+from judges.engine.limits import process_name
 from judges.models import Campaign
 from judges.models.batches import Batch
 from judges.models.canaries import CanaryRound
@@ -84,6 +86,15 @@ def database_parameters() -> dict[str, Any]:
     return {name: values[name] for name in known if values.get(name)}
 
 
+def reclaim_budgets() -> None:
+    """Count what workers of lost machines held; of this machine's, whoever needs the money takes it back."""
+    holder = process_name()
+    with connection.cursor() as cursor:
+        cursor.execute(budget.ABANDONED, {"holder": holder})
+        for (campaign,) in cursor.fetchall():
+            cursor.execute(budget.RECLAIM, {"holder": holder, "campaign": campaign})
+
+
 def wake_running() -> None:
     """Wake-ups for running campaigns that nobody works on."""
     for campaign in _in_work().values_list("pk", flat=True):
@@ -115,7 +126,7 @@ def _end_child(**_: Any) -> None:
         _child.close()
 
 
-CHORES.extend([("", wake_running), ("", wake_canaries)])
+CHORES.extend([("", wake_running), ("", wake_canaries), ("", reclaim_budgets)])
 signals.worker_ready.connect(_notify_on_start)
 signals.worker_process_init.connect(_begin_child)
 signals.worker_process_shutdown.connect(_end_child)

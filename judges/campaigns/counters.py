@@ -6,7 +6,8 @@ settled), `route:<stratum>` (labelled pairs by how they came to the label, judge
 those drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.campaigns.route_breakers), `moved` (open items that a
 later campaign escalated again and took over), `calls`, `calls_failed`, `calls_cached`, `calls_without_price` (of
 unknown cost), of these `calls_assumed`, for which `cost_assumed` stands (the most that they can have cost),
-`tokens_in`, of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`.
+`calls_possible` and `cost_possible` (what workers of a lost machine held, at most: judges.costs.budget), `tokens_in`,
+of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`.
 """
 
 import random

@@ -225,7 +225,8 @@ def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | No
     bounded = campaign.budget is not None or campaign.max_calls is not None
     if not bounded:  # an unbounded campaign does not keep these two
         sums = counters.read(campaign.pk)
-        campaign.spent, campaign.calls_spent = sums["cost"] + sums["cost_assumed"], int(sums["calls"])
+        campaign.spent = sums["cost"] + sums["cost_assumed"] + sums["cost_possible"]
+        campaign.calls_spent = int(sums["calls"] + sums["calls_possible"])
     campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
     # What workers add to a bounded campaign meanwhile must not be written over.
     fields = ["budget", "max_calls", "failed_to_people"] + ([] if bounded else ["spent", "calls_spent"])

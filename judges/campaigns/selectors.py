@@ -141,6 +141,7 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
         "calls_assumed": int(sums.get("calls_assumed", 0)),
         "cost_assumed": round(sums.get("cost_assumed", 0.0), 10),
         "paused_because": because or None,
+        **_possible_calls(sums),
         **({"stopped_by": stopped_by} if state == Campaign.State.BUDGET and stopped_by else {}),
     } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
 
@@ -151,6 +152,13 @@ def count_filtered(campaign: Campaign) -> int:
         return 0
     sums = counters.read(campaign.pk).items()
     return int(sum(value for key, value in sums if key.startswith("route:") and key.endswith(".filter")))
+
+
+def _possible_calls(sums: dict[str, float]) -> dict[str, Any]:
+    """The calls that workers of a lost machine may have made, where there are any, and what they cost at most."""
+    if not (calls := int(sums.get("calls_possible", 0))):
+        return {}
+    return {"calls_possible": calls, "cost_possible": round(sums.get("cost_possible", 0.0), 10)}
 
 
 def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:

@@ -76,7 +76,16 @@ def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assu
 def of_status(status: Mapping[str, Any]) -> Paid:
     """What the calls of a campaign's status document cost."""
     found = [status[key] for key in ("cost", "calls", "calls_without_price", "calls_assumed", "cost_assumed")]
-    return of_calls(*found)
+    paid = of_calls(*found)
+    if not (possible := status.get("calls_possible", 0)):
+        return paid
+    words = ngettext(
+        "%(count)s call that a lost machine may have made, counted as %(most)s",
+        "%(count)s calls that a lost machine may have made, counted as %(most)s",
+        possible,
+    )
+    most = format_cost(status["cost_possible"])
+    return Paid(paid.usd, (*paid.missing, words % {"count": f"{possible:,}", "most": most}))
 
 
 def describe_assumed_cost(status: Mapping[str, Any]) -> str:
@@ -84,7 +93,8 @@ def describe_assumed_cost(status: Mapping[str, Any]) -> str:
 
     English: a command says it.
     """
-    count, most = status["calls_assumed"], status["cost_assumed"]
+    count = status["calls_assumed"] + status.get("calls_possible", 0)
+    most = status["cost_assumed"] + status.get("cost_possible", 0.0)
     if not count:
         return ""
     calls = "call" if count == 1 else "calls"

@@ -11,6 +11,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from judges.campaigns.counters import ADD
 from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
 
@@ -23,25 +24,47 @@ SELECT collection_id, (now() AT TIME ZONE 'UTC')::date FROM judges_campaign WHER
 ON CONFLICT DO NOTHING
 """
 
-# Of dead workers of all the collection's campaigns: what they held may be what is refused here.
+# Of dead workers of all the collection's campaigns: what they held may be what is refused here. The answers that a
+# worker of this machine had were taken over before; those of another machine may be lost with it (its name stands
+# before the holder's @), so what such a worker held counts as spent: its calls were possibly sent, and paid.
 RECLAIM = """
 WITH dead AS (
     DELETE FROM judges_reservation v USING judges_campaign c
     WHERE c.id = v.campaign_id AND v.until < now()
       AND c.collection_id = (SELECT collection_id FROM judges_campaign WHERE id = %(campaign)s)
-    RETURNING v.campaign_id, c.collection_id, v.usd, v.calls
+    RETURNING v.campaign_id, c.collection_id, v.usd, v.calls,
+        (strpos(v.holder, '@') > 0 AND split_part(v.holder, '@', 1) <> split_part(%(holder)s, '@', 1))::int AS lost
 ),
 campaigns AS (
     UPDATE judges_campaign c SET reserved = GREATEST(0, c.reserved - s.usd),
-        calls_reserved = GREATEST(0, c.calls_reserved - s.calls)
-    FROM (SELECT campaign_id, sum(usd) AS usd, sum(calls) AS calls FROM dead GROUP BY 1) s
+        calls_reserved = GREATEST(0, c.calls_reserved - s.calls),
+        spent = c.spent + s.usd_lost, calls_spent = c.calls_spent + s.calls_lost
+    FROM (SELECT campaign_id, sum(usd) AS usd, sum(calls) AS calls, sum(usd * lost) AS usd_lost,
+              sum(calls * lost) AS calls_lost FROM dead GROUP BY 1) s
     WHERE c.id = s.campaign_id RETURNING c.id
-)
+),
+counted AS ({counted})
 UPDATE judges_account a SET reserved = GREATEST(0, a.reserved - s.usd),
-    calls_reserved = GREATEST(0, a.calls_reserved - s.calls)
-FROM (SELECT collection_id, sum(usd) AS usd, sum(calls) AS calls, (SELECT count(*) FROM campaigns) AS changed
-      FROM dead GROUP BY 1) s
+    calls_reserved = GREATEST(0, a.calls_reserved - s.calls), spent = a.spent + s.usd_lost,
+    day = CASE WHEN s.usd_lost > 0 THEN (now() AT TIME ZONE 'UTC')::date ELSE a.day END,
+    day_spent = CASE WHEN s.usd_lost > 0 AND a.day <> (now() AT TIME ZONE 'UTC')::date THEN s.usd_lost
+                     ELSE a.day_spent + s.usd_lost END
+FROM (SELECT collection_id, sum(usd) AS usd, sum(calls) AS calls, sum(usd * lost) AS usd_lost,
+          (SELECT count(*) FROM campaigns) AS changed FROM dead GROUP BY 1) s
 WHERE a.collection_id = s.collection_id
+""".format(
+    counted=ADD.format(
+        rows="""
+    SELECT campaign_id, 0, key, sum(value) FROM dead CROSS JOIN LATERAL
+        (VALUES ('calls_possible', calls::float8), ('cost_possible', usd)) AS k(key, value)
+    WHERE lost = 1 AND value > 0 GROUP BY 1, 3 ORDER BY 1, 3"""
+    )
+)
+
+# Campaigns of which a worker of another machine holds what it no longer renews.
+ABANDONED = """
+SELECT DISTINCT campaign_id FROM judges_reservation
+WHERE until < now() AND strpos(holder, '@') > 0 AND split_part(holder, '@', 1) <> split_part(%(holder)s, '@', 1)
 """
 
 # The cap that refuses it, '' where it is held now. Both rows are locked before they are compared, campaign first.

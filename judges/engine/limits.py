@@ -22,6 +22,8 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from store.nodes import node_id
+
 SCRIPT = (Path(__file__).parent / "limits.lua").read_text()
 # Permits asked for in one exchange with Redis.
 GRANTS = 64
@@ -52,8 +54,8 @@ def limit_keys(prefix: str, account: tuple[str, str, str]) -> list[str]:
 
 
 def process_name() -> str:
-    """Return this process's name as a holder of permits; a random end tells it from an earlier process."""
-    return f"{socket.gethostname()[:30]}:{os.getpid()}:{os.urandom(4).hex()}"
+    """Return this process's name as a holder: its machine @ the process; a random end tells it from an earlier one."""
+    return f"{node_id()[:12]}@{socket.gethostname()[:26]}:{os.getpid()}:{os.urandom(4).hex()}"
 
 
 class CircuitOpen(Exception):
