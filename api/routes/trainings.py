@@ -11,7 +11,7 @@ from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
 from annotation.audit_log.recording import record
-from annotation.models import Snapshot
+from annotation.models.snapshots import Snapshot
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken

@@ -11,7 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Role, Snapshot
+from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Role
+from annotation.models.snapshots import Snapshot
 from api.routes.files import _name_fields
 from api.tokens import make_token
 from benchmark.models import Report, Run
