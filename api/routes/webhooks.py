@@ -3,12 +3,14 @@
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
 from api.authentication import may, scope_of
+from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken, Webhook, WebhookAttempt, WebhookDelivery
 from api.problems import REFUSALS, Given
@@ -121,11 +123,12 @@ def read_webhook(request: HttpRequest, name: str, number: int) -> Any:
 )
 def change_webhook(request: HttpRequest, name: str, number: int, body: WebhookChanges) -> Any:
     """Change a webhook, disable or enable it."""
-    row = _find_webhook(request, number)
     events = None if body.events is None else _plain(body.events)
     description = None if body.description is None else _clean(body.description)
     user = scope_of(request).user
-    services.change_webhook(row, user, url=body.url, events=events, description=description, active=body.active)
+    with transaction.atomic():
+        row = _hold_webhook(request, number)
+        services.change_webhook(row, user, url=body.url, events=events, description=description, active=body.active)
     return _show_webhook(row)
 
 
@@ -134,7 +137,8 @@ def change_webhook(request: HttpRequest, name: str, number: int, body: WebhookCh
 )
 def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
     """Delete a webhook with its log."""
-    services.delete_webhook(_find_webhook(request, number), scope_of(request).user)
+    with transaction.atomic():
+        services.delete_webhook(_hold_webhook(request, number), scope_of(request).user)
     return Status(204, None)
 
 
@@ -195,6 +199,15 @@ def replay_deliveries(request: HttpRequest, name: str, number: int, body: Replay
 def _find_webhook(request: HttpRequest, number: int) -> Webhook:
     rows = Webhook.objects.select_related("collection").filter(collection=scope_of(request).collection)
     return find_row(rows, number, _("Webhook not found."))
+
+
+def _hold_webhook(request: HttpRequest, number: int) -> Webhook:
+    """Find a webhook as If-Match says; nobody else changes the row until the transaction ends."""
+    found = _find_webhook(request, number)
+    Webhook.objects.select_for_update().get(pk=found.pk)
+    found.refresh_from_db()
+    require_match(request, WebhookOut, _show_webhook(found))
+    return found
 
 
 def _plain(events: list[Webhook.Event]) -> list[str]:
