@@ -58,7 +58,9 @@ class ImportOptionsIn(Given):
         description="Whose grades the files hold: human ones settle pairs, others measure; empty: human where a file "
         "names its assessors, else reference.",
     )
-    by_position: bool = Field(False, description="Number queries 1, 2, ... in the order of their file.")
+    query_ids: Literal["num", "position"] = Field(
+        "num", description="Where query ids come from: the file, or their places 1, 2, ... in it."
+    )
     empty: Literal["refuse", "keep"] = Field("refuse", description="What happens to documents without text.")
     update: bool = Field(False, description="Update documents whose text changed (keeps history).")
     kinds: dict[str, str] = Field({}, description="By the file's name, or name/member; skip: leave it out.")
@@ -166,8 +168,13 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
         said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(_header_of(file)) if one in chosen}
     if unknown := (body.kinds.keys() | body.columns.keys()) - known:
         raise BadInput(_("no file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
-    options = body.model_dump(include={"bm25", "graded_by", "by_position", "update"})
-    options["keep_empty"] = body.empty == "keep"
+    options = {
+        "bm25": body.bm25,
+        "graded_by": body.graded_by,
+        "by_position": body.query_ids == "position",
+        "keep_empty": body.empty == "keep",
+        "update": body.update,
+    }
     importing.correct_import(row, said, options)
     row.refresh_from_db()
     return _show_import(row)

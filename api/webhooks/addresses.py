@@ -51,9 +51,9 @@ def find_address(url: httpx2.URL) -> str:
     """Return the IP address to connect to: the name is resolved once, here. Raises AddressRefused and NoPage."""
     places = resolve_host(url.raw_host.decode(), url.port or PORTS[url.scheme])
     # All of them: a name with one private address among public ones could be used to reach that one.
-    if not places or not all(_is_allowed(place.address, url.scheme) for place in places):
+    if not places or not all(_is_allowed(address, url.scheme) for address, _endpoint in places):
         raise AddressRefused(url.host)
-    return places[0].address
+    return places[0][0]
 
 
 def _is_allowed(address: str, scheme: str) -> bool:

@@ -597,7 +597,10 @@ class ImportOptionsIn(ApiModel):
             description="Whose grades the files hold: human ones settle pairs, others measure; empty: human where a file names its assessors, else reference."
         ),
     ] = ""
-    by_position: Annotated[bool, Field(description="Number queries 1, 2, ... in the order of their file.")] = False
+    query_ids: Annotated[
+        Literal["num", "position"],
+        Field(description="Where query ids come from: the file, or their places 1, 2, ... in it."),
+    ] = "num"
     empty: Annotated[
         Literal["refuse", "keep"],
         Field(description="What happens to documents without text."),

@@ -265,7 +265,7 @@ def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> 
     checked = call(alice.user, "GET", f"collections/c/imports/{number}").json()
     assert checked["checked"] and not checked["imported"], checked["error"]
     path = f"collections/c/imports/{number}/options"
-    numbered = call(alice.user, "POST", path, {"by_position": True, "graded_by": "human"})
+    numbered = call(alice.user, "POST", path, {"query_ids": "position", "graded_by": "human"})
     assert numbered.status_code == 200
     assert FileImport.objects.get(pk=number).options["by_position"] is True
     assert call(alice.user, "POST", path, {"graded_by": "ghosts"}).status_code == 422

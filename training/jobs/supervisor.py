@@ -36,8 +36,8 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
             shared_folder.fetch_needed(job, folder)
             if missing := find_unseen_file(job, folder):
                 why = _(
-                    "this trainer (%(host)s) cannot see %(file)s: set QUORUM_STORE and keep such files below QUORUM_VAR "
-                    "(docs/several-machines.md)"
+                    "this trainer (%(host)s) cannot see %(file)s: set QUORUM_STORE and keep such files below "
+                    "QUORUM_VAR (docs/several-machines.md)"
                 )
                 leases.finish(job, Job.State.FAILED, error=why % {"host": socket.gethostname(), "file": missing})
                 return
