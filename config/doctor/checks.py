@@ -27,6 +27,7 @@ CHECKS = (
     Check("versions", machine.check_versions),
     Check("folder", machine.check_folder),
     Check("disk", machine.check_disk),
+    Check("store", machine.check_store),
     Check("secret key", machine.check_secret_key),
     Check("settings", machine.check_settings),
     Check("static files", machine.check_static_files),

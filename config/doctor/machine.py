@@ -17,6 +17,8 @@ from packaging.requirements import Requirement
 
 from config import env, staticfiles
 from config.doctor.findings import Finding, first_line, ok, problem, warn
+from store import files
+from store.objects import StoreUnavailable
 
 PYTHONS = ((3, 11), (3, 13))
 PINNED = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
@@ -90,6 +92,19 @@ def check_folder() -> Iterator[Finding]:
 def _is_closed(name: str) -> bool:
     path = settings.VAR / name
     return path.exists() and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK))
+
+
+def check_store() -> Iterator[Finding]:
+    """What QUORUM_STORE names can be written, read and emptied; without it files stay on this machine."""
+    if not files.is_shared():
+        yield ok("store", "files stay in QUORUM_VAR: QUORUM_STORE is not set, as one machine needs it")
+        return
+    try:
+        files.open_store().check()
+    except StoreUnavailable as error:
+        yield problem("store", first_line(error), "check QUORUM_STORE and the credentials that this machine has for it")
+    else:
+        yield ok("store", f"{settings.STORE} can be written and read")
 
 
 def check_disk() -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,6 +88,12 @@ def plant_full_disk(scene: Scene) -> None:
     scene.patch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=90_000_000, total=10**11))
 
 
+def plant_store_away(scene: Scene) -> None:
+    place = scene.settings.VAR / "no-folder"
+    place.touch()
+    scene.settings.STORE = f"file://{place}"
+
+
 def plant_old_static_files(scene: Scene) -> None:
     (scene.settings.VAR / "static.stamp").write_text("of another version")
 
@@ -156,6 +163,7 @@ FAULTS: dict[str, tuple[Callable[[Scene], None], str, str]] = {
     "secret key": (plant_short_key, "it has 5 characters", "set SECRET_KEY to 50 random characters"),
     "folder": (plant_file_in_place_of_folder, "no folders that can be written: uploads", "move them away"),
     "disk": (plant_full_disk, "0.1 of 100.0 GB are free", "remove old backups"),
+    "store": (plant_store_away, "failed (", "check QUORUM_STORE"),
     "static files": (plant_old_static_files, "of another version", "start `manage.py serve` again"),
     "postgresql": (plant_postgresql_away, "does not answer (connection refused)", "check DATABASE_URL"),
     "postgresql, too many": (plant_too_few_connections, "the settings may open", "raise max_connections"),
@@ -181,7 +189,8 @@ def test_a_planted_fault_is_found_and_its_remedy_is_named(
         plant(Scene(settings, monkeypatch))
         found = doctor(capsys, 1)
     finally:
-        (settings.VAR / "uploads").unlink(missing_ok=True) if (settings.VAR / "uploads").is_file() else None
+        for file in filter(Path.is_file, (settings.VAR / "uploads", settings.VAR / "no-folder")):
+            file.unlink()
     problems = [one for one in found if one["health"] == "problem"]
     assert len(problems) == 1, problems
     assert problems[0]["check"] == fault.partition(",")[0]
