@@ -20,6 +20,7 @@ from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
+from store.files import fetch
 from training.jobs import lifecycle, pages
 from training.jobs.forms import BASES, OTHER, TrainForm, UseForm
 from training.jobs.option_fields import option_names
@@ -221,7 +222,7 @@ def read_model(request: HttpRequest, name: str, number: int) -> Any:
 )
 def read_model_card(request: HttpRequest, name: str, number: int) -> Any:
     """Download the card of a model."""
-    path = Path(_find_model(request, number).folder) / "README.md"
+    path = fetch(Path(_find_model(request, number).folder) / "README.md")
     if not path.is_file():
         raise Http404(_("File not found."))
     return FileResponse(path.open("rb"), as_attachment=True, content_type="text/markdown; charset=utf-8")
@@ -257,6 +258,6 @@ def _find_model(request: HttpRequest, number: int) -> Model:
 
 def _show_model(row: Model, changed: int) -> dict[str, Any]:
     shown = ("name", "recipe", "base", "summary", "created_at")
-    is_here = (Path(row.folder) / "reranker.json").exists()
+    is_here = fetch(Path(row.folder) / "reranker.json").exists()
     plain = {name: getattr(row, name) for name in shown}
     return {"number": row.pk, **plain, "is_here": is_here, "changed_labels": changed}
