@@ -58,7 +58,7 @@ def test_a_vote_then_the_debate_then_the_final_vote_by_keyboard(books, alice, ne
     page.keyboard.press("Escape")
     reveal(page, "0")
     assert page.evaluate("document.activeElement.id") == "debate"
-    assert "Your first judgment: 0 Not relevant" in page.locator(".why").inner_text()
+    assert "Your first judgment: 0 not relevant" in page.locator(".why").inner_text()
     assert page.locator("#comment-text").input_value() == "from the text alone"
     assert violations(page) == []
     shoot(page, f"reveal-final-{scheme}")
@@ -122,7 +122,7 @@ def test_a_second_tab_on_the_blind_page_casts_no_final_vote(books, alice, new_pa
     other.wait_for_selector("#desk[data-step=first]")
     reveal(page, "1")
     reveal(other, "0")
-    assert "Your first judgment: 1 Relevant" in other.locator(".why").inner_text()
+    assert "Your first judgment: 1 relevant" in other.locator(".why").inner_text()
     assert cast() == [("first", 1)]
     other.keyboard.press("0")
     other.wait_for_selector("#desk[data-step=first]")
