@@ -43,8 +43,9 @@ $(VENV)/.training: requirements-training.txt requirements-torch.txt | $(VENV)/.b
 demo: install
 	@exec env QUORUM_WITH_PARENT=1 $(PY) manage.py demo $(if $(PORT),--port $(PORT)) $(if $(JUDGES),--judges "$(JUDGES)") $(if $(filter 0,$(TRAINING)),--no-training)
 
+# Three processes on two cores: one of them waits for PostgreSQL, a worker or a browser most of the time.
 test: install-dev install-training
-	$(PY) -m pytest -n 2
+	$(PY) -m pytest -n 3
 
 test-all: install-dev install-training
 	$(PY) -m pytest -n 2 --slow
