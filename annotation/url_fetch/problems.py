@@ -1,6 +1,7 @@
 """Reasons why a fetch failed: a code with its values, which is stored, and its words in the reader's language."""
 
 import json
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -41,10 +42,19 @@ class NoPage(BadInput):
         self.stored = json.dumps([code, values])
 
 
-def describe_problem(stored: str) -> str:
-    """Return a stored problem in words; "" for none. An unknown code is shown as it stands."""
+def read_problem(stored: str) -> tuple[str, dict[str, Any]]:
+    """Return the code of a stored problem and its values; what cannot be read is a code as it stands."""
     try:
         code, values = json.loads(stored)
+        return str(code), dict(values)
+    except (ValueError, TypeError):
+        return stored, {}
+
+
+def describe_problem(stored: str) -> str:
+    """Return a stored problem in words; "" for none. An unknown code is shown as it stands."""
+    code, values = read_problem(stored)
+    try:
         return str(_(WORDS[code]) % values)
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return stored

@@ -1,6 +1,5 @@
 """What the pages of web searches show: the list, and one with its results, each with its document or why not."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
-from annotation.url_fetch.problems import describe_problem
+from annotation.url_fetch.problems import describe_problem, read_problem
 from annotation.web_search.searching import READING, SEARCHING, describe_search
 from charts.downloads import Cell, DownloadTable
 from corpus.models import Collection, Pair
@@ -124,8 +123,8 @@ def _show(one: SearchedQuery, result: WebSearchResult, pairs: Mapping[tuple[int,
 
 def _describe(problem: str) -> str:
     """Why a result became no document, in words."""
-    code, values = json.loads(problem)
-    if code == "status":
+    code, values = read_problem(problem)
+    if code == "status" and values:
         return str(_("the server responded with status %(status)s") % values)
     return str(REASONS[code]) if code in REASONS else describe_problem(problem)
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
-from annotation.url_fetch.problems import NoPage
+from annotation.url_fetch.problems import NoPage, read_problem
 from annotation.web_search.documents import PageReader, WebDocument, clean_line, import_documents
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection, Document, Query
@@ -272,7 +272,7 @@ def describe_search(search: WebSearch) -> dict[str, Any]:
     """What came of it so far and what it cost, for a page or a program. `left_out`: results without a document."""
     spent = sum_rows("", ledger_rows(Campaign(pk=search.campaign))) if search.campaign else None
     results = WebSearchResult.objects.filter(searched__search=search)
-    left_out = Counter(json.loads(problem)[0] for problem in _problems_of(search))
+    left_out = Counter(read_problem(problem)[0] for problem in _problems_of(search))
     queries = SearchedQuery.objects.filter(search=search)
     return {
         "collection": search.collection.name,
