@@ -93,7 +93,7 @@ def test_another_folder_takes_the_packages_of_another_python(tmp_path: Path) -> 
         text=True,
     )
     lines = said.stdout.splitlines()
-    assert lines[-1] == f"{tmp_path}/venv/bin/python -m pytest -n 2"
+    assert lines[-1] == f"{tmp_path}/venv/bin/python -m pytest -n 3"
     assert lines[:-1] == [f'VENV="{tmp_path}/venv" sh config/install.sh {kind}' for kind in ("dev", "base", "training")]
 
     (tmp_path / "letters").write_text("mine")
