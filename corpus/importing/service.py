@@ -142,14 +142,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         pairs = candidates.write_pairs(collection, update=files.update)
         graded, labels = _write_grades(collection, sources, files)
         for source in [*sources["judgments"], *filter(_names_assessors, sources["pairs"])]:
-            added, bad = assess.stage_judgments(collection, source, "import", files.named_assessor_kind, progress)
-            if bad.counts:
-                raise bad.first_refusal(source)
-            if files.qrels_are_candidates:
-                staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
-                candidates.stage_graded_pairs()
-                pairs = _add_up(pairs, candidates.write_pairs(collection, update=files.update))
-            added = assess.store_staged(collection, added)
+            added, more = _import_judgments(collection, source, files, progress)
+            pairs = _add_up(pairs, more)
             graded = _add_up(graded, (added.new, 0, added.unchanged))
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
         counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
@@ -174,6 +168,21 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             full_text.request_index(collection.pk)
         table_statistics.renew_statistics(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
     return report
+
+
+def _import_judgments(
+    collection: Collection, source: FileSource, files: ImportFiles, progress: ImportProgress
+) -> tuple[assess.AddedJudgments, tuple[int, int, int]]:
+    """Store grades that name their assessors; return what was added, and the counts of the pairs written for them."""
+    staged, bad = assess.stage_judgments(collection, source, "import", files.named_assessor_kind, progress)
+    if bad.counts:
+        raise bad.first_refusal(source)
+    pairs = (0, 0, 0)
+    if files.qrels_are_candidates:
+        staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
+        candidates.stage_graded_pairs()
+        pairs = candidates.write_pairs(collection, update=files.update)
+    return assess.store_staged(collection, staged), pairs
 
 
 def _names_assessors(source: FileSource) -> bool:
