@@ -18,20 +18,12 @@ from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import MANY, Couples, compute_measures
 from annotation.models import Role, StoredAgreement
 from annotation.tasks import compute_agreement
-from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
+from corpus.models import Collection
 from jobs.leases import MOST_ATTEMPTS
 from jobs.models import BackgroundJob
 from tests.called import call
+from tests.crowd import judged_by_many, votes_of
 from tests.factories import make_collection, make_member
-
-
-def votes_of(assessors: int, items: int, each: int, seed: int = 0):
-    """Who graded which item and how: (assessor, item, grade), so many different people on each item."""
-    random = np.random.default_rng(seed)
-    truth = random.integers(0, 2, items)
-    for item in range(items):
-        for who in random.choice(assessors, each, replace=False).tolist():
-            yield who, item, int(truth[item] if random.random() < 0.8 else 1 - truth[item])
 
 
 def matrix_of(assessors: int, items: int, votes):
@@ -39,24 +31,6 @@ def matrix_of(assessors: int, items: int, votes):
     for who, item, grade in votes:
         grades[who, item] = grade
     return grades
-
-
-def judged_by_many(collection: Collection, assessors: int, items: int, each: int) -> None:
-    query = Query.objects.create(collection=collection, external_id="q", text="q", content_hash="q")
-    documents = Document.objects.bulk_create(
-        [Document(collection=collection, external_id=f"d{n}", text="t", content_hash=f"{n}") for n in range(items)]
-    )
-    pairs = Pair.objects.bulk_create([Pair(collection=collection, query=query, document=d) for d in documents])
-    people = Assessor.objects.bulk_create(
-        [Assessor(collection=collection, kind="human-import", name=f"worker-{n:03}") for n in range(assessors)]
-    )
-    Judgment.objects.bulk_create(
-        [
-            Judgment(pair=pairs[item], assessor=people[who], step="import", grade=grade)
-            for who, item, grade in votes_of(assessors, items, each)
-        ],
-        batch_size=5_000,
-    )
 
 
 def sees(collection: Collection) -> Client:
@@ -343,7 +317,7 @@ from annotation.agreement import aggregates
 from annotation.agreement.measures import compute_measures
 from annotation.agreement.report import AgreementReport, OneAssessor, build_json_document
 from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors
-from tests.annotation.agreement.test_agreement_of_many import votes_of
+from tests.crowd import votes_of
 grades = np.full((956, 19168), -1, dtype=np.int16)
 for who, item, grade in votes_of(956, 19168, 3):
     grades[who, item] = grade
