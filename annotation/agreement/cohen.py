@@ -151,9 +151,9 @@ class Sparse:
         self.cells = csr_array((ones, (place * self.width**2 + cell, item)), shape=shape)
 
     def cohen(self, weights: Floats, some: slice) -> Cohen:
+        """Return what `cohen_kappas` gives for the pairs of the slice."""
         # Rows of the sparse matrix are (couple, left grade, right grade): a product with the weights gives all tables
         # at once.
-        """Return what `cohen_kappas` gives for the pairs of the slice."""
         width = self.width
         sums = self.cells[some.start * width**2 : some.stop * width**2].astype(weights.dtype) @ weights.T
         table = np.asarray(sums).reshape(-1, width, width, len(weights)).transpose(1, 2, 3, 0)

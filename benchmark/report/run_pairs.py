@@ -80,8 +80,8 @@ def _values_of(stored: StoredReport, run: int, measure: str) -> Floats:
 
 
 def _sort_queries(differences: Floats, order: str) -> list[int]:
-    # Stable, so that equal differences keep the order of the queries from page to page.
     """Places of the queries: the largest differences first, or the first run's wins, or its losses."""
+    # Stable, so that equal differences keep the order of the queries from page to page.
     key: Floats = {"largest": -np.abs(differences), "wins": -differences, "losses": differences}[order]
     places: Ints = np.argsort(key, kind="stable")
     return [int(at) for at in places]

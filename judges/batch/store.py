@@ -203,9 +203,9 @@ def known_provider_ids(connection: Connection[Any]) -> set[str]:
 
 
 def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
+    """Answers become attempts, and nothing waits for them any more: both or neither."""
     # The rows that wait are deleted in the transaction that stores their answers, so a kill between them repeats
     # nothing.
-    """Answers become attempts, and nothing waits for them any more: both or neither."""
     store_rows(connection, attempts, shard)
     connection.execute("DELETE FROM judges_batchcall WHERE id = ANY(%s)", [list(ids)])
 

@@ -189,8 +189,8 @@ async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
 
 
 def unexpected_error(error: Exception, body: Body | None) -> ProviderError:
-    # Billed, as far as anybody knows: the body came, and only our reading of it failed.
     """A surprise in an SDK or in our own reading costs this attempt, and not what was paid for."""
+    # Billed, as far as anybody knows: the body came, and only our reading of it failed.
     found = ProviderError(f"{type(error).__name__}: {error}", raw=body.text if body else "")
     if body is not None:
         found.status, found.billed = body.status, True

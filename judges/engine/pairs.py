@@ -173,8 +173,8 @@ async def _ask_vote(
 
 
 async def _gather_all(parts: list[Coroutine[Any, Any, object]]) -> None:
-    # A cancelled gather would drop calls that are out and paid for.
     """Run all to their end, then raise what one of them raised: an answer that is on its way is never thrown away."""
+    # A cancelled gather would drop calls that are out and paid for.
     results = await asyncio.gather(*parts, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
     # Our own errors first: an interruption may be retried, a defect has to be seen.

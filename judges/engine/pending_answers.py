@@ -40,8 +40,8 @@ class PendingAnswerLog:
         self.lock = threading.Lock()
 
     def keep(self, line: bytes) -> Segment:
-        # A new file now and then, since a file goes only when all of its answers are committed.
         """Append a line, and return what `done` gets once the answer is committed. Raises OSError on a full disk."""
+        # A new file now and then, since a file goes only when all of its answers are committed.
         if not self.segments or self.segments[-1].size > ROOM:
             self._begin()
         segment = self.segments[-1]

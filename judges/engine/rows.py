@@ -283,8 +283,8 @@ def _compress_text(text: str | bytes) -> bytes:
 
 
 def store_rows(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
-    # Attempts first, so that an outcome is never visible without the evidence that it rests on.
     """Write everything in the connection's present transaction: attempts first, then outcomes."""
+    # Attempts first, so that an outcome is never visible without the evidence that it rests on.
     attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in WITHOUT_PAIR]
     calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in WITHOUT_PAIR]
     outcomes = [one.row for one in ended if isinstance(one, Decided) and not one.is_target]

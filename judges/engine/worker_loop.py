@@ -80,8 +80,8 @@ class WorkerLoop:
 
     @property
     def room(self) -> int:
-        # One pair tries an open circuit. More would only fail with it, and each failure doubles the wait.
         """How many pairs are in work at once: one while a circuit is tried."""
+        # One pair tries an open circuit. More would only fail with it, and each failure doubles the wait.
         most: int = settings.PAIRS_IN_FLIGHT
         return 1 if any(account.opened for account in self.needed) else most
 

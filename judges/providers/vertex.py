@@ -38,8 +38,8 @@ class GoogleAccount(SdkProvider):
     key_prefix = "Bearer "
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
-        # A key or a command of the judge's own goes before the machine's credentials.
         """The header with the token. Raises Refused where there is none."""
+        # A key or a command of the judge's own goes before the machine's credentials.
         if judge.parameters.get("token_command") or self.key_env:
             return await super().authorized(judge)
         self.allow()

@@ -82,8 +82,8 @@ def law(counts: Floats, a: float, b: float, c: float) -> Floats:
 
 
 def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 1.5)) -> tuple[float, float, float]:
-    # Several starts, since least squares in c has flat stretches.
     """Return a, b and c of least squares within the bounds: the best from several starting values of c."""
+    # Several starts, since least squares in c has flat stretches.
     from scipy.optimize import least_squares
 
     best = min(

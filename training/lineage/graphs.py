@@ -217,8 +217,8 @@ def _export_node(record: ExportRecord, sources: Iterable[str]) -> LayerNode:
 
 
 def _list_qrels(pair: Pair) -> list[tuple[Qrels, Version]]:
-    # The address is left empty where the record does not know whose page shows the export.
     """Return the versions of the qrels that hold this pair by its label, and which version of the label that is."""
+    # The address is left empty where the record does not know whose page shows the export.
     rows = QrelsRow.objects.filter(query=pair.query_id, documents__contains=[pair.document_id])
     found = []
     for row in rows.select_related("qrels").order_by("qrels"):
