@@ -36,52 +36,50 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
     shared = _find_couple(get_figures(collection, everybody, known).report, filters.a, filters.b)
     resamples = 0 if shared else RESAMPLES
     report = agreement_report(collection, chosen, binarize=binarize, bootstrap=resamples, population=population)
+    measured = shared or report.measures.pairwise[0]
     place = {one.name: row for row, one in enumerate(report.found.assessors)}
     counts = _cross_table(
         report.found.grades[[place[filters.a], place[filters.b]]], 1 if binarize else collection.grades
     )
     given = load_grade_matrix(collection, chosen, population=population)
     rest = f"{f':{binarize}' if binarize else ''}{'' if population == 'all' else f':{population}'}"
-    measured = shared or report.measures.pairwise[0]
-    grades = (
-        (
-            _("not relevant (below %(bound)s)") % {"bound": binarize},
-            _("relevant (%(bound)s or higher)") % {"bound": binarize},
-        )
-        if binarize
-        else tuple(name_grade(grade, collection.grades) for grade in range(collection.grades + 1))
-    )
-    places = [int(place) for place in kind.split("x") if place.isdecimal()]
-    cell = [grades[place] for place in places if place < len(grades)]
+    grades = _name_grades(collection.grades, binarize)
     names = {"a": filters.a, "b": filters.b}
     summary = _summarise_couple(names, measured, int(np.trace(counts)), _(POPULATIONS[population]), report)
     return {
         **names,
         "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],
         "grades": grades,
-        "rows": [
-            (
-                grade,
-                [
-                    _build_crossing(filters, counts, x, y, kind, rest) | {"grade": grade, "other": grades[y]}
-                    for y in range(len(grades))
-                ],
-            )
-            for x, grade in enumerate(grades)
-        ],
+        "rows": _build_rows(filters, counts, grades, kind, rest),
         "summary": summary,
         "kind": kind,
         "list": list_disagreements(collection, given, kind, binarize, number),
         "direction": compare_directions(given, binarize, collection.relevant_from),
         "above": _build_query(filters, f"above{rest}"),
         "below": _build_query(filters, f"below{rest}"),
-        # The grades of the cell whose pairs stand below, where one was asked for.
-        "cell": cell if len(cell) == 2 else [],
+        "cell": _read_cell(kind, grades),
         # Query strings: of all pairs on which they differ, and this page's own.
         "disagree": _build_query(filters, f"disagree{rest}"),
         "query": _build_query(filters, filters.cell),
         "chart": _draw_chart(filters, counts, grades, summary, collection.name, rest),
     }
+
+
+def _name_grades(highest: int, bound: int | None) -> tuple[str, ...]:
+    """The grades of the cross table in words; with a bound there are two."""
+    if not bound:
+        return tuple(name_grade(grade, highest) for grade in range(highest + 1))
+    return (
+        _("not relevant (below %(bound)s)") % {"bound": bound},
+        _("relevant (%(bound)s or higher)") % {"bound": bound},
+    )
+
+
+def _read_cell(kind: str, grades: tuple[str, ...]) -> list[str]:
+    """Both grades of the cell whose pairs stand below the table; none where no such cell was asked for."""
+    places = [int(place) for place in kind.split("x") if place.isdecimal()]
+    cell = [grades[place] for place in places if place < len(grades)]
+    return cell if len(cell) == 2 else []
 
 
 def _summarise_couple(names: dict[str, str], measured: Pairwise, equal: int, over: str, report: AgreementReport) -> str:
@@ -109,6 +107,20 @@ def _cross_table(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]
     first, second = (row[(grades != MISSING).all(axis=0)].astype(np.int64) for row in grades)
     size = highest + 1
     return np.bincount(first * size + second, minlength=size * size).reshape(size, size)
+
+
+def _build_rows(
+    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], kind: str, rest: str
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The rows of the cross table, each with its grade and its cells."""
+    places = range(len(grades))
+    return [
+        (
+            grade,
+            [_build_crossing(filters, counts, x, y, kind, rest) | {"grade": grade, "other": grades[y]} for y in places],
+        )
+        for x, grade in enumerate(grades)
+    ]
 
 
 def _build_crossing(
