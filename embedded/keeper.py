@@ -98,7 +98,7 @@ class Keeper:
             time.sleep(TICK)
 
     def nobody_left(self) -> bool:
-        """Whether nobody used the services for `linger` seconds; the users' lock is then ours, so newcomers wait."""
+        """Return whether nobody used the services for `linger` seconds. If so the users' lock is held: newcomers wait."""
         if not locks.try_exclusive(self.users):
             self.last_used = time.monotonic()
             return False
@@ -111,7 +111,7 @@ class Keeper:
         return False
 
     def var_was_removed(self) -> bool:
-        """Whether VAR was removed, or removed and made anew: then the lock we hold is not the one in VAR."""
+        """Return whether VAR was removed, or replaced by another: the keeper's lock is then not the one in VAR."""
         try:
             return (self.var / "keeper.lock").stat().st_ino != os.fstat(self.lock).st_ino
         except OSError:

@@ -103,7 +103,7 @@ class Postgres:
         return postgres_answers(self.sockets / addresses.POSTGRES_SOCKET)
 
     def may_try_again(self) -> bool:
-        """Whether only an older postmaster stood in the way of a server that ended at once."""
+        """Return whether a server that ended at once was only kept from starting by an older one that still ends."""
         return any(word in self._log_since_start() for word in WAITING)
 
     def complaint(self) -> str:

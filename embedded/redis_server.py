@@ -63,7 +63,7 @@ class Redis:
         return redis_answers(self.socket)
 
     def may_try_again(self) -> bool:
-        """Whether waiting would mend what ended the server at once: never."""
+        """Return False: waiting mends nothing that ends Redis at its start."""
         return False
 
     def complaint(self) -> str:

@@ -145,7 +145,7 @@ class Lease:
         return self._lost.is_set()
 
     def should_stop(self) -> bool:
-        """Whether to leave the work, because the job is lost or this worker ends. Once true it stays true."""
+        """Return whether to leave the job, because its lease is lost or the worker ends. Once true it stays true."""
         self.left = self.left or self.is_revoked() or self._stopping()
         return self.left
 

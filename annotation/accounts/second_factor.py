@@ -75,7 +75,7 @@ class ConfirmForm(_Once, ReauthenticateForm):  # type: ignore[misc]
 
 
 def has_second_factor(user: User) -> bool:
-    """Whether signing in takes a code."""
+    """Return whether the user signs in with a code besides the password."""
     return bool(Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists())
 
 

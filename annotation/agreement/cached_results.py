@@ -93,7 +93,7 @@ def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence
 
 
 def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
-    """Whether a worker measures it. One statement."""
+    """Return whether measuring takes so long that a worker does it. One statement."""
     people = [one.id for one in chosen if one.kind != Assessor.Kind.JUDGE]
     judges = [one.id for one in chosen if one.kind == Assessor.Kind.JUDGE]
     grades = int(fetch_columns(COUNT, [people, collection.pk, judges], ["n"])["n"][0])

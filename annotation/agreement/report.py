@@ -45,7 +45,7 @@ class AgreementReport:
     copies: tuple[tuple[int, ...], ...] = ()
 
     def is_copy(self, a: int, b: int) -> bool:
-        """Whether the two are one model: what they measure together is its agreement with itself."""
+        """Return whether two assessors are the same model, whose agreement is with itself."""
         return any(a in group and b in group for group in self.copies)
 
     @property

@@ -72,7 +72,7 @@ def dismiss(draft: PassageDraft) -> None:
 
 
 def is_silent(draft: PassageDraft) -> bool:
-    """Whether no worker took the passage, or the one that did is gone."""
+    """Return whether the passage waits for too long: no worker took it, or the one that did is gone."""
     return draft.state in PENDING and (draft.started_at or draft.asked_at) < timezone.now() - SILENT
 
 

@@ -191,7 +191,7 @@ class StartForm(forms.Form):
 
     @property
     def special(self) -> bool:
-        """Whether any option of the protocol was set, or is wrong."""
+        """Whether any option of the protocol was set or has an error, so that their part of the form is shown open."""
         names = ("agents", "temperature", "adjudicator", "filter", "no_debate", *SWITCHES)
         return any(self[name].errors or self[name].value() for name in names) or (
             self["stance_order"].value() == "irrelevant-first"

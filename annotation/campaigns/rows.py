@@ -116,7 +116,7 @@ class CampaignRow:
 
     @property
     def has_unconfirmed_batch(self) -> bool:
-        """Whether nobody knows of one of the batches that the provider began it."""
+        """Whether it is unknown of one of the batches whether the provider began it."""
         return any(batch.is_unconfirmed for batch in getattr(self.campaign, "out", []))
 
 

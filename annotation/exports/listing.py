@@ -39,7 +39,7 @@ class ListedExport:
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether somebody is making it, or will."""
+        """Whether the export is being made, or waits for a worker."""
         return self.snapshot.state == Snapshot.State.MAKING and not self.is_lost
 
     @property
@@ -67,7 +67,7 @@ class ListedExport:
 
     @property
     def is_here(self) -> bool:
-        """Whether it was made from this page, so that its files can be downloaded."""
+        """Whether its files lie in the site's folder of exports, from which the page offers downloads."""
         return exports_folder(self.snapshot.collection) in Path(self.snapshot.folder).parents
 
 

@@ -31,7 +31,7 @@ class GivenFile:
 
     @property
     def is_table(self) -> bool:
-        """Whether its columns say what it holds."""
+        """Whether the file is a table, whose columns can be mapped to fields."""
         return bool(self.holds.fields)
 
     @property

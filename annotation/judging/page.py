@@ -104,7 +104,7 @@ class Desktop:
 
     @property
     def just_now(self) -> bool:
-        """Whether the last decision is so fresh that the page says so."""
+        """Whether the last decision was made so recently that the page still confirms it."""
         return self.last_seconds is not None and self.last_seconds < SAID_FOR_SECONDS
 
     @property

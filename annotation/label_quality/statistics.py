@@ -81,7 +81,7 @@ def cached_statistics(collection: Collection, campaign: Campaign | None = None) 
 
 
 def is_large(collection: Collection) -> bool:
-    """Whether a collection's statistics are a worker's business. One statement."""
+    """Return whether a collection is so large that a worker computes its statistics. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(SIZE, {"collection": collection.pk, "small": SMALL + 1})
         (size,) = cursor.fetchone()

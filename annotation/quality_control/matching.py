@@ -35,11 +35,11 @@ class PairFeatures:
     argued: Mapping[int, int] = field(default_factory=dict)
 
     def has_arguments(self, form: Form | None) -> bool:
-        """Whether models wrote arguments of this form about the pair."""
+        """Return whether models wrote arguments of this form (rounds and couples of agents) about the pair."""
         return form is not None and self.argued.get(form.couples, 0) >= form.rounds
 
     def speaks(self, form: Form) -> bool:
-        """Whether as a check it would show models' words in this form: arguments, or their own debate."""
+        """Return whether the pair as an attention check can show models' words in this form: arguments or a debate."""
         return self.has_arguments(form) or (self.by_models and stance_of(self.shape) == form)
 
 

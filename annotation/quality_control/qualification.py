@@ -42,7 +42,7 @@ def _free_gold_pairs(collection: Collection, gold: Mapping[int, int]) -> QuerySe
 
 
 def has_room(collection: Collection) -> bool:
-    """Whether there is gold enough for a test of one pair."""
+    """Return whether the collection has enough gold pairs for a qualification test of at least one pair."""
     return _free_gold_pairs(collection, reference_grades(collection))[: PRACTICE + 1].count() > PRACTICE
 
 

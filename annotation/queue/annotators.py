@@ -99,7 +99,7 @@ class AnnotatorContext:
 
     @property
     def ends_batch(self) -> bool:
-        """Whether all items of a batch were assigned, so that its checks can be looked at."""
+        """Whether the annotator got all items of a batch, after which the batch's attention checks are evaluated."""
         size, checks, _repeats = self.shares
         return checks > 0 and self.lent - self.closed_to >= size
 

@@ -68,7 +68,7 @@ class OwnAssignment(NamedTuple):
 
     @property
     def asks_first(self) -> bool:
-        """Whether a first vote without the debate is still to be given."""
+        """Whether the annotator must vote once without seeing the debate, and has not done so."""
         return self.arm == REVEAL and self.reason != "audit" and self.first_grade is None
 
 

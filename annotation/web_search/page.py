@@ -88,7 +88,7 @@ def list_searches(collection: Collection) -> QuerySet[WebSearch]:
 
 
 def is_unattended(*searches: WebSearch) -> bool:
-    """Whether one of them waits for a worker, and none serves this instance."""
+    """Return whether one of these searches waits for a worker while none runs."""
     waiting = any(one.state == JobState.WAITING for one in searches)
     return waiting and not notifications.is_away() and not workers.has_workers()
 

@@ -57,7 +57,7 @@ ANY_DUE = f"SELECT EXISTS (SELECT FROM api_webhook w CROSS JOIN LATERAL ({_DUE} 
 
 
 def is_any_due() -> bool:
-    """Whether a worker would find something to send."""
+    """Return whether any delivery is due now."""
     with connection.cursor() as cursor:
         cursor.execute(ANY_DUE)
         return bool((cursor.fetchone() or (False,))[0])

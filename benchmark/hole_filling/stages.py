@@ -101,7 +101,7 @@ def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
 
 
 def is_current(filling: Filling) -> bool:
-    """Whether a filling's filled version is what it would come to now."""
+    """Return whether the stored filled version equals the one that today's judgments would give."""
     return filling.after is not None and versions.content_hash(filled_rows(filling)) == filling.after.content_hash
 
 

@@ -48,12 +48,12 @@ class LeaderboardState:
 
     @property
     def is_missing(self) -> bool:
-        """Whether nobody has asked for it yet."""
+        """Whether a report could be computed, and nobody has asked for it yet."""
         return bool(self.ready) and self.current is None
 
     @property
     def is_moving(self) -> bool:
-        """Whether something will change by itself."""
+        """Whether runs or the report are still being computed, so that the page has to look again."""
         return bool(self.in_progress) or (self.current is not None and not self.current.is_over)
 
 

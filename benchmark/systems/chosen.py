@@ -80,7 +80,7 @@ class StoredReport:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is something to show."""
+        """Whether the report has been computed."""
         return self.report.state == JobState.READY and bool(self.report.result) and not self.is_outdated
 
     @property

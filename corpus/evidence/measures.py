@@ -181,7 +181,7 @@ def pattern_entities(text: str) -> tuple[str, ...]:
 
 
 def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
-    """Whether the document holds the entity (`whole`: not within a longer number; the paper takes any substring)."""
+    """Return whether the document holds the entity; `whole`: not inside a longer number (the paper: any substring)."""
     if not whole or not entity:
         return entity in document
     before = r"(?<!\d)(?<!\d[.,])" if entity[0].isdigit() else ""
@@ -226,7 +226,7 @@ def expected_language(document: str, query: str) -> str:
 
 
 def language_fits(text: str, document: str, expected: str) -> bool:
-    """Whether the text is in the language expected of it. Short Latin text shows little: the document's words count."""
+    """Return whether the text is in the expected language, or takes most words from a document of one language."""
     found = detect_language(text)
     if found == expected:
         return True

@@ -22,7 +22,7 @@ class KeyColumns(NamedTuple):
 
 
 def is_ours(row: dict[str, Any]) -> bool:
-    """Whether an object has our own keys, which are read as they stand: of a text, a pair or a judgment."""
+    """Return whether an object is a text, a pair or a judgment of Quorum's own formats, whose keys need no mapping."""
     keys = row.keys()
     is_pair = keys >= _PAIR and (keys <= _PAIR or keys & {"teacher_score", "gold"})
     return bool({"_id", "text"} <= keys or keys >= JUDGMENT or is_pair)

@@ -99,7 +99,7 @@ def keep_one_each(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
 
 
 def goes_on(part: str, first: FileSource, second: FileSource) -> bool:
-    """Whether a second file of documents or queries is a shard of the same file as the first.
+    """Return whether a second file of documents or queries is a shard of the same file as the first.
 
     So are `corpus-00000-of-00002.parquet` and `corpus-00001-of-00002.parquet`.
     """

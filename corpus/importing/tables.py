@@ -61,7 +61,7 @@ class Table:
 
     @property
     def has_assessors(self) -> bool:
-        """Whether its grades name who gave them."""
+        """Whether the table names the assessor of each grade."""
         return {"assessor", "grade"} <= self.places.keys()
 
     @property
@@ -86,7 +86,7 @@ class Table:
 
     @property
     def repeats_texts(self) -> bool:
-        """Whether a text may stand in many rows, because each is a pair."""
+        """Whether each row is a pair, so that one text may stand in many rows."""
         return self.kind in ("all", "queries-pairs", "documents-pairs")
 
 

@@ -153,7 +153,7 @@ class Index:
         return total
 
     def holds(self, documents: Sequence[int] | Keys) -> bool:
-        """Whether the index knows all of them; an index without a word knows none and misses none."""
+        """Return whether the index holds all these documents. An index without any word holds none, and lacks none."""
         return not len(self._keys) or bool(self._rows(documents)[1].all())
 
     def _rows(self, documents: Sequence[int] | Keys) -> tuple[Keys, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:

@@ -403,5 +403,5 @@ def _describe_unconfirmed(batch: Out, error: str) -> str:
 
 
 def is_of_account(error: ProviderError) -> bool:
-    """Whether the provider refuses us, and not what we ask: every further batch would be refused alike."""
+    """Return whether the provider refuses the account (key, quota) and not this batch: others would be refused, too."""
     return isinstance(error, Refused) or (isinstance(error, Rejected) and error.status is None)

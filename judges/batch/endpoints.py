@@ -90,7 +90,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def look(self, batch: str) -> BatchStatus:
-        """Whether the batch has ended."""
+        """Ask the provider for the state of a batch."""
 
     @abstractmethod
     def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:

@@ -139,7 +139,7 @@ class Estimate:
 
     @property
     def free(self) -> bool:
-        """Whether nothing can be paid for: offline judges only."""
+        """Whether the campaign is sure to cost nothing, as with offline judges."""
         return self.cost is not None and self.cost.upper == 0
 
     def line(self) -> str:

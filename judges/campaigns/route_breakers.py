@@ -55,7 +55,7 @@ class AnsweredAudits:
 
     @property
     def over(self) -> bool:
-        """Whether the route is wrong too often: on the whole, each part by its size, and surely so."""
+        """Whether the route's labels are surely wrong too often. Its parts weigh by their numbers of pairs."""
         # Where no part is beyond the limit, the bound holds for the answers of all parts together.
         settled = [one for one in self.parts.values() if one.settled]
         right = sum(one.size * one.right / one.settled for one in settled)

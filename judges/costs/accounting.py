@@ -29,7 +29,7 @@ class Paid:
 
     @property
     def at_least(self) -> bool:
-        """Whether more was paid than is known."""
+        """Whether some of the calls have no known price, so that the sum is a lower bound."""
         return self.usd is not None and bool(self.missing)
 
     @property

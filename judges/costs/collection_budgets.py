@@ -77,7 +77,7 @@ class CollectionBudget:
         return {name: format_cost(getattr(self, name)) for name in names} | {"day": self.day}
 
     def is_short_for(self, usd: float) -> bool:
-        """Whether a start that is expected to cost so much will be stopped by a cap."""
+        """Return whether a campaign that is expected to cost `usd` would run into a cap."""
         return self.room is not None and usd > self.room
 
     def line(self) -> str:

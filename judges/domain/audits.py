@@ -115,7 +115,7 @@ def uniform_draw(seed: int, pair: int) -> float:
 
 
 def surely_over(right: int, settled: int, limit: float = LIMIT, level: float = LEVEL) -> bool:
-    """Whether a route is wrong more often than the limit, at a level that holds however often one looks."""
+    """Return whether a route is wrong more often than `limit`, tested so that repeated looks do not raise the error."""
     # The beta-binomial mixture against a share of 1 - limit is a martingale: where the route is within its limit, it
     # ever reaches 1 / (1 - level) with a probability of at most 1 - level (Ville's inequality).
     if not settled or right >= (1 - limit) * settled:

@@ -36,7 +36,7 @@ class Count:
         return None
 
     def is_decided(self, majority: int, left: int) -> bool:
-        """Whether `left` more votes could not change the label any more, or bring one about."""
+        """Return whether `left` more votes can neither change the label nor bring one about."""
         outcomes = {
             Count(self.yes + more, self.no + less, 0).label(majority)
             for more in range(left + 1)

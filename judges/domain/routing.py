@@ -35,12 +35,12 @@ class RoutingPolicy(StrEnum):
 
     @property
     def debates(self) -> bool:
-        """Whether the outcome needs a debate."""
+        """Whether a pair's outcome under this policy needs a debate."""
         return self in (RoutingPolicy.DEBATE, RoutingPolicy.DEBATE_ENSEMBLE)
 
     @property
     def votes(self) -> bool:
-        """Whether the outcome needs votes."""
+        """Whether a pair's outcome under this policy needs votes."""
         return self in (RoutingPolicy.ENSEMBLE, RoutingPolicy.DEBATE_ENSEMBLE, RoutingPolicy.SINGLE)
 
 

@@ -18,7 +18,7 @@ def without_evidence(turns: Turns) -> frozenset[tuple[int, DebateAgent]]:
 
 
 def relies_on_stance_flip(turns: Turns, round: int) -> bool:
-    """Whether an agreement in this round rests on an agent that came to its side without evidence, then or before."""
+    """Return whether this round's agreement rests on an agent that changed sides without evidence, now or earlier."""
     marked = without_evidence(turns)
     changes = ((_last_change(turns, round, seat), seat) for seat in {seat for _, seat in turns})
     return any(last in marked for last in changes)

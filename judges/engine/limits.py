@@ -135,12 +135,12 @@ class AccountLimits:
 
     @property
     def is_open(self) -> bool:
-        """Whether the account's circuit is open, and it is not yet time to try again, or somebody else does."""
+        """Whether calls are held back: the circuit is open, and it is not this process's turn to try again."""
         return self.opened > 0 and not self.tries and time.monotonic() < self.open_until
 
     @property
     def is_well(self) -> bool:
-        """Whether the account is in no more trouble than one question makes."""
+        """Whether the account works: no open circuit, and no more errors in a row than a single question can cause."""
         return self.opened == 0 and self.in_a_row <= ONE_QUESTION
 
     async def acquire(self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER) -> Permit:

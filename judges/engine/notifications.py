@@ -51,7 +51,7 @@ def requeue_run(campaign: int, generation: int) -> None:
 
 
 def is_current(campaign: int, generation: int) -> bool:
-    """Whether no newer wake-ups were sent."""
+    """Return whether this is the newest wake-up of the campaign; workers drop older ones."""
     newest = redis_client().get(redis_key("wake", campaign))
     # A generation is a time in nanoseconds: newer wake-ups make older messages end without work.
     return newest is None or int(newest) <= generation
@@ -77,7 +77,7 @@ def repeated_error(campaign: int) -> str:
 
 
 def is_drained(campaign: int) -> bool:
-    """Whether somebody works on the campaign, or was woken a moment ago."""
+    """Return whether a worker is at work on the campaign, or was woken a moment ago."""
     newest = redis_client().get(redis_key("wake", campaign))
     if newest is not None and time.time() - int(newest) / 1e9 < LIVE_S / 2:
         return True

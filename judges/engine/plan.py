@@ -95,7 +95,7 @@ class Plan:
 
     @property
     def writes(self) -> bool:
-        """Whether the campaign writes targets of relevant pairs (judges.engine.targets) instead of labelling pairs."""
+        """Whether judges write training targets for relevant pairs (judges.engine.targets) instead of labels."""
         return self.policy == Campaign.Policy.EVIDENCE
 
 

@@ -53,12 +53,12 @@ class WorkerLoop:
 
     @property
     def halted(self) -> bool:
-        """Whether nothing more of this campaign may be sent, for now at least."""
+        """Whether sending is stopped: for good, or until an account in trouble answers again."""
         return self.over or self.trouble is not None
 
     @property
     def over(self) -> bool:
-        """Whether nothing more of this campaign is sent until somebody starts it again."""
+        """Whether this run of the campaign has ended: nothing is sent until somebody starts it again."""
         return self.stopping or self.state != "running" or self.plan.start in self.tools.limits.refused
 
     @property

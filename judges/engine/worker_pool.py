@@ -48,7 +48,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             notifications.notify_workers(campaign)
 
     def serves(self) -> bool:
-        """Whether somebody serves the queue; else workers of our own are started, three times. Raises CannotStart."""
+        """Return whether a worker serves the queue, and start one if not. Raises CannotStart after three vain tries."""
         if workers.live_workers():
             self.starts = 0
             return True

@@ -80,7 +80,7 @@ class ResultWriter:
         await self.ask(lambda connection: None)
 
     def stalled(self, within: float) -> bool:
-        """Whether PostgreSQL is just coming back, or did less than so many seconds ago; for the thread of questions."""
+        """Return whether PostgreSQL stalls, or did until `within` seconds ago. For the thread that asks judges."""
         now = time.monotonic()
         return now - self.began > STALL_S or now - self.back < within
 

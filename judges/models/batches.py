@@ -36,7 +36,7 @@ class Batch(models.Model):
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether the batch was sent and no clear answer came: nobody knows whether the provider began it."""
+        """Whether the batch was sent and no clear answer came, so that it is unknown whether the provider began it."""
         return self.sent_at is not None and not self.provider_id and bool(self.problem) and self.ended_at is None
 
 

@@ -90,7 +90,7 @@ def _switch(thinking: Thinking) -> bool:
 
 
 def thinks(model: str, given: Mapping[str, Any], preset: Preset) -> bool:
-    """Whether the model thinks before it answers, as far as its parameters, or else the preset's models, tell."""
+    """Return whether the model reasons before it answers, by its parameters, or else by the preset's list of models."""
     if "thinking" in given:
         return bool(given["thinking"])
     if "reasoning_effort" in given:
@@ -99,13 +99,13 @@ def thinks(model: str, given: Mapping[str, Any], preset: Preset) -> bool:
 
 
 def known_to_think(model: str, given: Mapping[str, Any], preset: Preset) -> bool:
-    """Whether the model is known to think, also where its preset decides nothing."""
+    """Return whether the model is known to reason before it answers, also where its preset leaves that open."""
     told = given.keys() & {"thinking", "reasoning_effort"}
     return thinks(model, given, preset) or (not told and thinks_by_name(model, preset))
 
 
 def thinks_by_name(model: str, preset: Preset) -> bool:
-    """Whether the model is documented to think unless a request says otherwise."""
+    """Return whether the provider documents that the model reasons unless a request forbids it."""
     names = preset.thinking_models or preset.known_thinkers
     return bool(names and re.search(names, model))
 

@@ -40,7 +40,7 @@ def panel_judges(panel: Panel) -> list[Judge]:
 
 
 def is_free(judge: Judge) -> bool:
-    """Whether the judge surely costs nothing; one of unknown price may."""
+    """Return whether the judge is sure to cost nothing; one without a known price is not."""
     known = price_for_judge(judge)
     return known is not None and known.is_free
 

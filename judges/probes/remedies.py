@@ -145,7 +145,7 @@ class ProbeCall:
 
     @property
     def works(self) -> bool:
-        """Whether the judge can be asked so."""
+        """Whether the judge gave a usable answer to this request."""
         reply = self.reply
         return reply is not None and not reply.refused and not reply.truncated and not self.unusable
 

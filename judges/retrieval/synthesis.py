@@ -54,7 +54,7 @@ class ScoredPair:
 
     @property
     def too_long(self) -> bool:
-        """Whether one of the answers is longer than is trained on."""
+        """Whether one of the answers is longer than training takes."""
         return self.cut or any(one.tokens > LONGEST for one in self.generations)
 
 

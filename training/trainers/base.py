@@ -179,7 +179,7 @@ def warn_of_slow_path(config: Any, device: str) -> None:
 
 
 def is_tiny(folder: Path) -> bool:
-    """Whether a base was made for demonstrations (`tiny_bases`)."""
+    """Return whether a base is one of the tiny models for demonstrations (`tiny_bases`)."""
     return bool(json.loads((folder / "config.json").read_text()).get("quorum_tiny", False))
 
 

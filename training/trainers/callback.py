@@ -310,7 +310,7 @@ class JobCallback(TrainerCallback):
         trainer.callback_handler.on_log(trainer.args, trainer.state, trainer.control, logs)
 
     def is_over(self) -> bool:
-        """Whether the last measurements, as many as early stopping waits for, were all no better than one before."""
+        """Return whether early stopping ends the training: its number of measurements passed without a better one."""
         patience = self.task.options.early_stopping
         # Measurements after the best one, as many as `early_stopping` names.
         return bool(patience) and len([step for step in self.progress.measured if step > self.choice()[0]]) >= patience

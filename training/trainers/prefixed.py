@@ -23,7 +23,7 @@ MOST_REST = 4  # and how many times as long what follows them may be on average 
 
 
 def can_share(config: Any) -> bool:
-    """Whether every layer looks back at all tokens before it, and nothing else."""
+    """Return whether rows can share a computed prefix: each layer attends to all earlier tokens and nothing else."""
     return set(getattr(config.get_text_config(), "layer_types", None) or ["full_attention"]) == {"full_attention"}
 
 
