@@ -186,23 +186,15 @@ def _request_of(query: Query) -> Wanted:
     return Wanted(query.pk, query.text, (request,))
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerOrigin:
-    """When the service gave an answer, and whether an earlier search had asked for it."""
-
-    at: datetime
-    cached: bool
-
-
-def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) -> dict[int, AnswerOrigin]:
-    """Where the answer to each query is from: an equal call of another campaign may have got it earlier."""
+def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) -> dict[int, tuple[datetime, bool]]:
+    """By query, when the service gave its answer, and whether an equal call of another campaign got it earlier."""
     rows = RetrievalCall.objects.filter(role=ROLE, outcome="labelled")
     own = rows.filter(campaign=campaign, query__in=[row.query_id for row in answered]).order_by("-id")
     mine = {query: (key, at) for query, key, at in own.values_list("query", "cache_key", "started_at") if query}
     first = rows.filter(cached=False, cache_key__in=[key for key, _at in mine.values()]).order_by("-id")
     sent = {key: (at, by) for key, at, by in first.values_list("cache_key", "started_at", "campaign")}
     found = {query: sent.get(key, (at, campaign.pk)) for query, (key, at) in mine.items()}
-    return {query: AnswerOrigin(at, by != campaign.pk) for query, (at, by) in found.items()}
+    return {query: (at, by != campaign.pk) for query, (at, by) in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +202,8 @@ class SearchOutcome:
     """What came of a query: each page with its document, or with the stored problem in its place."""
 
     searched: SearchedQuery
-    origin: AnswerOrigin
+    answered_at: datetime
+    cached: bool
     pages: Sequence[tuple[FoundPage, WebDocument | str]]
 
     @property
@@ -222,7 +215,7 @@ class SearchOutcome:
 def _read_pages(
     search: WebSearch,
     reader: PageReader,
-    origins: Mapping[int, AnswerOrigin],
+    answer_times: Mapping[int, tuple[datetime, bool]],
     answered: Mapping[SearchedQuery, Sequence[FoundPage]],
     lease: Lease,
 ) -> list[SearchOutcome] | None:
@@ -230,15 +223,16 @@ def _read_pages(
     outcomes: list[SearchOutcome] = []
     before = count_progress(search)["done"]
     for row, pages in answered.items():
+        at, cached = answer_times[row.query_id]
         read: list[tuple[FoundPage, WebDocument | str]] = []
         for page in pages:
             if lease.should_stop():
                 return None
             try:
-                read.append((page, reader.read_page(page, origins[row.query_id].at)))
+                read.append((page, reader.read_page(page, at)))
             except NoPage as problem:
                 read.append((page, problem.stored))
-        outcomes.append(SearchOutcome(row, origins[row.query_id], read))
+        outcomes.append(SearchOutcome(row, at, cached, read))
         lease.note(before + len(outcomes), search.total, READING)
     return outcomes
 
@@ -254,7 +248,7 @@ def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOu
     keys = dict(rows.values_list("external_id", "pk"))
     results = []
     for one in outcomes:
-        one.searched.answered_at, one.searched.cached = one.origin.at, one.origin.cached
+        one.searched.answered_at, one.searched.cached = one.answered_at, one.cached
         for rank, (page, read) in enumerate(one.pages, 1):
             result = WebSearchResult(searched=one.searched, rank=rank, title=clean_line(page.title))
             if isinstance(read, WebDocument):

@@ -1,7 +1,7 @@
 """JSON objects with other names than ours as the rows of a table, whose columns are their keys. Pure."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from corpus.formats.cell_values import as_cell
 from corpus.formats.files import FileSource
@@ -14,13 +14,6 @@ JUDGMENT = {"query_id", "doc_id", "assessor", "kind", "grade", "step"}  # Keys o
 _PAIR = {"query_id", "doc_id"}
 
 
-class KeyColumns(NamedTuple):
-    """The columns of a JSON file. `answers`: those that people filled, in an export of a tool."""
-
-    header: tuple[str, ...]
-    answers: tuple[str, ...]
-
-
 def is_ours(row: dict[str, Any]) -> bool:
     """Return whether an object is a text, a pair or a judgment of Quorum's own formats, whose keys need no mapping."""
     keys = row.keys()
@@ -28,10 +21,10 @@ def is_ours(row: dict[str, Any]) -> bool:
     return bool({"_id", "text"} <= keys or keys >= JUDGMENT or is_pair)
 
 
-def read_columns(source: FileSource) -> KeyColumns | None:
-    """Return the columns of a JSON file; None for one with our own keys, and for one whose objects are no rows.
+def read_columns(source: FileSource) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the columns of a JSON file, and those of them that people filled, in an export of a tool.
 
-    Raises BadInput for what is no JSON.
+    None for a file with our own keys, and for one whose objects are no rows. Raises BadInput for what is no JSON.
     """
     header: dict[str, None] = {}
     answers: dict[str, None] = {}
@@ -44,7 +37,7 @@ def read_columns(source: FileSource) -> KeyColumns | None:
         for one in _flat_rows(row):
             header.update(dict.fromkeys(one.values))
             answers.update(dict.fromkeys(one.answers))
-    return KeyColumns(tuple(header), tuple(answers)) if header else None
+    return (tuple(header), tuple(answers)) if header else None
 
 
 def read_rows(source: FileSource, header: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:

@@ -125,9 +125,10 @@ def _read_json_table(source: FileSource, number: int) -> Table | None:
     columns = json_rows.read_columns(source)
     if columns is None:
         return None
-    table = _build_table(source, number, columns.header, form=_JSON, answers=columns.answers)
+    header, answers = columns
+    table = _build_table(source, number, header, form=_JSON, answers=answers)
     # Another tool's texts with labels that speak of no query are not what a person wants to import.
-    is_tool = not columns.answers and table.kind in ("", "documents", "queries") and not source.fields
+    is_tool = not answers and table.kind in ("", "documents", "queries") and not source.fields
     if is_tool and (known := recognition.tool_of(source.head())):
         raise source.bad(number, str(known))
     return table
