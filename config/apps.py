@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.contrib.staticfiles import apps as staticfiles
 
 
 class ConfigConfig(AppConfig):
@@ -9,3 +10,9 @@ class ConfigConfig(AppConfig):
         from config.operating.task_context import connect_signals
 
         connect_signals()
+
+
+class StaticFilesConfig(staticfiles.StaticFilesConfig):
+    """Static files without the second reader of the API's document that django-ninja brings: a megabyte unused."""
+
+    ignore_patterns = [*staticfiles.StaticFilesConfig.ignore_patterns, "redoc.standalone*"]

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from csp.constants import NONE, SELF
+from whitenoise.compress import Compressor
 
 import embedded
 from config import env, loopback, single_sign_on
@@ -30,7 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.sessions",
-    "django.contrib.staticfiles",
+    "config.apps.StaticFilesConfig",
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -237,6 +238,9 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+# Pages name fingerprinted files alone. Source maps would take longer to compress than all that browsers load.
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
 CELERY_BROKER_URL = embedded.celery_url(VAR)
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": f"{PREFIX}:"}

@@ -1,5 +1,6 @@
 """Tests in a real browser: find it, say so when there is none, and give pages that fail on console errors."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.instances import PATIENCE
+from tests.instances import PATIENCE, ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -71,16 +72,28 @@ def site(environment: dict[str, str], processes: int = 1) -> Iterator[str]:
     port = free_port()
     log = Path(environment["QUORUM_VAR"]) / f"web-{port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
-    subprocess.run(collect, env=environment, check=True, cwd=Path(__file__).parent.parent)
+    put_static_files(Path(environment["QUORUM_VAR"]), environment)
     with log.open("w") as output:
         command = serving.web_command("127.0.0.1", port, processes=processes)
-        server = spawn_child(command, environment, cwd=Path(__file__).parent.parent, stdout=output, stderr=output)
+        server = spawn_child(command, environment, cwd=ROOT, stdout=output, stderr=output)
     try:
         wait_for(f"http://127.0.0.1:{port}/healthz", log)
         yield f"http://127.0.0.1:{port}"
     finally:
         stop_children([server])
+
+
+def put_static_files(var: Path, environment: dict[str, str]) -> None:
+    """Collect and compress the site's files, once for all processes of a session of xdist."""
+    shared = bool(os.environ.get("PYTEST_XDIST_WORKER")) and str(var) == os.environ["QUORUM_VAR"]
+    place = var.parent if shared else var
+    collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
+    with (place / "collecting.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "static" / "staticfiles.json").exists():
+            subprocess.run(collect, env={**environment, "QUORUM_VAR": str(place)}, check=True, cwd=ROOT)
+    if shared and not (var / "static").exists():
+        (var / "static").symlink_to(place / "static")
 
 
 def free_port() -> int:
@@ -128,7 +141,7 @@ NewPage = Callable[..., "Page"]
 
 
 @pytest.fixture
-def new_page(browser: "Browser", live_site: str, instance: dict[str, str], console: list[str]) -> "Iterator[NewPage]":
+def new_page(live_site: str, browser: "Browser", instance: dict[str, str], console: list[str]) -> "Iterator[NewPage]":
     """Open a page in a context of its own (its own cookies); `user` signs in, options go to Playwright's new_context.
 
     `new_page(user=alice, viewport={"width": 375, "height": 700}, color_scheme="dark", java_script_enabled=False)`

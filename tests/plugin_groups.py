@@ -1,4 +1,4 @@
-"""Tests that share something costly run one after the other in one process, before all others.
+"""Tests that share something costly run one after the other in one process, before all others but the pure ones.
 
 xdist's own `--dist loadgroup` marks a test's id, which pytest 9.2 no longer lets it do: each process writes down the
 groups beside the session's services, and the scheduler reads them.
@@ -32,14 +32,24 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups first: what takes long shall not be left over when the other process has nothing more to do."""
+    """Groups first: what takes long shall not be left over when the other process has nothing more to do.
+
+    But before them, while the database is still migrated (tests.migrated), what needs none.
+    """
     if os.environ.get("PYTEST_XDIST_WORKER"):
         items.sort(key=lambda item: item.path)  # all processes have one order
     items.sort(key=lambda item: group_of(item) or "~")
+    items.sort(key=needs_database)
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
         session = Path(os.environ["QUORUM_VAR"]).parent
         (session / f"{FILE}.{worker}").write_text(json.dumps({item.nodeid: group_of(item) for item in items}))
         (session / f"{FILE}.{worker}").rename(session / FILE)
+
+
+def needs_database(item: pytest.Item) -> bool:
+    """Whether it reads or writes the session's own database."""
+    known = "django_db_setup" in getattr(item, "fixturenames", ())
+    return known or item.get_closest_marker("django_db") is not None
 
 
 def group_of(item: pytest.Item) -> str:
