@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.rooms import ROOT
 
 APPS = (
@@ -40,34 +42,41 @@ def names(path: Path) -> Iterator[tuple[str, str]]:
             yield "function", node.name
 
 
+Named = list[tuple[Path, str, str]]
+
+
+@pytest.fixture(scope="module")
+def named() -> Named:
+    """(path, kind, name) of all modules."""
+    return [(path, kind, name) for path in modules() for kind, name in names(path)]
+
+
 def words(name: str) -> set[str]:
     """Whole words between underscores or capitals."""
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
-def test_no_name_has_a_word_that_a_stranger_would_not_search_for() -> None:
+def test_no_name_has_a_word_that_a_stranger_would_not_search_for(named: Named) -> None:
     assert len(LEFT) >= 60
     found = {
         f"{path.relative_to(ROOT)}: {kind} {name}"
-        for path in modules()
-        for kind, name in names(path)
+        for path, kind, name in named
         if words(name) & LEFT and name not in STANDARD
     }
     assert sorted(found) == []
 
 
-def test_fewer_than_half_of_the_functions_are_one_word() -> None:
-    functions = [name for path in modules() for kind, name in names(path) if kind == "function"]
+def test_fewer_than_half_of_the_functions_are_one_word(named: Named) -> None:
+    functions = [name for _path, kind, name in named if kind == "function"]
     one = sum("_" not in name.strip("_") for name in functions)
     assert one / len(functions) < 0.5, f"{one} of {len(functions)}"
 
 
-def test_at_most_fifteen_class_names_occur_twice() -> None:
+def test_at_most_fifteen_class_names_occur_twice(named: Named) -> None:
     where = defaultdict(list)
-    for path in modules():
-        for kind, name in names(path):
-            if kind == "class" and name not in PRESCRIBED:
-                where[name].append(str(path.relative_to(ROOT)))
+    for path, kind, name in named:
+        if kind == "class" and name not in PRESCRIBED:
+            where[name].append(str(path.relative_to(ROOT)))
     twice = {name: places for name, places in where.items() if len(places) > 1}
     assert len(twice) <= 15, twice
     assert max(Counter({name: len(set(places)) for name, places in twice.items()}).values(), default=0) <= 8

@@ -7,7 +7,7 @@ import pytest
 from annotation.scale_study.scales import ScoredScale, measure_scale, ndcg, score_of
 from corpus.models import Assessor, Judgment
 from judges.records import Turn
-from tests.conftest import Manage
+from tests.called import call
 from tests.engine_parts import _standing_worker, judge, make_judge, make_panel, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
@@ -45,7 +45,7 @@ def test_an_empty_study_has_no_shares() -> None:
 
 
 @pytest.mark.slow
-def test_three_scales_of_one_model(worker: object, model_server: LocalModels, manage: Manage) -> None:
+def test_three_scales_of_one_model(worker: object, model_server: LocalModels) -> None:
     books = make_collection("books")
     gold = Assessor.objects.create(collection=books, kind=Assessor.Kind.REFERENCE, name="gold")
     query = make_query(books, "What is a mapping?")
@@ -60,10 +60,10 @@ def test_three_scales_of_one_model(worker: object, model_server: LocalModels, ma
     make_judge(model_server, "tenth", "n", parameters={"scale": "0-10"})
     for name in ("binary", "tenth"):
         judge("--policy", "single", "--judges", name, check=True)
-    found = manage("scale_study", "books", "--judges", "binary,tenth", "--json").json
+    found = call("scale_study", "books", "--judges", "binary,tenth", "--json").json
     coarse, fine = found["scales"]
     assert (coarse["ties"], fine["ties"]) == (pytest.approx(1 / 3), 0.0)
     assert fine["ndcg"] == 1.0 and coarse["ndcg"] < 1.0
     assert fine["histogram"] == [0, 1, 0, 0, 0, 0, 1, 0, 0, 1]
-    refused = manage("scale_study", "books", "--judges", "binary,v1", check=False)
+    refused = call("scale_study", "books", "--judges", "binary,v1")
     assert refused.code == 2 and "v1 has not voted in books" in refused.err

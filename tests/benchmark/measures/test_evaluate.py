@@ -14,7 +14,7 @@ from benchmark.measures.rankings import compare_runs, evaluate_run, parse_measur
 from benchmark.runs.files import read_qrels, read_run, write_run
 from benchmark.significance import paired
 from corpus.errors import BadInput
-from tests.conftest import Manage
+from tests.called import call
 
 TREC_EVAL = Path(__file__).parents[4] / "shared" / "data" / "trec_eval"
 NAMES = {
@@ -279,18 +279,18 @@ def test_a_run_is_written_as_it_is_read(tmp_path: Path) -> None:
     assert again["q2"] == ranking["q2"] and again["q1"]["x"] == pytest.approx(-0.000123456789)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_command_prints_what_the_contract_says(manage: Manage, tmp_path: Path) -> None:
+@pytest.mark.django_db
+def test_the_command_prints_what_the_contract_says(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 b 1\n")
     (tmp_path / "one").write_text("q1 Q0 a 1 2 t\n")
     (tmp_path / "two").write_text("q1 Q0 a 1 2 t\nq2 Q0 b 1 1 t\n")
     asked: list[Any] = ["evaluate", "--qrels", tmp_path / "qrels", "--measures", "RR R@100", "--json"]
-    found = manage(*asked, "--run", tmp_path / "one", "--per-query", "--against", tmp_path / "two").json
+    found = call(*asked, "--run", tmp_path / "one", "--per-query", "--against", tmp_path / "two").json
     assert found["queries"] == 2 and found["missing_queries"] == 1
     assert found["measures"] == {"RR": 0.5, "R@100": 0.5}
     assert found["per_query"]["RR"] == {"q1": 1.0, "q2": 0.0}
     assert found["against"][0]["measures"]["RR"] == 1.0 and found["against"][0]["paired"][0]["difference"] == -0.5
-    bad = manage(*asked, "--run", tmp_path / "qrels", check=False)
+    bad = call(*asked, "--run", tmp_path / "qrels")
     assert bad.code == 2 and bad.out == "" and "line 1: 4 columns instead of the 6 of a run" in bad.err
     json.dumps(found)
 

@@ -12,6 +12,7 @@ from corpus.models import Label
 from judges.domain.chains import parse_answer
 from judges.models import Attempt, JudgeVersion
 from judges.retrieval import synthesis
+from tests.called import call
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -163,23 +164,21 @@ def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_exp
     assert refused.code == 2 and "--run does not go with erank-sft" in refused.err
 
 
-@pytest.mark.django_db
-def test_hidden_tokens_that_are_not_in_the_data_do_not_count(
-    model_server: LocalModels, manage: Manage, tmp_path: Path
-) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_hidden_tokens_that_are_not_in_the_data_do_not_count(model_server: LocalModels, tmp_path: Path) -> None:
     scored_books(model_server, thinking={})
     model_server.script(teacher=[{"reasoning": 3000, "score": 5}])
-    made = manage("synthesize_scores", "books", "--judge", "teacher", "--documents", 3, "--k", 1, "--chains",
-                  "--out", tmp_path / "set", "--json", environment=FAST).json  # fmt: skip
+    made = call("synthesize_scores", "books", "--judge", "teacher", "--documents", 3, "--k", 1, "--chains",
+                "--out", tmp_path / "set", "--json").json  # fmt: skip
     assert (made["queries"], made["dropped"]) == (2, {"too_long": 0, "no_score": 0})
     row = json.loads((tmp_path / "set" / "train.jsonl").read_text().splitlines()[0])
     assert row["chain"] and row["completion"] == f"<think>{row['chain']}</think><answer>5</answer>"
 
 
 @pytest.mark.django_db
-def test_an_export_without_scores_says_what_to_do_first(manage: Manage, tmp_path: Path) -> None:
+def test_an_export_without_scores_says_what_to_do_first(tmp_path: Path) -> None:
     make_collection("books")
-    refused = manage("export", "books", "--format", "erank-sft", "--out", tmp_path / "set", check=False)
+    refused = call("export", "books", "--format", "erank-sft", "--out", tmp_path / "set")
     assert refused.code == 2 and "run synthesize_scores books first" in refused.err
 
 
