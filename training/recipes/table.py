@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from charts.translation import gettext_noop as _
@@ -281,14 +282,12 @@ def is_embedding_recipe(recipe: str) -> bool:
     return recipe in RECIPES and RECIPES[recipe].base == "embedder"
 
 
+@cache
 def kind_of_option(name: str) -> type:
     """Return the type of an option's value: bool, int, float or str, whether or not it may be left to the recipe."""
-    hints = {key: hint for presets in TABLE.values() for one in presets.values() for key, hint in _hints(type(one))}
-    return next(kind for kind in (bool, int, float, str) if kind is hints[name] or kind in get_args(hints[name]))
-
-
-def _hints(kind: type) -> list[tuple[str, Any]]:
-    return list(get_type_hints(kind).items())
+    kinds = {type(preset) for presets in TABLE.values() for preset in presets.values()}
+    hint = next(hints[name] for kind in kinds if name in (hints := get_type_hints(kind)))
+    return next(kind for kind in (bool, int, float, str) if kind is hint or kind in get_args(hint))
 
 
 def _check_kinds(given: Mapping[str, Any]) -> None:
