@@ -98,7 +98,7 @@ class Keeper:
             time.sleep(TICK)
 
     def nobody_left(self) -> bool:
-        """Return whether nobody used the services for `linger` seconds. If so the users' lock is held: newcomers wait."""
+        """Return whether nobody used the services for `linger` seconds; newcomers then wait for the users' lock."""
         if not locks.try_exclusive(self.users):
             self.last_used = time.monotonic()
             return False
