@@ -10,7 +10,7 @@ from annotation.permissions import SMALLEST
 from api.authentication import AccessTokenAuth
 from api.tokens import make_token
 from api.urls import api
-from tests.site.test_permissions import ROLE, WHO, World
+from tests.site.test_permissions import QUICK, ROLE, WHO, World
 
 pytestmark = pytest.mark.django_db
 MISSING = "Collection not found."
@@ -78,7 +78,7 @@ def said(answer: Any) -> str:
     return "404" if missing else "in"
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("who", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in WHO])
 def test_every_operation_as_everybody(who: str, settings: Any) -> None:
     settings.API_PER_MINUTE = 10_000
     world, client, headers = World(), Client(), {}

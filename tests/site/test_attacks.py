@@ -27,10 +27,10 @@ from tests import imported_files
 from tests.attacked_site import FORMULA, HTML, MARK, Attacked, dangers, pages, poison
 from tests.factories import make_collection, make_member, make_user
 from tests.site.test_permissions import World, routes
+from tests.stages import first_quick
 
 pytestmark = pytest.mark.django_db
-SLOW = pytest.mark.slow
-READERS = ["annotator", *(pytest.param(who, marks=SLOW) for who in ("admin", "adjudicator", "owner"))]
+READERS = first_quick(["annotator", "admin", "adjudicator", "owner"])
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_stored_markup_is_there_and_escaped() -> None:
     assert f"&lt;{MARK}" in page and f"<{MARK}" not in page
 
 
-@pytest.mark.parametrize("who", ["visitor", pytest.param("annotator", marks=SLOW), pytest.param("owner", marks=SLOW)])
+@pytest.mark.parametrize("who", first_quick(["visitor", "annotator", "owner"]))
 def test_markup_in_an_address_does_not_come_back_as_markup(who: str) -> None:
     world = World()
     names = "search q act person since until before after campaign route format next a b population measure process"
@@ -84,7 +84,7 @@ def test_markup_in_an_address_does_not_come_back_as_markup(who: str) -> None:
     assert missing.status_code == 404 and dangers(missing.content.decode()) == []
 
 
-@pytest.mark.parametrize("who", ["visitor", "admin", pytest.param("owner", marks=SLOW)])
+@pytest.mark.parametrize("who", first_quick(["visitor", "admin", "owner"]))
 def test_markup_in_a_refused_form_does_not_come_back_as_markup(who: str) -> None:
     world = World()
     names = "login password username title name note text instruction comment email search format role days q limit"
@@ -98,15 +98,15 @@ def test_markup_in_a_refused_form_does_not_come_back_as_markup(who: str) -> None
             assert dangers(response.content.decode()) == [], route.path
 
 
-def test_every_page_forbids_what_it_does_not_bring() -> None:
+@pytest.mark.parametrize("who", first_quick(["visitor", "annotator", "owner"]))
+def test_every_page_forbids_what_it_does_not_bring(who: str) -> None:
     world = World()
-    for who in ("visitor", "owner"):
-        client = world.client(who)
-        for route in routes(world):
-            policy = client.get(route.path).headers["Content-Security-Policy"]
-            assert "unsafe" not in policy and "*" not in policy, route.path
-            for part in ("default-src 'none'", "script-src 'self'", "base-uri 'none'", "form-action 'self'"):
-                assert part in policy, route.path
+    client = world.client(who)
+    for route in routes(world):
+        policy = client.get(route.path).headers["Content-Security-Policy"]
+        assert "unsafe" not in policy and "*" not in policy, route.path
+        for part in ("default-src 'none'", "script-src 'self'", "base-uri 'none'", "form-action 'self'"):
+            assert part in policy, route.path
 
 
 # Requests from elsewhere

@@ -98,6 +98,7 @@ def test_a_grade_is_its_number_and_its_words_where_the_scale_has_any(value: int,
     assert bool(grade_label(value, highest)) == (" " in words)
 
 
+@pytest.mark.slow
 def test_no_table_of_any_page_shows_a_grade_without_words() -> None:
     world, books = World(), judged_collection()
     client = signed_in(world.people["owner"])

@@ -404,8 +404,8 @@ def test_checks_come_in_their_share_and_leave_no_label():
 
 def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
     collection = make_collection("books", checks=0.2, repeats=0.2, batch=1000)
-    make_scene(collection, ordinary=60, known=20)
-    attention_checks.make_checks(collection=collection, count=20, seed=1, by=None)
+    make_scene(collection, ordinary=40, known=12)
+    attention_checks.make_checks(collection=collection, count=12, seed=1, by=None)
     alice = make_member(collection, "alice")
     client = Client()
     client.login(username="alice", password="alice-password")
@@ -420,7 +420,7 @@ def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
 
     monkeypatch.setattr(assignment, "fetch_dicts", counting)
     costs: dict[str, set[int]] = {"disagreement": set(), "check": set(), "repeat": set()}
-    for _ in range(60):
+    for _ in range(40):
         lease = Assignment.objects.select_related("item").get(membership=alice, state="open")
         answer = {"item": lease.item_id, "token": lease.token, "grade": 1}
         asked.clear()

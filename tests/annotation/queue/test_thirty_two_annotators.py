@@ -14,7 +14,7 @@ from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
 from tests.plugin_browser import session_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def test_thirty_two_annotators_share_a_queue(live_site, instance):

@@ -12,7 +12,6 @@ from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, state_of, sums_up, worker
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
-from tests.stages import first_quick
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
 
@@ -102,7 +101,8 @@ def two_accounts(models: LocalModels) -> None:
     JudgeVersion.objects.filter(name="v3").update(model="v3", **own)
 
 
-@pytest.mark.parametrize("fault", first_quick(["401", "403", "404"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["401", "403", "404"])
 def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
     worker: object, model_server: LocalModels, fault: str
 ) -> None:
