@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tests.standing import STANDING, end_standing_worker
 
@@ -74,6 +75,13 @@ class ByGroup(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return self.groups[nodeid] or nodeid
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Finished groups are forgotten: they would all be looked at again after each further test."""
+        super().mark_test_complete(node, item_index, duration)
+        assigned = self.assigned_work[node]
+        for group in [group for group, tests in assigned.items() if all(tests.values())]:
+            del assigned[group]
 
 
 @pytest.hookimpl(tryfirst=True)
