@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import pytest
 from tests.instances import PATIENCE, ROOT
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
 NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
@@ -36,9 +36,11 @@ def find_chromium() -> str | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come last. Without a browser they are skipped; with QUORUM_REQUIRE_BROWSER=1 the session fails."""
-    # Playwright keeps an event loop running in the main thread: after it, no test could call asyncio.run there.
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    """Without a browser its tests are skipped; with QUORUM_REQUIRE_BROWSER=1 the session fails.
+
+    Those of the second stage come last: each process has a browser then. The quick ones are one group (plugin_groups).
+    """
+    items.sort(key=lambda item: bool(item.get_closest_marker("browser") and not item.get_closest_marker("quick")))
     wanted = [item for item in items if item.get_closest_marker("browser")]
     if not wanted or find_chromium():
         return
@@ -117,18 +119,32 @@ def wait_for(address: str, log: Path) -> None:
     pytest.fail(f"{address} did not answer: {log.read_text()[-2000:]}")
 
 
-@pytest.fixture(scope="session")
-def browser() -> "Iterator[Browser]":
-    """One Chromium for the session."""
+_running: "list[tuple[Playwright, Browser]]" = []
+
+
+@pytest.fixture
+def browser() -> "Browser":
+    """One Chromium for all tests that follow each other with one."""
     from playwright.sync_api import sync_playwright
 
-    # Playwright's own event loop runs in this thread; Django takes it for ours and refuses the ORM without this.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
-        yield chromium
+    if not _running:
+        # Playwright's own event loop runs in this thread; Django takes it for ours and refuses the ORM without this.
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+        playwright = sync_playwright().start()
+        _running.append((playwright, playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)))
+    return _running[0][1]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Chromium ends before a test without it: beside Playwright's event loop none could call asyncio.run."""
+    result = yield
+    while _running and (nextitem is None or nextitem.get_closest_marker("browser") is None):
+        playwright, chromium = _running.pop()
         chromium.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+        playwright.stop()
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    return result
 
 
 @pytest.fixture
