@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models import Sum
 
 from corpus.models import Collection, Pair
 from jobs import workers
-from judges.models import Campaign, JudgeVersion, Panel
+from judges.campaigns import counters
+from judges.models import Campaign, JudgeVersion, Panel, Reservation
 from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
@@ -49,6 +51,17 @@ def make_panel(
     voters = [make_judge(models, f"v{place}", model, **values).name for place, model in enumerate(votes, 1)]
     Panel.objects.update(is_default=False)
     return Panel.objects.create(name="main", debate=debaters, ensemble=voters, is_default=True)
+
+
+def spent_by(campaign: Campaign) -> float:
+    """USD that count against the campaign's budget."""
+    return counters.total_cost(counters.read(campaign.pk))
+
+
+def held() -> tuple[float, int]:
+    """USD and calls that workers hold of all budgets together."""
+    sums = Reservation.objects.aggregate(usd=Sum("usd", default=0.0), calls=Sum("calls", default=0))
+    return float(sums["usd"]), int(sums["calls"])
 
 
 def sums_up(status: dict[str, Any]) -> bool:

@@ -63,7 +63,7 @@ SELECT json_build_object(
     'bodies', (SELECT count(*) FROM judges_attemptbody b JOIN a ON a.id = b.attempt_id
                WHERE b.campaign_id = a.campaign_id),
     'attempts', (SELECT count(*) FROM a),
-    'reserved', (SELECT calls_reserved FROM judges_campaign WHERE id = (SELECT id FROM c)),
+    'reserved', (SELECT COALESCE(sum(calls), 0) FROM judges_reservation WHERE campaign_id = (SELECT id FROM c)),
     'tally_calls', COALESCE((SELECT value FROM t WHERE key = 'calls'), 0),
     'tally_labelled', COALESCE((SELECT sum(value) FROM t WHERE key LIKE 'labelled:%%'), 0))
 """

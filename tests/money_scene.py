@@ -14,14 +14,20 @@ from tests.evidence import make_assessor, make_attempt, make_campaign, make_judg
 from tests.factories import make_collection, make_item, make_member, make_pair
 
 ENTERED = import_module("judges.migrations.0009_money")
+SUMS = """
+INSERT INTO judges_collectiontally (collection_id, shard, spent, day, day_spent)
+SELECT c.collection_id, 0, sum(l.cost), (now() AT TIME ZONE 'UTC')::date,
+    COALESCE(sum(l.cost) FILTER (WHERE l.day = (now() AT TIME ZONE 'UTC')::date), 0)
+FROM judges_ledger l JOIN judges_campaign c ON c.id = l.campaign_id GROUP BY 1
+"""
 
 
 def enter() -> None:
     """Attempts that a test wrote are entered as the migration enters those from before there was a ledger."""
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM judges_ledger; DELETE FROM judges_account")
+        cursor.execute("DELETE FROM judges_ledger; DELETE FROM judges_collectiontally")
         cursor.execute(ENTERED.LEDGER)
-        cursor.execute(ENTERED.ACCOUNTS)
+        cursor.execute(SUMS)
 
 
 def judged_books() -> Collection:

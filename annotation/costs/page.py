@@ -71,7 +71,7 @@ def describe_budget_left(found: CostReport) -> str:
     """What the caps still allow, in a sentence; "" without a cap."""
     caps, campaign, told = found.caps, found.campaign, []
     if campaign.budget is not None:
-        left = max(0.0, campaign.budget - campaign.spent)
+        left = max(0.0, campaign.budget - found.spent)
         values = {"max": format_cost(left), "budget": format_cost(campaign.budget)}
         told.append(_("%(max)s of the campaign's %(budget)s") % values)
     if caps.left is not None:

@@ -89,6 +89,7 @@ class CostReport:
     people: HumanCost
     labels: list[PerLabel]
     caps: CollectionBudget
+    spent: float  # USD that count against the campaign's budget: with what is assumed of calls of unknown cost.
 
     @property
     def machine(self) -> Paid:
@@ -149,6 +150,7 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
         people=people,
         labels=_costs_per_label(campaign, status, counts, people),
         caps=collection_budget(collection),
+        spent=counters.total_cost(counts),
     )
 
 

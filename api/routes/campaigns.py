@@ -20,7 +20,7 @@ from corpus.models import Collection
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import CampaignOptions, Configuration, build_configuration
 from judges.campaigns.forecasts import forecast_judging
-from judges.campaigns.selectors import campaign_status
+from judges.campaigns.selectors import annotate_cost, campaign_status
 from judges.models import Campaign
 
 router = Router(tags=["campaigns"])
@@ -118,10 +118,10 @@ def _configuration(body: CampaignIn) -> Configuration:
 def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns, the oldest first."""
     rows = Campaign.judging.filter(collection=scope_of(request).collection)
-    return page_of(rows, after, limit, _show_campaign)
+    return page_of(annotate_cost(rows), after, limit, _show_campaign)
 
 
-def _show_campaign(row: Campaign) -> dict[str, Any]:
+def _show_campaign(row: Any) -> dict[str, Any]:
     shown = ("policy", "state", "panel", "rounds", "budget", "spent", "created_at", "finished_at")
     return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
 

@@ -37,13 +37,7 @@ WHERE campaign_id = %s AND state = 'running'
 """
 
 # The money that calls held which were never sent goes back to the campaign.
-FREE = """
-WITH mine AS (
-    DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s RETURNING usd, calls)
-UPDATE judges_campaign SET reserved = GREATEST(0, reserved - mine.usd),
-    calls_reserved = GREATEST(0, calls_reserved - mine.calls)
-FROM mine WHERE id = %(campaign)s
-"""
+FREE = "DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s"
 
 # Money that a batch holds may be out for days: its reservation lives as long as the batch, not as its process.
 HOLD = """

@@ -221,16 +221,9 @@ def check_budget(
 
 
 def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
-    """Replace the campaign's limits; what was spent so far stands in the tallies."""
-    bounded = campaign.budget is not None or campaign.max_calls is not None
-    if not bounded:  # an unbounded campaign does not keep these two
-        sums = counters.read(campaign.pk)
-        campaign.spent = sums["cost"] + sums["cost_assumed"] + sums["cost_possible"]
-        campaign.calls_spent = int(sums["calls"] + sums["calls_possible"])
+    """Replace the campaign's limits; what was spent so far counts, since it stands in the tallies."""
     campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
-    # What workers add to a bounded campaign meanwhile must not be written over.
-    fields = ["budget", "max_calls", "failed_to_people"] + ([] if bounded else ["spent", "calls_spent"])
-    campaign.save(update_fields=fields)
+    campaign.save(update_fields=["budget", "max_calls", "failed_to_people"])
 
 
 def _enqueue_pairs(

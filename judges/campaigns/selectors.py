@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet, Sum
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
@@ -73,6 +73,11 @@ class AttemptView:
     def __getattr__(self, name: str) -> Any:
         # Templates ask the view for a turn's fields as they would the row.
         return getattr(self.attempt, name)
+
+
+def annotate_cost(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
+    """Annotate campaigns with `spent`: USD, with what is assumed of calls whose cost is unknown."""
+    return campaigns.annotate(spent=Sum("tallies__value", filter=Q(tallies__key__in=counters.COSTS), default=0.0))
 
 
 def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """A campaign's budget and its collection's caps, reserved ahead of calls (MECHANICS M3, docs/adr/0025).
 
 A worker reserves the upper bound of a batch of calls in one conditional statement and hands back what it does not
-need. The writer turns reservations into spending with each stored attempt. The same statements book the row of the
-collection, so that its caps hold for all campaigns and workers together. When a reservation is refused, what is idle
-goes back at once and the worker waits for calls that are out; only when none is out is the budget spent.
+need. The writer turns reservations into spending with each stored attempt. Both stand in rows of the worker's own, and
+are summed up under a lock of the collection when somebody reserves: so caps hold for all campaigns and workers
+together, and what is stored waits for nobody (docs/adr/0110). When a reservation is refused, what is idle goes back at
+once and the worker waits for calls that are out; only when none is out is the budget spent.
 """
 
 import asyncio
@@ -11,18 +12,22 @@ from typing import Any
 
 from psycopg import Connection
 
-from judges.campaigns.counters import ADD
+from judges.campaigns import counters
 from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
 
-# One statement for 16 calls: the campaign's row would be locked for each call otherwise.
+# Reservations of a collection exclude each other; 16 calls at a time, since each costs a transaction.
 AHEAD = 16  # Calls that are reserved together.
-# A collection's account row is made on first use; ON CONFLICT, because several workers begin together.
-OPEN = """
-INSERT INTO judges_account (collection_id, day)
-SELECT collection_id, (now() AT TIME ZONE 'UTC')::date FROM judges_campaign WHERE id = %(campaign)s
-ON CONFLICT DO NOTHING
-"""
+AHEAD_UNBOUNDED = 64  # Where nothing limits them: nobody is refused what these hold, so fewer calls wait for them.
+
+# What a collection's campaigns spent, and how much of it today; what their workers hold: formats of its id.
+SPENT = """
+SELECT COALESCE(sum(spent), 0) AS spent,
+    COALESCE(sum(day_spent) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date), 0) AS today
+FROM judges_collectiontally WHERE collection_id = {collection}"""
+HELD = """
+SELECT COALESCE(sum(v.usd), 0) AS usd
+FROM judges_reservation v JOIN judges_campaign o ON o.id = v.campaign_id WHERE o.collection_id = {collection}"""
 
 # Of dead workers of all the collection's campaigns: what they held may be what is refused here. The answers that a
 # worker of this machine had were taken over before; those of another machine may be lost with it (its name stands
@@ -33,32 +38,21 @@ WITH dead AS (
     WHERE c.id = v.campaign_id AND v.until < now()
       AND c.collection_id = (SELECT collection_id FROM judges_campaign WHERE id = %(campaign)s)
     RETURNING v.campaign_id, c.collection_id, v.usd, v.calls,
-        (strpos(v.holder, '@') > 0 AND split_part(v.holder, '@', 1) <> split_part(%(holder)s, '@', 1))::int AS lost
-),
-campaigns AS (
-    UPDATE judges_campaign c SET reserved = GREATEST(0, c.reserved - s.usd),
-        calls_reserved = GREATEST(0, c.calls_reserved - s.calls),
-        spent = c.spent + s.usd_lost, calls_spent = c.calls_spent + s.calls_lost
-    FROM (SELECT campaign_id, sum(usd) AS usd, sum(calls) AS calls, sum(usd * lost) AS usd_lost,
-              sum(calls * lost) AS calls_lost FROM dead GROUP BY 1) s
-    WHERE c.id = s.campaign_id RETURNING c.id
+        strpos(v.holder, '@') > 0 AND split_part(v.holder, '@', 1) <> split_part(%(holder)s, '@', 1) AS lost
 ),
 counted AS ({counted})
-UPDATE judges_account a SET reserved = GREATEST(0, a.reserved - s.usd),
-    calls_reserved = GREATEST(0, a.calls_reserved - s.calls), spent = a.spent + s.usd_lost,
-    day = CASE WHEN s.usd_lost > 0 THEN (now() AT TIME ZONE 'UTC')::date ELSE a.day END,
-    day_spent = CASE WHEN s.usd_lost > 0 AND a.day <> (now() AT TIME ZONE 'UTC')::date THEN s.usd_lost
-                     ELSE a.day_spent + s.usd_lost END
-FROM (SELECT collection_id, sum(usd) AS usd, sum(calls) AS calls, sum(usd * lost) AS usd_lost,
-          (SELECT count(*) FROM campaigns) AS changed FROM dead GROUP BY 1) s
-WHERE a.collection_id = s.collection_id
+INSERT INTO judges_collectiontally AS t (collection_id, shard, spent, day, day_spent)
+SELECT collection_id, 0, sum(usd), (now() AT TIME ZONE 'UTC')::date, sum(usd)
+FROM dead WHERE lost GROUP BY 1 HAVING sum(usd) > 0
+{add_cost}
 """.format(
-    counted=ADD.format(
+    counted=counters.ADD.format(
         rows="""
     SELECT campaign_id, 0, key, sum(value) FROM dead CROSS JOIN LATERAL
         (VALUES ('calls_possible', calls::float8), ('cost_possible', usd)) AS k(key, value)
-    WHERE lost = 1 AND value > 0 GROUP BY 1, 3 ORDER BY 1, 3"""
-    )
+    WHERE lost AND value > 0 GROUP BY 1, 3 ORDER BY 1, 3"""
+    ),
+    add_cost=counters.ADD_COST,
 )
 
 # Campaigns of which a worker of another machine holds what it no longer renews.
@@ -67,59 +61,49 @@ SELECT DISTINCT campaign_id FROM judges_reservation
 WHERE until < now() AND strpos(holder, '@') > 0 AND split_part(holder, '@', 1) <> split_part(%(holder)s, '@', 1)
 """
 
-# The cap that refuses it, '' where it is held now. Both rows are locked before they are compared, campaign first.
-RESERVE = """
-WITH c AS MATERIALIZED (
-    SELECT id, collection_id, budget, max_calls, spent + reserved + %(usd)s AS usd,
-           calls_spent + calls_reserved + %(calls)s AS calls
-    FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE
-),
-a AS MATERIALIZED (
-    SELECT spent + reserved + %(usd)s AS usd, reserved + %(usd)s
-           + CASE WHEN day = (now() AT TIME ZONE 'UTC')::date THEN day_spent ELSE 0 END AS today
-    FROM judges_account WHERE collection_id = (SELECT collection_id FROM c) FOR NO KEY UPDATE
-),
-asked AS MATERIALIZED (
-    SELECT c.id, c.collection_id, CASE
-        WHEN c.calls > c.max_calls THEN 'max-calls'
+# Before RESERVE, in a statement of its own: what is summed up must be seen as it is once the lock is held. Until then
+# the sums can only fall, because an answer that is stored costs no more than what was held for it.
+LOCK = "SELECT pg_advisory_xact_lock(7110, collection_id::int) FROM judges_campaign WHERE id = %(campaign)s"
+
+_HOLD = """
+INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
+SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s) FROM {asked}
+ON CONFLICT (campaign_id, holder) DO UPDATE
+SET usd = v.usd + EXCLUDED.usd, calls = v.calls + EXCLUDED.calls, until = EXCLUDED.until
+"""
+# Of a campaign that nothing limits: only so that calls which a lost machine may have made are counted.
+HOLD = _HOLD.format(asked="judges_campaign WHERE id = %(campaign)s")
+
+# The cap that refuses it, '' where it is held now.
+RESERVE = f"""
+WITH asked AS MATERIALIZED (
+    SELECT c.id, CASE
+        WHEN t.calls + h.calls + %(calls)s > c.max_calls THEN 'max-calls'
         WHEN %(usd)s <= 0 THEN ''
-        WHEN c.usd > c.budget + 1e-12 THEN 'budget'
-        WHEN a.usd > k.budget + 1e-12 THEN 'collection'
-        WHEN a.today > k.daily_budget + 1e-12 THEN 'day'
+        WHEN t.usd + h.usd + %(usd)s > c.budget + 1e-12 THEN 'budget'
+        WHEN a.spent + b.usd + %(usd)s > k.budget + 1e-12 THEN 'collection'
+        WHEN a.today + b.usd + %(usd)s > k.daily_budget + 1e-12 THEN 'day'
         ELSE '' END AS cap
-    FROM c CROSS JOIN a JOIN corpus_collection k ON k.id = c.collection_id
+    FROM judges_campaign c JOIN corpus_collection k ON k.id = c.collection_id,
+        LATERAL (SELECT COALESCE(sum(value) FILTER (WHERE key = ANY(%(costs)s)), 0) AS usd,
+                     COALESCE(sum(value) FILTER (WHERE key = ANY(%(counted)s)), 0) AS calls
+                 FROM judges_tally WHERE campaign_id = c.id) t,
+        LATERAL (SELECT COALESCE(sum(usd), 0) AS usd, COALESCE(sum(calls), 0) AS calls
+                 FROM judges_reservation WHERE campaign_id = c.id) h,
+        LATERAL ({SPENT.format(collection="k.id")}) a,
+        LATERAL ({HELD.format(collection="k.id")}) b
+    WHERE c.id = %(campaign)s
 ),
-campaign AS (
-    UPDATE judges_campaign c SET reserved = reserved + %(usd)s, calls_reserved = calls_reserved + %(calls)s
-    FROM asked WHERE c.id = asked.id AND asked.cap = '' RETURNING c.id
-),
-account AS (
-    UPDATE judges_account a SET reserved = reserved + %(usd)s, calls_reserved = calls_reserved + %(calls)s
-    FROM asked WHERE a.collection_id = asked.collection_id AND asked.cap = ''
-),
-held AS (
-    INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
-    SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s) FROM campaign
-    ON CONFLICT (campaign_id, holder) DO UPDATE
-    SET usd = v.usd + EXCLUDED.usd, calls = v.calls + EXCLUDED.calls, until = EXCLUDED.until
-)
+held AS ({_HOLD.format(asked="asked WHERE cap = ''")})
 SELECT cap FROM asked
 """
+KEYS = {"costs": list(counters.COSTS), "counted": list(counters.CALLS)}  # Values of RESERVE.
 
-# Where no call is out any more the reserved money is set to 0: sums of floats would leave a trace behind.
+# Where no call is out any more the money held is set to 0: sums of floats would leave a trace behind.
 GIVE_BACK = """
-WITH mine AS (
-    UPDATE judges_reservation SET usd = usd - %(usd)s, calls = calls - %(calls)s
-    WHERE campaign_id = %(campaign)s AND holder = %(holder)s RETURNING campaign_id
-),
-campaign AS (
-    UPDATE judges_campaign c SET calls_reserved = GREATEST(0, c.calls_reserved - %(calls)s),
-        reserved = CASE WHEN c.calls_reserved <= %(calls)s THEN 0 ELSE GREATEST(0, c.reserved - %(usd)s) END
-    FROM mine WHERE c.id = mine.campaign_id RETURNING c.collection_id
-)
-UPDATE judges_account a SET calls_reserved = GREATEST(0, a.calls_reserved - %(calls)s),
-    reserved = CASE WHEN a.calls_reserved <= %(calls)s THEN 0 ELSE GREATEST(0, a.reserved - %(usd)s) END
-FROM campaign WHERE a.collection_id = campaign.collection_id
+UPDATE judges_reservation SET calls = GREATEST(0, calls - %(calls)s),
+    usd = CASE WHEN calls <= %(calls)s THEN 0 ELSE GREATEST(0, usd - %(usd)s) END
+WHERE campaign_id = %(campaign)s AND holder = %(holder)s
 """
 
 # Whether calls will come home that may make room. What a batch holds for a day is not waited for.
@@ -153,7 +137,7 @@ class BudgetExhausted(Exception):
 
 
 class Budget:
-    """Money and calls that this process has reserved of a campaign's budget; nothing where no limit is set."""
+    """Money and calls that this process has reserved of a campaign's budget; where no limit is set all are granted."""
 
     def __init__(self, writer: ResultWriter, campaign: int, holder: str, lease: float) -> None:
         self.writer = writer
@@ -175,7 +159,7 @@ class Budget:
     async def look(self) -> str:
         """The campaign's state now ("gone": it is deleted), and whether it is bounded, as admins last set it.
 
-        "capped": a limit came while calls waited that hold nothing of it. They are put back; the next drain reserves.
+        "capped": a limit came while calls waited that did not ask for it. They are put back; the next drain reserves.
         """
         row = await self.writer.ask(lambda connection: connection.execute(LIMITS, self.values).fetchone())
         state, limited, capped = row or ("gone", False, False)
@@ -191,12 +175,10 @@ class Budget:
         values = self.values | {"cap": self.cap}
         await self.writer.ask(lambda connection: connection.execute(STOP, values).rowcount)
 
-    async def reserve(self, usd: float) -> float | None:
-        """Hold at least `usd` dollars for one call; what is held, None without a budget. Raises BudgetExhausted."""
-        if not self.bounded:
-            return None
+    async def reserve(self, usd: float) -> float:
+        """Hold at least `usd` dollars for one call; return what is held. Raises BudgetExhausted."""
         async with self.lock:
-            if self.cap == PRICE:
+            if self.bounded and self.cap == PRICE:
                 raise BudgetExhausted
             # A loop: another call of this process may take what was fetched while this one waited for the lock.
             while (held := self._reserve_locally(usd)) is None:
@@ -204,7 +186,8 @@ class Budget:
                     raise BudgetExhausted
                 # Many calls ahead, or else just this one: near the limit the whole batch would be refused though one
                 # call fits.
-                if await self._fetch(usd * AHEAD, AHEAD) or await self._fetch(usd, 1):
+                ahead = AHEAD if self.bounded else AHEAD_UNBOUNDED
+                if await self._fetch(usd * ahead, ahead) or await self._fetch(usd, 1):
                     continue
                 # Near the limit money held ahead may be what is missing, here or in another process: give it back, then
                 # look again.
@@ -239,11 +222,14 @@ class Budget:
         return held
 
     async def _fetch(self, usd: float, calls: int) -> bool:
-        values = self.values | {"usd": usd, "calls": calls}
+        values = self.values | KEYS | {"usd": usd, "calls": calls}
 
         def ask(connection: Connection[Any]) -> str:
+            if not self.bounded:
+                connection.execute(HOLD, values)
+                return ""
             # In one transaction with the reservation: what dead workers held counts as free at once.
-            connection.execute(OPEN, values)
+            connection.execute(LOCK, values)
             connection.execute(RECLAIM, values)
             row = connection.execute(RESERVE, values).fetchone()
             return str(row[0]) if row else "budget"

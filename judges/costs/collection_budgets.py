@@ -9,13 +9,12 @@ from django.utils.translation import gettext_noop
 
 from corpus.models import Collection
 from judges.costs.accounting import format_cost
+from judges.costs.budget import HELD, SPENT
 from judges.models import Campaign
 
-ACCOUNT = """
-SELECT k.budget, k.daily_budget, COALESCE(a.spent, 0), COALESCE(a.reserved, 0),
-       CASE WHEN a.day = today.day THEN a.day_spent ELSE 0 END, today.day
-FROM corpus_collection k LEFT JOIN judges_account a ON a.collection_id = k.id,
-     (SELECT (now() AT TIME ZONE 'UTC')::date AS day) today
+ACCOUNT = f"""
+SELECT k.budget, k.daily_budget, a.spent, h.usd, a.today, (now() AT TIME ZONE 'UTC')::date
+FROM corpus_collection k, LATERAL ({SPENT.format(collection="k.id")}) a, LATERAL ({HELD.format(collection="k.id")}) h
 WHERE k.id = %s
 """
 

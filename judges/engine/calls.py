@@ -206,9 +206,8 @@ class Caller:
         price, output = self.plan.prices[question.judge.id], output_bound(question.judge)
         usd = 0.0 if price is None else price.most(_tokens_bound(question, prompt) - output, output)
         row["bound"] = usd
-        held = await self.budget.reserve(usd)
-        if held is not None:
-            row |= {"usd": held, "calls": 1, "holder": self.budget.holder}
+        if self.budget.bounded or question.judge.provider != "offline":
+            row |= {"usd": await self.budget.reserve(usd), "calls": 1, "holder": self.budget.holder}
         # A repair is asked for once; what is ranked or turned into vectors has no prompt that could say what was wrong.
         # The last attempt is never repaired: no attempt would be left that could send the repair.
         is_last = number == claimed.attempt_base + ATTEMPTS

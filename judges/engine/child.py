@@ -17,7 +17,6 @@ from psycopg import Connection
 from redis.asyncio import Redis
 
 from judges.batch.batch_loop import BatchWorkerLoop
-from judges.campaigns import counters
 from judges.costs import budget
 from judges.engine import leases
 from judges.engine.cache import Cache
@@ -63,7 +62,7 @@ class Child:
             self.loop = asyncio.get_running_loop()
             self.end = asyncio.Event()
             self.redis: Redis = Redis.from_url(settings.REDIS_URL)
-            writer = ResultWriter(self.dsn, settings.VAR / "spool", counters.random_shard())
+            writer = ResultWriter(self.dsn, settings.VAR / "spool")
             writer.start()
             limits = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, self.holder)
             sending = asyncio.Semaphore(settings.CALLS_IN_FLIGHT)

@@ -1,10 +1,11 @@
-"""What every stored call does to counters, ledger, budgets and accounts: one text for all statements that store calls.
+"""What every stored call does to counters, ledger and budgets: one text for all statements that store calls.
 
 It stands between `written` (the calls' rows as they were stored) and the statement's last SELECT; `r` has the same
-calls with what each held of the budget.
+calls with what each held of the budget. Every row that it updates belongs to the writer's shard or to its process, so
+that processes that commit at once do not wait for each other (docs/adr/0110).
 """
 
-from judges.campaigns.counters import ADD
+from judges.campaigns.counters import ADD, ADD_COST
 
 # CTEs for a statement that has `r` (rows sent) and `written` (rows stored: without those that were stored before, so
 # that nothing is counted twice). Each INSERT sorts its keys: two writers that update the same counters in different
@@ -46,37 +47,18 @@ entered AS (
 ),
 paid AS (
     SELECT r.campaign, r.holder, sum(r.usd) AS usd, sum(r.calls) AS calls,
-           sum(COALESCE(written.cost, 0) + written.assumed) AS cost, count(*) FILTER (WHERE NOT r.cached) AS sent
+           sum(COALESCE(written.cost, 0) + written.assumed) AS cost
     FROM r JOIN written ON written.id = r.id GROUP BY 1, 2
 ),
 returned AS (
-    UPDATE judges_reservation v SET usd = v.usd - paid.usd, calls = v.calls - paid.calls
-    FROM paid WHERE v.campaign_id = paid.campaign AND v.holder = paid.holder
-    RETURNING v.campaign_id, paid.usd, paid.calls
-),
-money AS (
-    SELECT p.campaign, (SELECT collection_id FROM judges_campaign WHERE id = p.campaign) AS collection,
-           sum(p.cost) AS cost, sum(p.sent) AS sent,
-           (SELECT COALESCE(sum(usd), 0) FROM returned WHERE campaign_id = p.campaign) AS usd,
-           (SELECT COALESCE(sum(calls), 0) FROM returned WHERE campaign_id = p.campaign) AS calls
-    FROM paid p GROUP BY 1
-),
-spent AS (
-    UPDATE judges_campaign c SET spent = c.spent + money.cost, calls_spent = c.calls_spent + money.sent,
-        calls_reserved = GREATEST(0, c.calls_reserved - money.calls),
-        reserved = CASE WHEN c.calls_reserved <= money.calls THEN 0 ELSE GREATEST(0, c.reserved - money.usd) END
-    FROM money WHERE c.id = money.campaign AND (c.budget IS NOT NULL OR c.max_calls IS NOT NULL OR money.calls > 0)
-    RETURNING c.id
+    UPDATE judges_reservation v SET calls = GREATEST(0, v.calls - paid.calls),
+        usd = CASE WHEN v.calls <= paid.calls THEN 0 ELSE GREATEST(0, v.usd - paid.usd) END
+    FROM paid WHERE v.campaign_id = paid.campaign AND v.holder = paid.holder AND paid.calls > 0
 ),
 booked AS (
-    INSERT INTO judges_account AS a (collection_id, spent, reserved, calls_reserved, day, day_spent)
-    SELECT m.collection, sum(m.cost), -sum(m.usd), -sum(m.calls), (now() AT TIME ZONE 'UTC')::date, sum(m.cost)
-    FROM money m LEFT JOIN spent ON spent.id = m.campaign
-    GROUP BY 1 HAVING sum(m.cost) > 0 OR sum(m.calls) > 0 ORDER BY 1
-    ON CONFLICT (collection_id) DO UPDATE SET spent = a.spent + EXCLUDED.spent,
-        calls_reserved = GREATEST(0, a.calls_reserved + EXCLUDED.calls_reserved),
-        reserved = CASE WHEN a.calls_reserved + EXCLUDED.calls_reserved <= 0 THEN 0
-                        ELSE GREATEST(0, a.reserved + EXCLUDED.reserved) END,
-        day = EXCLUDED.day, day_spent = EXCLUDED.day_spent + CASE WHEN a.day = EXCLUDED.day THEN a.day_spent ELSE 0 END
+    INSERT INTO judges_collectiontally AS t (collection_id, shard, spent, day, day_spent)
+    SELECT c.collection_id, %(shard)s::int, sum(paid.cost), (now() AT TIME ZONE 'UTC')::date, sum(paid.cost)
+    FROM paid JOIN judges_campaign c ON c.id = paid.campaign GROUP BY 1 HAVING sum(paid.cost) > 0 ORDER BY 1
+    {add_cost}
 )
-""".format(tally=ADD.format(rows="SELECT campaign_id, shard, key, value FROM sums"))
+""".format(tally=ADD.format(rows="SELECT campaign_id, shard, key, value FROM sums"), add_cost=ADD_COST)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from judges.campaigns import counters
 from judges.engine.pending_answers import PendingAnswerLog
 from judges.engine.rows import Ended, store_rows
 
@@ -37,10 +38,10 @@ Waiting = asyncio.Future[Any]
 class ResultWriter:
     """Call `start` and everything else from the loop's thread."""
 
-    def __init__(self, dsn: dict[str, Any], folder: Path, shard: int) -> None:
+    def __init__(self, dsn: dict[str, Any], folder: Path) -> None:
         self.dsn = dsn
         self.spool = PendingAnswerLog(folder)
-        self.shard = shard
+        self.shard = counters.random_shard()  # Until the connection claims one.
         self.queue: deque[tuple[Ended | Question, Waiting]] = deque()
         self.awake = threading.Event()
         self.stopping = False
@@ -149,6 +150,7 @@ class ResultWriter:
             try:
                 if self.connection is None or self.connection.closed:
                     self.connection = psycopg.connect(**self.dsn, autocommit=True)
+                    self.shard = counters.claim_shard(self.connection)
                 result = work(self.connection)
                 # PostgreSQL answers: answers need no fsync any more.
                 self.spool.relax()

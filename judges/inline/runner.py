@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Generic, TypeVar
 
 from django.conf import settings
@@ -20,7 +21,7 @@ from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.forecasts import pair_inputs
-from judges.costs.budget import Budget, BudgetExhausted
+from judges.costs.budget import Budget, BudgetExhausted, renew_reservations
 from judges.engine import plan as plans
 from judges.engine.answers import recover_answers
 from judges.engine.cache import FIND, Cache
@@ -55,7 +56,7 @@ def run_inline(
 
     async def main() -> list[T]:
         holder, folder = process_name(), settings.VAR / "spool"
-        writer = ResultWriter(database_parameters(), folder, counters.random_shard())
+        writer = ResultWriter(database_parameters(), folder)
         writer.start()
         await writer.ready()
         limits = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
@@ -65,6 +66,7 @@ def run_inline(
             limits.account(account).limit = limit
         budget = Budget(writer, plan.campaign, holder, LEASE_S)
         budget.apply_plan(plan)
+        renewing = asyncio.create_task(_renew_reservations(writer, holder))
         try:
             # What a dead process of the same command had received is in the cache before anything is asked again.
             await recover_answers(writer, folder)
@@ -74,12 +76,20 @@ def run_inline(
                 open_provider(judge)
             return await _ask_all(Caller(tools, plan, budget, stopped), held, ask, done, at_once)
         finally:
+            renewing.cancel()
             await budget.close()
             await close_providers()
             await limits.close()
             await asyncio.to_thread(writer.stop)
 
     return asyncio.run(main())
+
+
+async def _renew_reservations(writer: ResultWriter, holder: str) -> None:
+    """Renew what this process holds as long as it lives, or a machine elsewhere takes it for lost."""
+    while True:
+        await asyncio.sleep(LEASE_S / 4)
+        await writer.ask(partial(renew_reservations, holder=holder, lease=LEASE_S))
 
 
 async def _ask_all(

@@ -176,10 +176,6 @@ class Campaign(models.Model):
     seed = models.IntegerField(default=0)
     budget = models.FloatField(null=True, help_text="USD; null: none.")
     max_calls = models.BigIntegerField(null=True)
-    reserved = models.FloatField(default=0.0, help_text="USD, upper bound of calls that are out.")
-    spent = models.FloatField(default=0.0, help_text="USD, with what is assumed of calls whose cost is unknown.")
-    calls_reserved = models.BigIntegerField(default=0)
-    calls_spent = models.BigIntegerField(default=0)
     stopped_by = models.CharField(
         max_length=10, choices=Cap, blank=True, db_default="", help_text="The cap that stopped it, in state budget."
     )
@@ -221,7 +217,7 @@ class Campaign(models.Model):
 class Reservation(models.Model):
     """What one worker process holds of a campaign's budget: calls that are out, and a little ahead."""
 
-    # The sums stand in the campaign (`reserved`, `calls_reserved`). A dead worker's row expires and is taken back.
+    # What a campaign holds is their sum. A dead worker's row expires and is taken back.
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="reservations")
     holder = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""What was paid, counted with each attempt: the ledger of campaigns, and the account of each collection."""
+"""What was paid, counted with each attempt: the ledger of campaigns, and the sums of each collection."""
 
 from django.db import models
 
@@ -44,19 +44,22 @@ class Ledger(models.Model):
         return f"{self.campaign_id} {self.day} {self.role} {self.round} {self.outcome}: {self.cost}"
 
 
-class Account(models.Model):
-    """What a collection's campaigns spent and hold together, for its caps (judges.costs.budget)."""
+class CollectionTally(models.Model):
+    """What a collection's campaigns spent together, for its caps (judges.costs.budget); in shards, as Tally."""
 
     # It is kept whether there are caps or not, so that a cap set later knows what was spent before.
 
-    collection = models.OneToOneField(Collection, models.CASCADE, primary_key=True, related_name="account")
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="tallies", db_index=False)
+    shard = models.PositiveSmallIntegerField()
     spent = models.FloatField(
         default=0.0, db_default=0.0, help_text="USD, with what is assumed of calls whose cost is unknown."
     )
-    reserved = models.FloatField(default=0.0, db_default=0.0, help_text="USD, upper bound of calls that are out.")
-    calls_reserved = models.BigIntegerField(default=0, db_default=0)
     day = models.DateField(help_text="The UTC day that `day_spent` belongs to; on another day that is 0.")
     day_spent = models.FloatField(default=0.0, db_default=0.0)
 
+    class Meta:
+        verbose_name_plural = "collection tallies"
+        constraints = [models.UniqueConstraint(fields=["collection", "shard"], name="collection_tally_once")]
+
     def __str__(self) -> str:
-        return f"{self.collection_id}: {self.spent}"
+        return f"shard {self.shard}: {self.spent}"

@@ -17,7 +17,6 @@ from django.utils.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.rubric import QUERY, Definition
-from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.lifecycle import check_budget
 from judges.costs.budget import BudgetExhausted
@@ -236,8 +235,4 @@ def usage_by_query(campaign: Campaign, queries: Sequence[int], roles: Sequence[s
 
 def set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None) -> None:
     """New limits for what it may spend in all; what it spent so far counts."""
-    sums = counters.read(campaign.pk)
-    rows = Campaign.objects.filter(pk=campaign.pk)
-    if campaign.budget is None and campaign.max_calls is None:  # an unbounded campaign does not keep these two
-        rows.update(spent=sums["cost"], calls_spent=int(sums["calls"]))
-    rows.update(budget=budget, max_calls=max_calls)
+    Campaign.objects.filter(pk=campaign.pk).update(budget=budget, max_calls=max_calls)

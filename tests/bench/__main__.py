@@ -21,7 +21,7 @@ from tests.bench import report
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 ORDER = ("engine_ratio", "paid_twice", "judging", "slow_clients", "import_per_s", "export_s", "agreement_s")
-ORDER += ("training_ratio", "rerank_ratio", "agreement_crowd", "large_campaign")
+ORDER += ("training_ratio", "rerank_ratio", "agreement_crowd", "large_campaign", "lock_waits")
 LIMIT_S = 900
 Figure = dict[str, Any]
 

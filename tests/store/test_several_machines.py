@@ -23,11 +23,11 @@ from jobs.processes import spawn_child, stop_children
 from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine import worker_pool as judge_pool
-from judges.models import Attempt, Campaign
+from judges.models import Attempt
 from store import files
 from store.models import StoredFile
 from tests.bench.repeated import repeated_beyond_flight
-from tests.engine_parts import FAST, collection_of, make_panel, state_of
+from tests.engine_parts import FAST, collection_of, make_panel, spent_by, state_of
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import until
 from tests.machines import on_machine, serve_s3
@@ -147,8 +147,9 @@ def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: 
     assert (files.fetch(Path(model.folder)) / "config.json").exists()
 
 
+@pytest.mark.parametrize("budget", [100.0, None], ids=["with a budget", "without any limit"])
 def test_a_judge_worker_killed_with_its_machine_costs_no_call_twice(
-    machines: Machines, model_server: LocalModels
+    machines: Machines, model_server: LocalModels, budget: float | None
 ) -> None:
     """Its pending answers are gone with its disk: what was in flight is asked again, and counted as possibly paid."""
     collection = collection_of(24)
@@ -157,7 +158,7 @@ def test_a_judge_worker_killed_with_its_machine_costs_no_call_twice(
     machines.environment["QUORUM_CALLS_IN_FLIGHT"] = "8"
     on_b = machines.start("b", judge_pool.worker_command(2, "b"))
     wanted = configurations.build_configuration()
-    started = lifecycle.start_or_join(collection=collection, wanted=wanted, budget=100.0)
+    started = lifecycle.start_or_join(collection=collection, wanted=wanted, budget=budget)
     campaign = started.campaign
     assert campaign is not None
     until(lambda: len(model_server.requests()) >= 40)
@@ -174,5 +175,4 @@ def test_a_judge_worker_killed_with_its_machine_costs_no_call_twice(
     assert repeated == 0 and flying
     assert Attempt.objects.filter(counts=True).count() == 24 * 7
     assert found["calls_possible"] >= 1 and found["cost_possible"] > 0
-    spent = Campaign.objects.get(pk=campaign.pk).spent
-    assert spent == pytest.approx(found["cost"] + found["cost_possible"])
+    assert spent_by(campaign) == pytest.approx(found["cost"] + found["cost_possible"])

@@ -17,13 +17,14 @@ from corpus.errors import BadInput
 from corpus.search.bm25 import index_for
 from jobs import leases
 from jobs.processes import spawn_child
+from judges.costs.collection_budgets import collection_budget
 from judges.costs.ledger import ledger_rows
 from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.retrieval.model_requests import judges_for
 from tests.bench.paid_twice import repeated_beyond_flight
-from tests.engine_parts import FAST, make_judge
+from tests.engine_parts import FAST, held, make_judge, spent_by
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
 from tests.modelserver.fixtures import _model_server_process, model_server
@@ -273,8 +274,8 @@ def test_money_bounds_a_run_too_and_needs_a_price(wings, model_server):
     run = make(start(wings, "rewrite", name="more", method="hyde", judge="writer", budget=1.0))
     campaign = Campaign.objects.get(pk=run.campaign)
     assert run.state == "ready"
-    assert 0 < campaign.spent < 0.01 and campaign.reserved == pytest.approx(0, abs=1e-9)
-    assert wings.account.spent == pytest.approx(campaign.spent)
+    assert 0 < spent_by(campaign) < 0.01 and held() == (0.0, 0)
+    assert collection_budget(wings).spent == pytest.approx(spent_by(campaign))
 
 
 def test_the_collections_budget_bounds_all_runs_together(wings, model_server):

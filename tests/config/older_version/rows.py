@@ -19,7 +19,7 @@ FROM corpus_label one {PAIR} ORDER BY 1, 2, 3""",
 item_id, step, grade, supersedes_id, arm, guideline, milliseconds, idle_milliseconds, spans, comment, one.created_at
 FROM corpus_judgment one JOIN corpus_assessor a ON a.id = one.assessor_id {PAIR} ORDER BY 1""",
     "campaigns": """SELECT id, policy, state, rounds, panel, scope, debaters, voters, majority, early_stop, instruction,
-seed, budget, max_calls, spent, calls_spent, stopped_by, created_at, finished_at FROM judges_campaign ORDER BY 1""",
+seed, budget, max_calls, stopped_by, created_at, finished_at FROM judges_campaign ORDER BY 1""",
     "exports": """SELECT id, format, options, manifest, folder, state, error, made_by_id, created_at
 FROM annotation_snapshot ORDER BY 1""",
     "models": """SELECT id, job_id, name, recipe, base, folder, words, summary, created_at

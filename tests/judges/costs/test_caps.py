@@ -21,17 +21,18 @@ from jobs.processes import spawn_child
 from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.costs import budget
-from judges.costs.collection_budgets import collection_budget
+from judges.costs.collection_budgets import CollectionBudget, collection_budget
 from judges.engine import worker_pool
 from judges.evidence import measuring
 from judges.evidence.outputs import OutputRow
 from judges.models import Attempt, Campaign, Panel, Reservation
-from judges.models.costs import Account, Ledger
+from judges.models.costs import Ledger
 from judges.tasks import database_parameters
 from tests.engine_parts import (
     FAST,
     _standing_worker,
     collection_of,
+    held,
     judge,
     make_judge,
     make_panel,
@@ -62,9 +63,9 @@ def spent() -> float:
     return float(Attempt.objects.aggregate(total=Sum("cost"))["total"] or 0.0)
 
 
-def booked() -> Account:
-    """The account of the only collection; it agrees with the attempts, and so does the ledger."""
-    account = Account.objects.get()
+def booked() -> CollectionBudget:
+    """The sums of the only collection; they agree with the attempts, and so does the ledger."""
+    account = collection_budget(Collection.objects.get())
     assert account.spent == pytest.approx(spent())
     assert float(Ledger.objects.aggregate(total=Sum("cost"))["total"] or 0.0) == pytest.approx(spent())
     assert (
@@ -83,7 +84,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
     until(lambda: [state_of(one) for one in both] == ["budget", "budget"])
     account = booked()
     assert 0 < account.spent <= 1.5
-    assert (account.reserved, account.calls_reserved) == (0.0, 0)
+    assert (account.reserved, held()) == (0.0, (0.0, 0))
     assert {one.stopped_by for one in Campaign.objects.all()} == {"collection"}
     told = judge("--policy", "debate")
     assert (told.code, told.json["state"], told.json["stopped_by"]) == (3, "budget", "collection")
@@ -103,15 +104,15 @@ def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server
     assert (stopped.code, stopped.json["stopped_by"]) == (3, "day")
     assert "a day" in stopped.err and "midnight UTC" in stopped.err
     account = booked()
-    assert 0 < account.day_spent == pytest.approx(account.spent) and account.spent <= 1.0
+    assert 0 < account.today == pytest.approx(account.spent) and account.spent <= 1.0
     with connection.cursor() as cursor:  # a night passes
-        cursor.execute("UPDATE judges_account SET day = day - 1")
+        cursor.execute("UPDATE judges_collectiontally SET day = day - 1")
     assert collection_budget(collection).today == 0.0
     before = account.spent
     again = judge("--policy", "ensemble")
     assert again.json["stopped_by"] == "day"
     account = booked()
-    assert before < account.spent <= before + 1.0 and account.day_spent == pytest.approx(account.spent - before)
+    assert before < account.spent <= before + 1.0 and account.today == pytest.approx(account.spent - before)
 
 
 def test_what_was_spent_before_there_was_a_cap_counts(worker: object, model_server: LocalModels) -> None:
@@ -172,22 +173,18 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
     make_dear_panel(model_server)
     first = start(collection, "debate")
     until(lambda: state_of(first) == "finished")
-    with connection.cursor() as cursor:  # a worker dies with nearly all that is left in its hands
-        cursor.execute("UPDATE judges_account SET reserved = 20 - spent - 0.4, calls_reserved = 30")
-        cursor.execute("UPDATE judges_campaign SET reserved = 20, calls_reserved = 30 WHERE id = %s", [first.pk])
-    Reservation.objects.create(
+    Reservation.objects.create(  # a worker dies with nearly all that is left in its hands
         campaign=first,
         holder="dead",
-        usd=collection_budget(collection).reserved,
+        usd=20 - collection_budget(collection).spent - 0.4,
         calls=30,
-        until="2000-01-01T00:00:00Z",
+        until=_in(2.0),
     )
     began = time.monotonic()
-    Reservation.objects.filter(holder="dead").update(until=_in(2.0))
     assert judge("--policy", "ensemble", check=True).json["labelled"] == 10
     assert time.monotonic() - began > 1.5, "it waited for the lease"
     account = booked()
-    assert (account.reserved, account.calls_reserved) == (0.0, 0) and account.spent <= 20.0
+    assert (account.reserved, held()) == (0.0, (0.0, 0)) and account.spent <= 20.0
     assert Reservation.objects.filter(calls__gt=0).count() == 0
 
 
@@ -204,10 +201,10 @@ def test_eight_clients_that_reserve_at_once_never_hold_more_than_the_cap(transac
                 usd, campaign = chance.uniform(0.05, 1.0), chance.choice(rows).pk
                 values = {"campaign": campaign, "holder": f"client {number}", "lease": 60.0, "usd": usd, "calls": 1}
                 with raw.transaction():
-                    raw.execute(budget.OPEN, values)
+                    raw.execute(budget.LOCK, values)
                     raw.execute(budget.RECLAIM, values)
-                    (cap,) = raw.execute(budget.RESERVE, values).fetchone() or ("",)
-                (booked,) = raw.execute("SELECT spent + reserved FROM judges_account").fetchone() or (0.0,)
+                    (cap,) = raw.execute(budget.RESERVE, values | budget.KEYS).fetchone() or ("",)
+                (booked,) = raw.execute("SELECT sum(usd) FROM judges_reservation").fetchone() or (0.0,)
                 most = max(most, booked)
                 held += cap == ""
                 if cap == "" and chance.random() < 0.8:
@@ -218,11 +215,7 @@ def test_eight_clients_that_reserve_at_once_never_hold_more_than_the_cap(transac
         found = list(clients.map(client, range(8)))
     assert sum(held for held, _ in found) > 50, "they did hold money"
     assert 5.0 < max(most for _, most in found) <= 10.0 + 1e-9
-    account = Account.objects.get()
-    kept = Reservation.objects.aggregate(usd=Sum("usd"), calls=Sum("calls"))
-    each = Campaign.objects.aggregate(usd=Sum("reserved"), calls=Sum("calls_reserved"))
-    assert account.reserved == pytest.approx(kept["usd"]) == pytest.approx(each["usd"])
-    assert account.calls_reserved == kept["calls"] == each["calls"]
+    assert collection_budget(collection).reserved == pytest.approx(held()[0])
 
 
 def test_measuring_by_a_command_stays_within_the_cap_too(instance: object, model_server: LocalModels) -> None:
@@ -239,7 +232,7 @@ def test_measuring_by_a_command_stays_within_the_cap_too(instance: object, model
     found = measuring.measure_rows(collection, "measurer", rows)
     assert 0 < found.cost <= 50.0 and found.cost == pytest.approx(spent())
     account = booked()
-    assert (account.reserved, account.calls_reserved) == (0.0, 0)
+    assert (account.reserved, held()) == (0.0, (0.0, 0))
 
 
 def _in(seconds: float) -> str:
@@ -275,7 +268,7 @@ def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
             one.wait()
     account = booked()
     assert 30 < account.spent <= 40
-    assert (account.reserved, account.calls_reserved) == (0.0, 0)
+    assert (account.reserved, held()) == (0.0, (0.0, 0))
 
 
 def test_the_settings_file_takes_caps_and_takes_them_away(db: object, tmp_path: Path) -> None:

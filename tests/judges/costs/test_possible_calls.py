@@ -9,37 +9,34 @@ from judges.campaigns import counters
 from judges.campaigns.selectors import campaign_status
 from judges.costs import budget
 from judges.costs.accounting import describe_assumed_cost, of_status
+from judges.costs.collection_budgets import CollectionBudget, collection_budget
 from judges.engine.limits import process_name
 from judges.models import Campaign, Reservation
-from judges.models.costs import Account
+from judges.models.costs import CollectionTally
 from judges.tasks import reclaim_budgets
 from store.nodes import node_id
+from tests.engine_parts import held, spent_by
 from tests.factories import make_collection
 
 pytestmark = pytest.mark.django_db
 
 
-def reclaim(holder: str, until: str = "2000-01-01T00:00:00Z") -> tuple[Campaign, Account]:
+def reclaim(holder: str, until: str = "2000-01-01T00:00:00Z") -> tuple[Campaign, CollectionBudget]:
     collection = make_collection("birds")
-    campaign = Campaign.objects.create(
-        collection=collection, policy="single", panel="main", budget=10.0, reserved=3.0, calls_reserved=5
-    )
-    Account.objects.create(
-        collection=collection, spent=1.0, reserved=3.0, calls_reserved=5, day="2020-01-01", day_spent=1
-    )
+    campaign = Campaign.objects.create(collection=collection, policy="single", panel="main", budget=10.0)
+    CollectionTally.objects.create(collection=collection, shard=0, spent=1.0, day="2020-01-01", day_spent=1)
     Reservation.objects.create(campaign=campaign, holder=holder, usd=3.0, calls=5, until=until)
     values: dict[str, Any] = {"campaign": campaign.pk, "holder": process_name()}
     with connection.cursor() as cursor:
         cursor.execute(budget.RECLAIM, values)
-    campaign.refresh_from_db()
-    return campaign, Account.objects.get()
+    return campaign, collection_budget(collection)
 
 
 def test_calls_of_a_lost_machine_are_counted_as_possibly_paid() -> None:
     campaign, account = reclaim("0123456789ab@elsewhere:7:00ff")
-    assert (campaign.spent, campaign.calls_spent) == (3.0, 5) and (campaign.reserved, campaign.calls_reserved) == (0, 0)
-    assert (account.spent, account.reserved, account.calls_reserved) == (4.0, 0.0, 0)
-    assert account.day_spent == 3.0 and account.day.year > 2020, "today's cap counts it"
+    assert (spent_by(campaign), held()) == (3.0, (0.0, 0))
+    assert (account.spent, account.reserved) == (4.0, 0.0)
+    assert account.today == 3.0, "today's cap counts it"
     sums = counters.read(campaign.pk)
     assert (sums["calls_possible"], sums["cost_possible"], sums["calls"]) == (5, 3.0, 0)
     status = campaign_status(campaign.collection, campaign)
@@ -53,14 +50,14 @@ def test_calls_of_a_lost_machine_are_counted_as_possibly_paid() -> None:
 def test_what_a_worker_of_this_machine_held_comes_back(holder: str) -> None:
     """Its pending answers were taken over before."""
     campaign, account = reclaim(holder.format(node=node_id()[:12]))
-    assert (campaign.spent, campaign.reserved, account.spent, account.reserved) == (0.0, 0.0, 1.0, 0.0)
+    assert (spent_by(campaign), held()[0], account.spent, account.reserved) == (0.0, 0.0, 1.0, 0.0)
     assert "calls_possible" not in campaign_status(campaign.collection, campaign)
-    assert account.day.year == 2020
+    assert account.today == 0.0 and CollectionTally.objects.get().day.year == 2020
 
 
 def test_who_lives_keeps_what_it_holds() -> None:
     campaign, account = reclaim("0123456789ab@elsewhere:7:00ff", until="2100-01-01T00:00:00Z")
-    assert (campaign.spent, campaign.reserved, account.reserved) == (0.0, 3.0, 3.0)
+    assert (spent_by(campaign), held()[0], account.reserved) == (0.0, 3.0, 3.0)
 
 
 def test_workers_count_them_though_nobody_needs_the_money() -> None:
@@ -70,5 +67,4 @@ def test_workers_count_them_though_nobody_needs_the_money() -> None:
     assert Reservation.objects.count() == 2, "a worker of this machine is taken over before"
     Reservation.objects.filter(usd=3.0).update(until="2000-01-01T00:00:00Z")
     reclaim_budgets()
-    campaign.refresh_from_db()
-    assert campaign.spent == 3.0 and not Reservation.objects.exists()
+    assert spent_by(campaign) == 3.0 and not Reservation.objects.exists()

@@ -8,7 +8,7 @@ import pytest
 
 from corpus.models import Item, Judgment, Label
 from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
+from tests.engine_parts import _standing_worker, collection_of, held, judge, make_panel, spent_by, sums_up, worker
 from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
 
 __all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
@@ -153,7 +153,7 @@ def test_money_stops_the_campaign_and_more_money_goes_on(worker: object, model_s
     assert done.json["state"] == "budget"
     assert 0 < done.json["cost"] <= 0.05
     campaign = Campaign.objects.get()
-    assert campaign.calls_reserved == 0 and campaign.spent == pytest.approx(done.json["cost"])
+    assert held() == (0.0, 0) and spent_by(campaign) == pytest.approx(done.json["cost"])
     more = judge("--budget", "5")
     assert more.code == 0, more.err
     assert more.json["campaign"] == campaign.pk and more.json["labelled"] == 12

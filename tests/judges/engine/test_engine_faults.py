@@ -134,7 +134,7 @@ def test_more_calls_may_begin_at_once_than_a_block_has_ids(
     monkeypatch.setattr("judges.engine.writer.IDS", 4)
 
     async def draw() -> list[int]:
-        writer = ResultWriter(database_parameters(), tmp_path, 0)
+        writer = ResultWriter(database_parameters(), tmp_path)
         writer.start()
         try:
             return await asyncio.gather(*(writer.next_id() for _ in range(11)))
@@ -145,7 +145,7 @@ def test_more_calls_may_begin_at_once_than_a_block_has_ids(
 
 
 async def taken_over(folder: Path) -> int:
-    writer = ResultWriter(database_parameters(), folder, 0)
+    writer = ResultWriter(database_parameters(), folder)
     writer.start()
     try:
         return await recover_answers(writer, folder)

@@ -146,7 +146,7 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     assert plan is not None
 
     async def main() -> list[int]:
-        writer = ResultWriter(database_parameters(), tmp_path, 0)
+        writer = ResultWriter(database_parameters(), tmp_path)
         writer.start()
         claim = partial(leases.claim, plan=plan, lease=0.0, stalled=partial(writer.stalled, 60.0))
         try:

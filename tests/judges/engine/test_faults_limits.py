@@ -156,7 +156,11 @@ def test_four_workers_never_use_more_in_any_minute_than_the_account_has(tmp_path
 
 BUDGET = 0.7
 MONEY = """
-SELECT json_build_object('state', c.state, 'spent', c.spent, 'reserved', c.reserved, 'calls', c.calls_reserved,
+SELECT json_build_object('state', c.state,
+    'spent', (SELECT COALESCE(sum(value), 0) FROM judges_tally t WHERE t.campaign_id = c.id
+              AND key IN ('cost', 'cost_assumed', 'cost_possible')),
+    'reserved', (SELECT COALESCE(sum(usd), 0) FROM judges_reservation v WHERE v.campaign_id = c.id),
+    'calls', (SELECT COALESCE(sum(calls), 0) FROM judges_reservation v WHERE v.campaign_id = c.id),
     'stored', (SELECT count(*) FROM judges_attempt a WHERE a.campaign_id = c.id AND NOT a.cached),
     'cost', (SELECT sum(cost) FROM judges_attempt a WHERE a.campaign_id = c.id),
     'dearest', (SELECT max(cost) FROM judges_attempt a WHERE a.campaign_id = c.id))

@@ -1,0 +1,78 @@
+"""`python -m tests.bench.simulated_workers CAMPAIGN PROCESSES`: worker processes whose judges answer by themselves.
+
+Each has the engine of a real worker process (its loop, its writer, its connection, its reservations); only the network
+and the provider's SDK are left out: every judge says yes after a while. They end with the campaign.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import sys
+
+from judges.records import Body, Judge, ModelRequest, Reply, Usage
+
+LATENCY_S = 0.1
+PAIRS_IN_FLIGHT = 4
+ANSWER = json.dumps({"reference": [], "reason": "It says so.", "response": "yes"})
+
+
+class SimulatedProvider:
+    """An endpoint that answers yes after `LATENCY_S`, and says what that used."""
+
+    def __init__(self, judge: Judge) -> None:
+        del judge
+
+    async def complete(self, request: ModelRequest) -> Reply:
+        await asyncio.sleep(LATENCY_S)
+        body = Body(200, ANSWER)
+        if request.arrived is not None:
+            request.arrived(body)
+        return self.meaning(body, request.judge)
+
+    def meaning(self, body: Body, judge: Judge) -> Reply:
+        return Reply(body.text, body.text, "stop", Usage(input=400, output=40), judge.model)
+
+    async def close(self) -> None:
+        pass
+
+
+def work(campaign: int) -> None:
+    """Drain the campaign to its end, as a worker's process does."""
+    from django.db import connection
+
+    from judges.engine.child import Child
+    from judges.engine.plan import load_plan
+    from judges.tasks import database_parameters
+
+    plan = load_plan(campaign)
+    connection.close()
+    assert plan is not None
+    child = Child(database_parameters(), lambda: False)
+    while child.run_campaign(plan):
+        pass
+    child.close()
+
+
+def main(campaign: int, processes: int) -> int:
+    """Fork them once everything is imported; how many did not end well."""
+    import django
+    from django.conf import settings
+
+    django.setup()
+    from judges import providers
+    from judges.engine import child, plan
+
+    assert child and plan  # imported once, before the fork
+    settings.PAIRS_IN_FLIGHT = PAIRS_IN_FLIGHT
+    providers.CLASSES["chat", ""] = "tests.bench.simulated_workers.SimulatedProvider"
+    fork = multiprocessing.get_context("fork")
+    children = [fork.Process(target=work, args=[campaign]) for _ in range(processes)]
+    for one in children:
+        one.start()
+    for one in children:
+        one.join()
+    return sum(one.exitcode != 0 for one in children)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
