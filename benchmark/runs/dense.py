@@ -14,6 +14,7 @@ from benchmark.models import Run
 from benchmark.runs import limits, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
+from benchmark.runs.shared_vectors import publish_vectors, share_vectors
 from benchmark.runs.vectors import Found, Places, Store, Vectors, nearest_vectors, text_digest
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
@@ -61,6 +62,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         return searcher.search({query.pk: query.text for query in batch}, depths)
 
     llm_budget.each_batch(run, work, progress, stopped, _("searching"), size=SEARCHED)
+    publish_vectors(searcher.store)  # those of the queries
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
@@ -100,7 +102,14 @@ class Dense:
         return (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
 
     def embed_documents(self, run: Run, prefix: str, progress: Tell) -> bool:
-        """Ask for the vectors that VAR lacks. False when the run was stopped meanwhile; raises Incomplete."""
+        """Ask for the vectors that no machine has. False when the run was stopped meanwhile; raises Incomplete."""
+        share_vectors(self.store)
+        try:
+            return self._embed_documents(run, prefix, progress)
+        finally:
+            publish_vectors(self.store)
+
+    def _embed_documents(self, run: Run, prefix: str, progress: Tell) -> bool:
         self.keys, digests = document_keys(run.collection), list[bytes]()
         for begin in range(0, len(self.keys), AHEAD):
             if self.stopped():

@@ -20,6 +20,7 @@ from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.dense import AHEAD, SEARCHED, document_keys, texts_of
 from benchmark.runs.model_folders import check_weights, hash_weights, model_folder
 from benchmark.runs.rankings import RankedQuery
+from benchmark.runs.shared_vectors import publish_vectors, share_vectors
 from benchmark.runs.vectors import Found, Places, Store, TextStore, Vectors, nearest_vectors, text_digest
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
@@ -89,7 +90,14 @@ class VectorSearch(ABC, Generic[Kept]):
         """Rank documents (primary keys) for any texts."""
 
     def embed_documents(self, collection: Collection, progress: Tell, stopped: Stopped) -> bool:
-        """Compute the vectors that VAR lacks. False when the run was stopped meanwhile."""
+        """Compute the vectors that no machine has. False when the run was stopped meanwhile."""
+        share_vectors(self.store)
+        try:
+            return self._embed_documents(collection, progress, stopped)
+        finally:
+            publish_vectors(self.store)
+
+    def _embed_documents(self, collection: Collection, progress: Tell, stopped: Stopped) -> bool:
         self.keys, digests = document_keys(collection), list[bytes]()
         for begin in range(0, len(self.keys), AHEAD):
             if stopped():

@@ -100,6 +100,14 @@ class SparseStore(TextStore):
             # Ends last but for the hashes: they say how many terms count.
             append_at(self.ends, len(self.places) * 8, (begin + added.indptr[1:]).astype("<i8").tobytes())
 
+    def pack(self, begin: int, end: int) -> dict[str, Any]:
+        rows = self.rows(np.arange(begin, end))
+        return {"terms": rows.indices, "weights": rows.data, "bounds": rows.indptr, "size": np.array(self.size)}
+
+    def unpack(self, digests: Sequence[bytes], packed: Mapping[str, Any]) -> None:
+        shape = (len(digests), int(packed["size"]))
+        self.add(digests, csr_array((packed["weights"], packed["terms"], packed["bounds"]), shape=shape))
+
 
 class SparseSearch(VectorSearch[SparseStore]):
     """A search by the product of weights."""

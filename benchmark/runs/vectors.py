@@ -6,7 +6,8 @@ a kill left half is cut away by the next writer. Several processes may append: o
 
 import fcntl
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -30,7 +31,7 @@ def text_digest(text: str) -> bytes:
     return sha256(text.encode("utf-8", "replace")).digest()[:WIDTH]
 
 
-class TextStore:
+class TextStore(ABC):
     """What one model made of each text, found by the text's digest, in files that several processes share."""
 
     def __init__(self, root: Path, judge: Judge) -> None:
@@ -66,6 +67,14 @@ class TextStore:
     def find(self, digests: Iterable[bytes]) -> Places:
         """The place of each digest's vector; -1: there is none."""
         return np.fromiter((self.places.get(one, -1) for one in digests), dtype=np.int64)
+
+    @abstractmethod
+    def pack(self, begin: int, end: int) -> dict[str, Any]:
+        """Return what is stored from one place to another as arrays for other machines."""
+
+    @abstractmethod
+    def unpack(self, digests: Sequence[bytes], packed: Mapping[str, Any]) -> None:
+        """Add what `pack` returned on another machine."""
 
     @contextmanager
     def adding(self, digests: Sequence[bytes], size: int) -> Iterator[dict[bytes, int]]:
@@ -112,10 +121,18 @@ class Store(TextStore):
 
         Raises BadInput where the model had another size.
         """
-        rows = unit_vectors(rows)
+        self._append(digests, unit_vectors(rows))
+
+    def _append(self, digests: Sequence[bytes], rows: Vectors) -> None:
         with self.adding(digests, int(rows.shape[1])) as fresh:
             added = rows[list(fresh.values())].astype("<f4").tobytes()
             append_at(self.vectors, len(self.places) * self.size * 4, added)
+
+    def pack(self, begin: int, end: int) -> dict[str, Any]:
+        return {"rows": self.rows(np.arange(begin, end))}
+
+    def unpack(self, digests: Sequence[bytes], packed: Mapping[str, Any]) -> None:
+        self._append(digests, packed["rows"])  # of length 1 already: once more would change their last digit
 
 
 def append_at(path: Path, at: int, data: bytes) -> None:

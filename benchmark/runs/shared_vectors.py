@@ -1,0 +1,102 @@
+"""Vectors of all machines: what one of them paid for or computed is published in parts, and the others take it over.
+
+A part is a file `parts/NODE-BEGIN-END.npz` in the folder of a model, with the digests of some texts and what the model
+made of them. It is written once and never changed. Without QUORUM_STORE nothing happens here (docs/adr/0111).
+"""
+
+import fcntl
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from benchmark.runs.vectors import WIDTH, TextStore
+from store.files import fetch, is_shared, publish, stored_files
+from store.nodes import node_id
+from store.objects import StoreUnavailable
+
+TOGETHER = 16_384  # Texts of one part: 67 MB of vectors with 1024 numbers.
+
+logger = logging.getLogger(__name__)
+
+
+def share_vectors(vectors: TextStore) -> None:
+    """Publish what other machines may lack, and take over what they published. Raises StoreUnavailable."""
+    if not is_shared():
+        return
+    with _locked(vectors.folder):
+        vectors.look()
+        state = _read_state(vectors.folder)
+        _publish_new(vectors, state)
+        _import_parts(vectors, state)
+
+
+def publish_vectors(vectors: TextStore) -> None:
+    """Publish what was added; where the store is away the next search of this model does."""
+    with suppress(StoreUnavailable):
+        share_vectors(vectors)
+        return
+    logger.warning("the store is away: vectors of %s are published later", vectors.folder.name)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process of this machine at a time publish or take over."""
+    with (folder / "share.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _read_state(folder: Path) -> dict[str, Any]:
+    """How many of the local vectors are in the store, and which parts of others are here."""
+    path = folder / "shared.json"
+    return dict(json.loads(path.read_text())) if path.exists() else {"published": 0, "parts": []}
+
+
+def _write_state(folder: Path, state: dict[str, Any]) -> None:
+    part = folder / f".shared.{uuid4().hex}.json"
+    part.write_text(json.dumps(state))
+    part.replace(folder / "shared.json")
+
+
+def _publish_new(vectors: TextStore, state: dict[str, Any]) -> None:
+    total = len(vectors.places)
+    for begin in range(state["published"], total, TOGETHER):
+        end = min(begin + TOGETHER, total)
+        path = vectors.folder / "parts" / f"{node_id()}-{begin}-{end}.npz"
+        path.parent.mkdir(exist_ok=True)
+        digests = np.frombuffer(b"".join(islice(vectors.places, begin, end)), dtype=np.uint8)
+        try:
+            with path.open("wb") as file:
+                np.savez(file, digests=digests, **vectors.pack(begin, end))
+            publish(path)
+        finally:
+            path.unlink(missing_ok=True)  # what is in it lies beside it
+        _write_state(vectors.folder, state | {"published": end})
+        state["published"] = end
+
+
+def _import_parts(vectors: TextStore, state: dict[str, Any]) -> None:
+    known = set(state["parts"])
+    for row in stored_files(vectors.folder / "parts").exclude(node=node_id()):
+        name = row.name.rpartition("/")[2]
+        if name in known:
+            continue
+        path = fetch(vectors.folder / "parts" / name)
+        with np.load(path, allow_pickle=False) as found:
+            packed = {key: found[key] for key in found.files}
+        path.unlink(missing_ok=True)
+        joined = packed.pop("digests").tobytes()
+        before = len(vectors.places)
+        vectors.unpack([joined[at : at + WIDTH] for at in range(0, len(joined), WIDTH)], packed)
+        # What came from the store need not go there, unless another process added something of its own meanwhile.
+        if state["published"] == before:
+            state["published"] = len(vectors.places)
+        state["parts"].append(name)
+        _write_state(vectors.folder, state)
