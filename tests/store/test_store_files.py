@@ -1,6 +1,7 @@
 """Files that machines share: published on one, fetched on another, verified, replaced, deleted, swept."""
 
 import shutil
+import sys
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -175,15 +176,34 @@ def test_a_store_that_is_away_or_unknown_is_named_in_one_line(turn_to: Turn, set
             ObjectStore(address)
 
 
-def test_a_missing_library_of_a_cloud_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import fsspec
+@pytest.mark.parametrize(("scheme", "package"), [("s3", "s3fs"), ("gs", "gcsfs"), ("az", "adlfs"), ("abfs", "adlfs")])
+def test_a_missing_library_of_a_cloud_is_named(scheme: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsspec.registry import _registry
 
-    def refuse(*_args: object, **_options: object) -> None:
-        raise ImportError("Install s3fs")
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    monkeypatch.delitem(_registry, scheme, raising=False)
+    with pytest.raises(StoreUnavailable) as raised:
+        ObjectStore(f"{scheme}://bucket/folder")
+    assert str(raised.value) == f"QUORUM_STORE={scheme}://... needs the cloud extra: `make install-cloud` sets it up"
 
-    monkeypatch.setattr(fsspec.core, "url_to_fs", refuse)
-    with pytest.raises(StoreUnavailable, match="needs the cloud extra: `make install-cloud`"):
-        ObjectStore("s3://bucket/folder")
+
+def test_any_protocol_of_fsspec_is_a_store(turn_to: Turn, settings: Any) -> None:
+    """Here one that keeps files in this process: nothing but the address says which library is behind it."""
+    a = write(turn_to("a") / "exports" / "birds", one="first", two="second")
+    settings.STORE = "memory://quorum/instance"
+    store = files.open_store()
+    store.check()
+    assert files.publish(a) == 2
+    b = turn_to("b") / "exports" / "birds"
+    with files.open_stream(b / "two") as file:
+        assert file.read() == b"second"
+    assert files.fetch(b / "one").read_text() == "first" and not (b / "two").exists()
+    digest = StoredFile.objects.get(name="exports/birds/two").content_id
+    store.delete(digest)
+    assert not store.has(digest)
+    with pytest.raises(StoreUnavailable, match=r"^the store memory://quorum/instance failed"):
+        files.fetch(b / "two")
+    store.files.store.clear()
 
 
 def test_contents_that_the_store_lost_come_from_a_machine_that_has_them(turn_to: Turn, tmp_path: Path) -> None:
