@@ -46,6 +46,9 @@ class RunOut(Schema):
     total: int
     error: str
     created_at: datetime
+    search: dict[str, Any] = Field(
+        {}, description="Where an index was searched: its recall, and the queries and depth that it was measured on."
+    )
 
 
 class RunIn(Given):
@@ -239,7 +242,7 @@ def _find_run(request: HttpRequest, number: int) -> Run:
 
 
 def _show_run(row: Run) -> dict[str, Any]:
-    shown = ("name", "kind", "state", "depth", "done", "total", "error", "created_at")
+    shown = ("name", "kind", "state", "depth", "done", "total", "error", "created_at", "search")
     return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
 
 

@@ -34,6 +34,9 @@ class Run(LeasedJob):
     recipe = VarPathsJSONField(default=dict, help_text="What it was made of: options, names of other runs, judge.")
     instruction = models.TextField(blank=True, help_text="What the system was told, where it takes an instruction.")
     depth = models.PositiveIntegerField(default=0, help_text="Documents of a query, at most.")
+    search = models.JSONField(
+        default=dict, help_text="Where an index was searched: its recall, and what it was measured on (vector_index)."
+    )
     campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: it asks nobody.")
     is_deleted = models.BooleanField(default=False, help_text="Left out of every table; its rankings stay.")
 

@@ -1,12 +1,10 @@
-"""Dense runs: vectors from an embed endpoint, kept in VAR by the hash of their text, and an exact search (SPEC S10)."""
+"""Dense runs: vectors from an embed endpoint, kept in VAR by the hash of their text, and a search (SPEC S10)."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext as _
 
@@ -15,7 +13,8 @@ from benchmark.runs import limits, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
 from benchmark.runs.shared_vectors import publish_vectors, share_vectors
-from benchmark.runs.vectors import Found, Places, Store, Vectors, nearest_vectors, text_digest
+from benchmark.runs.vector_index import NOTHING, VectorSearcher, keep_facts, open_search
+from benchmark.runs.vectors import Found, Places, Store, text_digest, vectors_folder
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from judges.campaigns.estimates import Estimate, of_calls
@@ -76,14 +75,15 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
 
 
 class Dense:
-    """An exact search over the vectors of all documents of a collection, by one embedder."""
+    """A search over the vectors of all documents of a collection, by one embedder, for a run."""
 
-    def __init__(self, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], stopped: Stopped) -> None:
+    def __init__(self, run: Run, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], stopped: Stopped) -> None:
         instruction = recipe["instruction"]
         self.prefix = INSTRUCTED.format(instruction=instruction) if instruction else recipe["query_prefix"]
-        self.campaign, self.judge, self.stopped = campaign, judge, stopped
-        self.store = Store(Path(settings.VAR) / "vectors", judge)
-        self.keys, self.places = np.empty(0, np.int64), np.empty(0, np.int64)
+        self.run, self.campaign, self.judge, self.stopped = run, campaign, judge, stopped
+        self.store = Store(vectors_folder(), judge)
+        self.keys = np.empty(0, np.int64)
+        self.nearest: VectorSearcher = NOTHING
 
     def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> RetrievalReply:
         """Vectors of each group of texts, kept as they arrive. A group's first part is its query, 0 for documents."""
@@ -130,8 +130,10 @@ class Dense:
                     raise Incomplete(told % {"failed": failed, "error": answered.error})
             digests += map(text_digest, texts)
             progress(len(digests), len(self.keys), _("document embeddings"))
-        self.places = self.store.find(digests)
-        return True
+        places, probed = self.store.find(digests), run.search.get("probed")
+        found = open_search(self.store, places, run.collection, probed, progress, self.stopped)
+        self.nearest = found or self.nearest
+        return found is not None
 
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]
@@ -140,9 +142,10 @@ class Dense:
         sent = {query: self.prefix + text for query, text in texts.items()}
         answered = self.ask([(query, [text]) for query, text in sent.items()])
         order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
-        begin = perf_counter()
+        begin, measured = perf_counter(), self.nearest.measuring_s
         found = self.rank_known([sent[query] for query in order], [depths[query] for query in order])
-        seconds = (perf_counter() - begin) / max(1, len(order))
+        seconds = (perf_counter() - begin - (self.nearest.measuring_s - measured)) / max(1, len(order))
+        keep_facts(self.run, self.nearest)
         used = model_requests.usage_by_query(self.campaign, order, [ROLE])
         ranked = {
             query: llm_budget.add_usage(RankedQuery(documents, scores, seconds), used.get(query))
@@ -154,18 +157,15 @@ class Dense:
         """Rank documents (primary keys) for texts whose vectors are kept already, prefix included."""
         # The store grows while queries are asked, so places are looked up now.
         queries = self.store.rows(self.store.find(map(text_digest, sent)))
-        found = nearest_vectors(queries, len(self.keys), self._rows, depths) if len(sent) else []
+        found = self.nearest.search(queries, depths) if len(sent) else []
         return [(self.keys[places], scores) for places, scores in found]
-
-    def _rows(self, begin: int, end: int) -> Vectors:
-        return self.store.rows(self.places[begin:end])
 
 
 def open_searcher(
     run: Run, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], progress: Tell, stopped: Stopped
 ) -> Dense | None:
     """Return a search over the vectors of every document; None when the run was stopped meanwhile."""
-    searcher = Dense(campaign, judge, recipe, stopped)
+    searcher = Dense(run, campaign, judge, recipe, stopped)
     return searcher if searcher.embed_documents(run, recipe["document_prefix"], progress) else None
 
 

@@ -1,4 +1,4 @@
-"""Runs by an embedding model in a folder: its vectors, kept in VAR, are searched exactly (RTriever 5.2).
+"""Runs by an embedding model in a folder: its vectors, kept in VAR, are searched (RTriever 5.2).
 
 settings.LOCAL_EMBEDDERS, a module of the app above, opens the model. Vectors are kept by the hash of its weights.
 """
@@ -21,7 +21,8 @@ from benchmark.runs.dense import AHEAD, SEARCHED, document_keys, texts_of
 from benchmark.runs.model_folders import check_weights, hash_weights, model_folder
 from benchmark.runs.rankings import RankedQuery
 from benchmark.runs.shared_vectors import publish_vectors, share_vectors
-from benchmark.runs.vectors import Found, Places, Store, TextStore, Vectors, nearest_vectors, text_digest
+from benchmark.runs.vector_index import NOTHING, VectorSearcher, keep_facts, open_search
+from benchmark.runs.vectors import Found, Store, TextStore, Vectors, text_digest, vectors_folder
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from judges.records import Judge
@@ -60,7 +61,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 def rank_all(run: Run, search: "VectorSearch[Any]", progress: Tell, stopped: Stopped, together: int = SEARCHED) -> None:
     """Compute the vectors that VAR lacks, then rank the queries that have no ranking yet, `together` at a time."""
-    if not search.embed_documents(run.collection, progress, stopped):
+    if not search.embed_documents(run.collection, progress, stopped, run.search.get("probed")):
         return
     # Documents that a query excludes are found all the same, so more are asked for.
     left_out = rankings.excluded_documents(run.collection)
@@ -71,11 +72,14 @@ def rank_all(run: Run, search: "VectorSearch[Any]", progress: Tell, stopped: Sto
         batch = waiting[at : at + together]
         progress(total - len(waiting) + at, total, _("searching"))
         rankings.store(run, search.rank(batch, [run.depth + len(left_out.get(query.pk, ())) for query in batch]))
+        search.keep_facts(run)
     progress(total, total, _("searching"))
 
 
 class VectorSearch(ABC, Generic[Kept]):
-    """An exact search over what the model of a folder made of all documents of a collection."""
+    """A search over what the model of a folder made of all documents of a collection."""
+
+    measuring_s = 0.0  # Seconds that went into measuring the search, and not into searching.
 
     def __init__(self, recipe: Mapping[str, Any], store: Kept) -> None:
         self.recipe, self.store = recipe, store
@@ -89,15 +93,27 @@ class VectorSearch(ABC, Generic[Kept]):
     def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
         """Rank documents (primary keys) for any texts."""
 
-    def embed_documents(self, collection: Collection, progress: Tell, stopped: Stopped) -> bool:
-        """Compute the vectors that no machine has. False when the run was stopped meanwhile."""
+    def open_index(self, collection: Collection, probed: int | None, progress: Tell, stopped: Stopped) -> bool:
+        """Make ready what searches. False when the run was stopped meanwhile."""
+        return True
+
+    def keep_facts(self, run: Run) -> None:
+        """Store what a run's page says of the search."""
+
+    def embed_documents(
+        self, collection: Collection, progress: Tell, stopped: Stopped, probed: int | None = None
+    ) -> bool:
+        """Compute the vectors that no machine has. False when the run was stopped meanwhile.
+
+        `probed`: how much of an index the same run searched before.
+        """
         share_vectors(self.store)
         try:
-            return self._embed_documents(collection, progress, stopped)
+            return self._embed_documents(collection, progress, stopped, probed)
         finally:
             publish_vectors(self.store)
 
-    def _embed_documents(self, collection: Collection, progress: Tell, stopped: Stopped) -> bool:
+    def _embed_documents(self, collection: Collection, progress: Tell, stopped: Stopped, probed: int | None) -> bool:
         self.keys, digests = document_keys(collection), list[bytes]()
         for begin in range(0, len(self.keys), AHEAD):
             if stopped():
@@ -112,13 +128,13 @@ class VectorSearch(ABC, Generic[Kept]):
             digests += map(text_digest, texts)
             progress(len(digests), len(self.keys), _("document embeddings"))
         self.places = self.store.find(digests)
-        return True
+        return self.open_index(collection, probed, progress, stopped)
 
     def rank(self, queries: Sequence[Query], depths: Sequence[int]) -> dict[int, RankedQuery]:
         """Rank documents by score. The seconds of a batch are shared by its queries."""
-        begin = perf_counter()
+        begin, measured = perf_counter(), self.measuring_s
         found = self.rank_texts([query.text for query in queries], depths)
-        seconds = (perf_counter() - begin) / len(queries)
+        seconds = (perf_counter() - begin - (self.measuring_s - measured)) / len(queries)
         return {
             query.pk: RankedQuery(documents, scores, seconds)
             for query, (documents, scores) in zip(queries, found, strict=True)
@@ -132,6 +148,7 @@ class FolderSearch(VectorSearch[Store]):
         super().__init__(recipe, Store(vectors_folder(), named_by_weights(recipe)))
         embedders = import_module(settings.LOCAL_EMBEDDERS)
         self.model: TextEncoder = embedders.open_embedder(Path(recipe["model"]), recipe["device"])
+        self.nearest: VectorSearcher = NOTHING
 
     def add(self, texts: Sequence[str]) -> None:
         """Embed documents and store their vectors."""
@@ -140,17 +157,19 @@ class FolderSearch(VectorSearch[Store]):
     def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
         """Rank documents (primary keys) for any texts."""
         vectors, _tokens = self.model.encode([self.recipe["query_prefix"] + text for text in texts])
-        found = nearest_vectors(vectors, len(self.keys), self._rows, depths)
+        found = self.nearest.search(vectors, depths)
+        self.measuring_s = self.nearest.measuring_s
         return [(self.keys[places], scores) for places, scores in found]
 
-    def _rows(self, begin: int, end: int) -> Vectors:
-        rows: Places = self.places[begin:end]
-        return self.store.rows(rows)
+    def open_index(self, collection: Collection, probed: int | None, progress: Tell, stopped: Stopped) -> bool:
+        """Open the search, above some number of documents by an index. False when it was stopped meanwhile."""
+        found = open_search(self.store, self.places, collection, probed, progress, stopped)
+        self.nearest = found or self.nearest
+        return found is not None
 
-
-def vectors_folder() -> Path:
-    """Return the folder with the vectors of all models."""
-    return Path(settings.VAR) / "vectors"
+    def keep_facts(self, run: Run) -> None:
+        """Store how many lists of the index were searched, and the recall."""
+        keep_facts(run, self.nearest)
 
 
 def named_by_weights(recipe: Mapping[str, Any], provider: str = "folder") -> Judge:

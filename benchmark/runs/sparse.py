@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 from benchmark.models import Run
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.embedding import VectorSearch, named_by_weights, rank_all, vectors_folder
+from benchmark.runs.embedding import VectorSearch, named_by_weights, rank_all
 from benchmark.runs.model_folders import check_batch_size, check_weights, hash_weights, model_folder
-from benchmark.runs.vectors import Found, Places, TextStore, append_at, nearest_vectors, text_digest
+from benchmark.runs.vectors import Found, Places, TextStore, append_at, nearest_vectors, text_digest, vectors_folder
 from corpus.errors import BadInput
 from corpus.models import Collection
 

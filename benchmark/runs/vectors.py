@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.conf import settings
 
 from corpus.errors import BadInput
 from judges.records import Judge
@@ -24,6 +25,11 @@ Places = npt.NDArray[np.int64]
 WIDTH = 16
 BLOCK = 8192  # Documents whose products with all queries of a batch are held at a time.
 Found = tuple[Places, Vectors]  # Places and scores of one query's documents, best first.
+
+
+def vectors_folder() -> Path:
+    """Return the folder with the vectors of all models."""
+    return Path(settings.VAR) / "vectors"
 
 
 def text_digest(text: str) -> bytes:
