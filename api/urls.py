@@ -24,13 +24,14 @@ from api.routes import (
     settings,
     tasks,
     trainings,
+    uploads,
     webhooks,
 )
 from api.webhooks import urls as webhook_pages
 
 ROUTES = (
-    collections, settings, members, tasks, adjudication, campaigns, audits, files, results, runs, reports, trainings,
-    webhooks,
+    collections, settings, members, tasks, adjudication, campaigns, audits, files, uploads, results, runs, reports,
+    trainings, webhooks,
 )  # fmt: skip
 
 
@@ -56,11 +57,12 @@ class QuorumAPI(NinjaAPI):
 def _describe_etags(method: str, operation: dict[str, Any]) -> None:
     """Say in an operation's part of the document which conditional headers it knows."""
     is_read = method == "get" and "application/json" in operation["responses"].get(200, {}).get("content", {})
-    if is_read or method == "patch":
+    changes = method == "patch" and 200 in operation["responses"]
+    if is_read or changes:
         operation["responses"][200]["headers"] = {"ETag": {"schema": {"type": "string"}}}
     if is_read:
         operation["responses"][304] = {"description": "Not Modified"}
-    if is_read or method in ("patch", "delete"):
+    if is_read or changes or (method == "delete" and "headers" not in operation["responses"].get(204, {})):
         header = {"name": IF_NONE_MATCH if is_read else IF_MATCH, "in": "header", "schema": {"type": "string"}}
         operation.setdefault("parameters", []).append(header)
 

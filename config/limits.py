@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
+from annotation.imports.tus import PART_TYPE
 from api.problems import refuse
 from api.tokens import bearer_token
 
@@ -24,11 +25,14 @@ class BodyLimitMiddleware(MiddlewareMixin):
         if size <= STRANGER:
             return None
         known = bearer_token(request) is not None or SESSION_KEY in request.session
-        if size <= settings.MAX_UPLOAD_BYTES and known:
+        # A part of an upload goes to its file as it comes: tus clients may send all of it as one.
+        is_part = request.method == "PATCH" and request.content_type == PART_TYPE
+        most = settings.MAX_FILE_BYTES if is_part else settings.MAX_UPLOAD_BYTES
+        if size <= most and known:
             return None
         if request.path_info.startswith("/api/"):
-            return refuse(413, f"A request may have {settings.MAX_UPLOAD_BYTES // 1_000_000} MB, with a valid token.")
-        return render(request, "413.html", {"most": settings.MAX_UPLOAD_BYTES // 1_000_000}, status=413)
+            return refuse(413, f"A request may have {most // 1_000_000} MB, with a valid token.")
+        return render(request, "413.html", {"most": most // 1_000_000}, status=413)
 
 
 NUL = "\x00"

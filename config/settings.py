@@ -77,6 +77,7 @@ MIDDLEWARE = [
 MAX_UPLOAD_BYTES = int(env.number("QUORUM_UPLOAD_MB", 2_000)) * 1_000_000
 # A file that comes in parts, each of them a request.
 MAX_FILE_BYTES = int(env.number("QUORUM_FILE_MB", 20_000)) * 1_000_000
+UPLOADS_BYTES = int(env.number("QUORUM_UPLOADS_MB", 50_000)) * 1_000_000  # Of a collection, until they are imported.
 
 API_PER_MINUTE = int(env.number("QUORUM_API_PER_MINUTE", 1_200))  # Requests of one access token.
 # Webhooks go to public addresses by https; to these networks, as 10.0.0.0/8, also by http.

@@ -10,10 +10,12 @@ from django.db.models import F, Q
 from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
+from annotation.audit_log.recording import record
 from annotation.imports.files import GivenFile, correct_files, plan_files, recognise_files
 from annotation.imports.uploads import count_received, delete_upload
 from annotation.models import User
 from annotation.models.imports import FileImport, Upload
+from annotation.permissions import Scope
 from corpus.errors import BadInput
 from corpus.importing.service import import_collection
 from corpus.models import Collection, Pair
@@ -21,7 +23,9 @@ from jobs import leases
 from jobs.notifications import notify
 
 TASK = "annotation.import_files"
+ACTS = ("start", "cancel", "go-on")
 CANDIDATES = 10  # Of each query by BM25, suggested where no file names pairs and the collection has none.
+INDEXED_BYTES = 500_000_000  # Of files for which that is suggested: the index is held in memory.
 
 
 @transaction.atomic
@@ -35,7 +39,9 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
     files = recognise_files(uploads)
     names_pairs = {one["holds"]["kind"] for one in files} - {"", "documents", "queries"}
     has_pairs = Pair.objects.filter(collection=collection, is_candidate=True).exists()
-    options = {"bm25": 0 if names_pairs or has_pairs else CANDIDATES, "keep_empty": False, "update": False}
+    is_large = sum(upload.size for upload in uploads) > INDEXED_BYTES
+    bm25 = 0 if names_pairs or has_pairs or is_large else CANDIDATES
+    options = {"bm25": bm25, "keep_empty": False, "update": False}
     row = FileImport.objects.create(
         collection=collection,
         owner=owner,
@@ -63,6 +69,25 @@ def start_import(row: FileImport) -> None:
     """Import what was checked. Raises BadInput where nothing was, or it has started already."""
     if not _queue_again(row, Q(dry_run=True, state=FileImport.READY), dry_run=False, done=0):
         raise BadInput(_("This import cannot start now: its check is not complete, or it has already started."))
+
+
+def resume_import(row: FileImport) -> None:
+    """Check, or import, what was cancelled or failed again, as it stood. Raises BadInput for any other state."""
+    if not _queue_again(row, Q(state__in=[FileImport.FAILED, FileImport.CANCELLED]), done=0, phase=""):
+        raise BadInput(_("Only an import that was cancelled or failed can be resumed."))
+
+
+@transaction.atomic
+def control_import(scope: Scope, row: FileImport, act: str) -> None:
+    """Start, cancel or resume an import, one of ACTS. Raises BadInput where its state does not allow it."""
+    if act == "cancel":
+        leases.cancel(row)
+        return
+    (start_import if act == "start" else resume_import)(row)
+    row.refresh_from_db()
+    if not row.dry_run:
+        names = [one["name"] for one in row.files][:50]
+        record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.pk)
 
 
 def _queue_again(row: FileImport, free: Q, **changes: Any) -> bool:

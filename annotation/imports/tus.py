@@ -1,4 +1,7 @@
-"""The tus protocol 1.0.0 (https://tus.io): creation, core and termination, for whoever uploads a file in parts."""
+"""The tus protocol 1.0.0 (https://tus.io): core, creation, termination, expiration and checksum.
+
+The pages and the API answer with the same two functions: who asks, and for which collection, they have found out.
+"""
 
 from base64 import b64decode
 from binascii import Error
@@ -8,15 +11,28 @@ from functools import wraps
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
+from django.utils.http import http_date
+from django.utils.translation import gettext as _
 
-from annotation.imports.uploads import UploadConflict, add_part, begin_upload, count_received, delete_upload
+from annotation.imports.uploads import (
+    Checksum,
+    DamagedPart,
+    UploadConflict,
+    add_part,
+    begin_upload,
+    count_received,
+    delete_upload,
+    expires_at,
+)
 from annotation.models.imports import Upload
 from annotation.permissions import Scope
 from corpus.errors import BadInput
 
 VERSION = "1.0.0"
+EXTENSIONS = "creation,termination,expiration,checksum"
 PART_TYPE = "application/offset+octet-stream"
+ALGORITHMS = {"sha1": 20, "sha256": 32}  # With the bytes of their checksums.
+DAMAGED = 460  # As the protocol says: the checksum is another.
 TusView = Callable[..., HttpResponse]
 
 
@@ -28,12 +44,13 @@ def speak_tus(*methods: str) -> Callable[[TusView], TusView]:
         def answer(request: HttpRequest, scope: Scope, **kwargs: int) -> HttpResponse:
             if request.method == "OPTIONS":
                 response = HttpResponse(status=204)
-                response["Tus-Extension"] = "creation,termination"
+                response["Tus-Extension"] = EXTENSIONS
                 response["Tus-Max-Size"] = str(settings.MAX_FILE_BYTES)
+                response["Tus-Checksum-Algorithm"] = ",".join(ALGORITHMS)
             elif request.method not in methods:
                 response = HttpResponse(status=405, headers={"Allow": ", ".join(("OPTIONS", *methods))})
             elif request.headers.get("Tus-Resumable", VERSION) != VERSION:
-                response = HttpResponse(status=412)
+                response = _refuse(412, f"Tus-Resumable: {VERSION}")
             else:
                 response = view(request, scope, **kwargs)
             response["Tus-Resumable"] = response["Tus-Version"] = VERSION
@@ -43,6 +60,11 @@ def speak_tus(*methods: str) -> Callable[[TusView], TusView]:
         return answer
 
     return decorate
+
+
+def _refuse(status: int, why: str, **headers: str) -> HttpResponse:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return HttpResponse(why, status=status, content_type="text/plain; charset=utf-8", headers=named)
 
 
 def read_metadata(header: str) -> dict[str, str]:
@@ -57,25 +79,44 @@ def read_metadata(header: str) -> dict[str, str]:
     return found
 
 
+def read_checksum(header: str) -> Checksum | None:
+    """Return Upload-Checksum, None where there is none. Raises BadInput for what is none, or of another algorithm."""
+    if not header:
+        return None
+    algorithm, _space, value = header.partition(" ")
+    try:
+        digest = b64decode(value, validate=True)
+    except (Error, ValueError):
+        digest = b""
+    if len(digest) == ALGORITHMS.get(algorithm):
+        return Checksum(algorithm, digest)
+    said = _("Upload-Checksum is an algorithm (%(known)s), a space and the checksum in Base64")
+    raise BadInput(said % {"known": ", ".join(ALGORITHMS)})
+
+
 def _number(request: HttpRequest, header: str) -> int | None:
     value = request.headers.get(header, "")
-    return int(value) if value.isdecimal() and len(value) < 19 else None
+    return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
 
 
 @speak_tus("POST")
 def create_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Begin an upload: 201 with its address."""
+    """Begin an upload: 201 with its address, which is a number below the address of this request."""
     size = _number(request, "Upload-Length")
     if size is None:
-        return HttpResponse("Upload-Length is missing.", status=400, content_type="text/plain")
+        return _refuse(400, _("Upload-Length is missing."))
     said = read_metadata(request.headers.get("Upload-Metadata", ""))
     try:
         upload = begin_upload(scope.collection, scope.user, said.get("filename", ""), size, said.get("modified", ""))
     except BadInput as error:
-        status = 413 if size > settings.MAX_FILE_BYTES else 422
-        return HttpResponse(str(error), status=status, content_type="text/plain")
-    address = reverse("upload", args=[scope.collection.name, upload.pk])
-    return HttpResponse(status=201, headers={"Location": address, "Upload-Offset": "0"})
+        return _refuse(413 if size > settings.MAX_FILE_BYTES else 422, str(error))
+    slash = "/" if request.path.endswith("/") else ""
+    headers = {"Location": f"{request.path.rstrip('/')}/{upload.pk}{slash}", "Upload-Offset": "0"}
+    return HttpResponse(status=201, headers={**headers, **_expiry(upload)})
+
+
+def _expiry(upload: Upload) -> dict[str, str]:
+    return {"Upload-Expires": http_date(expires_at(upload).timestamp())}
 
 
 @speak_tus("HEAD", "PATCH", "DELETE")
@@ -88,12 +129,23 @@ def change_upload(request: HttpRequest, scope: Scope, upload: int) -> HttpRespon
         return HttpResponse(status=204)
     if request.method == "HEAD":
         received = count_received(found)
-        return HttpResponse(headers={"Upload-Offset": str(received), "Upload-Length": str(found.size)})
+        told = {"Upload-Offset": str(received), "Upload-Length": str(found.size)}
+        return HttpResponse(headers={**told, **_expiry(found)})
+    return _add_part(request, found)
+
+
+def _add_part(request: HttpRequest, upload: Upload) -> HttpResponse:
     offset = _number(request, "Upload-Offset")
     if request.content_type != PART_TYPE or offset is None:
-        return HttpResponse(f"Send {PART_TYPE} with Upload-Offset.", status=415, content_type="text/plain")
+        return _refuse(415, _("Send %(type)s with Upload-Offset.") % {"type": PART_TYPE})
     try:
-        received = add_part(found, offset, request.read)
+        checksum = read_checksum(request.headers.get("Upload-Checksum", ""))
+        received = add_part(upload, offset, request.read, checksum)
+    except BadInput as error:
+        return _refuse(400, str(error))
     except UploadConflict:
-        return HttpResponse(status=409, headers={"Upload-Offset": str(count_received(found))})
-    return HttpResponse(status=204, headers={"Upload-Offset": str(received)})
+        why = _("The part does not begin where the upload ends, or another request adds to it.")
+        return _refuse(409, why, Upload_Offset=str(count_received(upload)))
+    except DamagedPart:
+        return _refuse(DAMAGED, _("The part was damaged on its way: send it again."))
+    return HttpResponse(status=204, headers={"Upload-Offset": str(received), **_expiry(upload)})

@@ -1,15 +1,18 @@
-"""Uploads in parts: begun with a size, added to at the end of what has come, swept after a day."""
+"""Uploads in parts: begun with a size, added to at the end of what has come, swept a day after the last part."""
 
 import fcntl
+import hashlib
 import shutil
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from time import monotonic
 from typing import BinaryIO
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Sum
 from django.http import UnreadablePostError
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -30,6 +33,18 @@ _swept = -SWEEP_S
 
 class UploadConflict(Exception):
     """A part that does not go on where the file ends, or a second request for the same file."""
+
+
+class DamagedPart(Exception):
+    """A part whose bytes are not those of its checksum; nothing of it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """What the bytes of a part must hash to."""
+
+    algorithm: str
+    digest: bytes
 
 
 def path_of(upload: Upload) -> Path:
@@ -55,6 +70,11 @@ def fetch_upload(upload: Upload) -> Path:
     return path
 
 
+def expires_at(upload: Upload) -> datetime:
+    """Return when an upload to which nothing is added any more may be swept."""
+    return upload.changed_at + KEPT
+
+
 def _open_copy(path: Path) -> BinaryIO:
     """Open the local file of an upload; where machines share a store it may be made here first."""
     if is_shared():
@@ -64,7 +84,7 @@ def _open_copy(path: Path) -> BinaryIO:
 
 
 def begin_upload(collection: Collection, owner: User, name: str, size: int, modified: str = "") -> Upload:
-    """Make room for a file. Raises BadInput for one that is empty, too large, or has no room on the disk."""
+    """Make room for a file. Raises BadInput for one that is empty, too large, over the quota, or has no room."""
     # The name is only ever shown: the file on the disk is called by its number.
     name = PurePosixPath(name.replace("\\", "/")).name.replace("\0", "")[:255] or "file"
     if size < 1:
@@ -77,15 +97,21 @@ def begin_upload(collection: Collection, owner: User, name: str, size: int, modi
     if shutil.disk_usage(folder).free < size + SPARE:
         raise BadInput(_("%(name)s: the server's disk has no room for it") % {"name": name})
     upload = Upload.objects.create(collection=collection, owner=owner, name=name, size=size, modified=modified[:40])
+    # Counted with the row in it: of two that begin at once, neither overlooks the other.
+    if (Upload.objects.filter(collection=collection).aggregate(sum=Sum("size"))["sum"] or 0) > settings.UPLOADS_BYTES:
+        upload.delete()
+        most = f"{settings.UPLOADS_BYTES / 1e9:g}"
+        said = _("%(name)s: uploads of a collection may have %(most)s GB together; import or delete earlier ones first")
+        raise BadInput(said % {"name": name, "most": most})
     path_of(upload).touch()
     return upload
 
 
-def add_part(upload: Upload, offset: int, read: Callable[[int], bytes]) -> int:
+def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum: Checksum | None = None) -> int:
     """Add what `read` gives to the end of the file; return how many bytes have come.
 
-    What came before a connection broke off stays. Raises UploadConflict where the file does not end at `offset`, or
-    where another request adds to it.
+    What came before a connection broke off stays, but for a part with a `checksum`, which is taken whole or not at all.
+    Raises UploadConflict where the file does not end at `offset`, or where another request adds to it, and DamagedPart.
     """
     path = path_of(upload)
     try:
@@ -101,7 +127,8 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes]) -> int:
             shared_parts.complete_file(path, file)
         if file.seek(0, 2) != offset:
             raise UploadConflict
-        published = offset
+        begin = published = offset
+        hashed = hashlib.new(checksum.algorithm) if checksum else None
         while (left := upload.size - offset) > 0:
             try:
                 part = read(min(PART, left))
@@ -110,9 +137,17 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes]) -> int:
             if not part:
                 break
             offset += file.write(part)
-            if offset - published >= shared_parts.ROOM:
+            if hashed:
+                hashed.update(part)
+            elif offset - published >= shared_parts.ROOM:
                 published = _publish_part(path, file, published, offset)
+        if hashed and checksum and hashed.digest() != checksum.digest:
+            file.truncate(begin)
+            raise DamagedPart
         _publish_part(path, file, published, offset)
+    if offset > begin:
+        upload.changed_at = timezone.now()
+        Upload.objects.filter(pk=upload.pk).update(changed_at=upload.changed_at)
     return offset
 
 
@@ -156,12 +191,12 @@ def delete_complete(uploads: Iterable[Upload]) -> None:
 
 
 def sweep_uploads() -> None:
-    """Delete what was uploaded a day ago, but for the files of imports that wait or run; at most every ten minutes."""
+    """Delete what nothing was added to for a day, but for files of imports that wait or run; every ten minutes."""
     global _swept
     if monotonic() - _swept < SWEEP_S:
         return
     _swept = monotonic()
     busy = FileImport.objects.filter(dry_run=False, state__in=[FileImport.WAITING, FileImport.RUNNING])
-    old = Upload.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(file_import__in=busy)
+    old = Upload.objects.filter(changed_at__lt=timezone.now() - KEPT).exclude(file_import__in=busy)
     for upload in old.select_related("collection"):
         delete_upload(upload)

@@ -3,20 +3,17 @@
 from typing import Any
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.audit_log.recording import record
 from annotation.imports import importing, tus, uploads
 from annotation.imports.forms import FilesForm, OptionsForm
 from annotation.imports.page import build_import_page, recent_imports
 from annotation.models.imports import FileImport, Upload
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
-from jobs import leases
 from judges.panels.offline_panel import OFFLINE
 
 STOP_POLLING = 286  # HTMX stops asking when it gets this status.
@@ -49,6 +46,19 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "imports/imports.html", context, status=422 if form.is_bound else 200)
 
 
+@action("admin")
+@require_POST
+def delete_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Delete an upload of one's own that no import uses."""
+    number = request.POST.get("number", "")
+    if number.isdecimal() and len(number) < 19:
+        rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None, pk=int(number))
+        for upload in rows.select_related("collection"):
+            uploads.delete_upload(upload)
+            messages.success(request, _("%(name)s deleted.") % {"name": upload.name})
+    return redirect("import", scope.collection.name)
+
+
 def _chosen_uploads(scope: Scope, form: FilesForm) -> list[Upload]:
     """Store the files of a form; return them with the uploads that it names."""
     rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
@@ -75,18 +85,13 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
 @action("admin")
 @require_POST
 def control_import(request: HttpRequest, scope: Scope, file_import: int, act: str) -> HttpResponse:
-    """start, cancel, discard."""
+    """start, cancel, go on, discard."""
     row = _find_import(scope, file_import)
-    if act == "start":
+    if act in importing.ACTS:
         try:
-            with transaction.atomic():
-                importing.start_import(row)
-                names = [one["name"] for one in row.files][:50]
-                record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.pk)
+            importing.control_import(scope, row, act)
         except BadInput as error:
             messages.error(request, str(error))
-    elif act == "cancel":
-        leases.cancel(row)
     elif act == "discard":
         importing.discard_import(row)
         messages.success(request, _("Files deleted. Nothing was imported."))

@@ -33,6 +33,11 @@ class FileImport(LeasedJob):
         return self.state == self.READY and not self.dry_run
 
     @property
+    def can_resume(self) -> bool:
+        """Whether the same step may end otherwise when it is done again: files that were refused are refused again."""
+        return self.state == self.CANCELLED or (self.state == self.FAILED and not self.dry_run)
+
+    @property
     def is_checked(self) -> bool:
         """Whether the check found nothing wrong, and the import waits for its start."""
         return self.state == self.READY and self.dry_run
@@ -47,7 +52,8 @@ class Upload(models.Model):
     name = models.CharField(max_length=255)
     size = models.PositiveBigIntegerField()
     modified = models.CharField(max_length=40, blank=True, help_text="When the file changed, as the browser says it.")
-    created_at = models.DateTimeField(db_default=Now(), db_index=True)
+    created_at = models.DateTimeField(db_default=Now())
+    changed_at = models.DateTimeField(db_default=Now(), db_index=True, help_text="When the last part came.")
 
     def __str__(self) -> str:
         return self.name

@@ -11,7 +11,6 @@ from ninja import Field, File, Router, Schema, Status
 from ninja.decorators import decorate_view
 from ninja.files import UploadedFile
 
-from annotation.audit_log.recording import record
 from annotation.exports import listing
 from annotation.exports.formats import EVERY
 from annotation.exports.sets.options import SetOptions, default_teacher
@@ -26,7 +25,7 @@ from api.models import AccessToken
 from api.problems import REFUSALS, Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
-from jobs import background, leases, workers
+from jobs import background, workers
 
 router = Router(tags=["files"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -132,7 +131,7 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
     try:
         for file in files:
             kept.append(uploads.store_whole(scope.collection, scope.user, file))
-        return Status(201, _show_import(importing.begin_import(scope.collection, scope.user, kept)))
+        return Status(201, show_import(importing.begin_import(scope.collection, scope.user, kept)))
     except BadInput:
         uploads.delete_complete(kept)
         raise
@@ -141,13 +140,13 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
 @router.get("/collections/{slug:name}/imports", auth=may("admin"), response={200: Page[ImportOut], **REFUSALS})
 def list_imports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the imports, the oldest first."""
-    return page_of(FileImport.objects.filter(collection=scope_of(request).collection), after, limit, _show_import)
+    return page_of(FileImport.objects.filter(collection=scope_of(request).collection), after, limit, show_import)
 
 
 @router.get("/collections/{slug:name}/imports/{number}", auth=may("admin"), response={200: ImportOut, **REFUSALS})
 def read_import(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far an import, or its check, is."""
-    return _show_import(_find_import(request, number))
+    return show_import(_find_import(request, number))
 
 
 @router.post(
@@ -177,7 +176,7 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
     }
     importing.correct_import(row, said, options)
     row.refresh_from_db()
-    return _show_import(row)
+    return show_import(row)
 
 
 @router.post(
@@ -186,18 +185,12 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
     response={200: ImportOut, **REFUSALS},
 )
 @decorate_view(once)
-def control_import(request: HttpRequest, name: str, number: int, act: Literal["start", "cancel"]) -> Any:
-    """Start an import whose check is ready, or cancel it."""
-    scope, row = scope_of(request), _find_import(request, number)
-    if act == "start":
-        with transaction.atomic():
-            importing.start_import(row)
-            names = [one["name"] for one in row.files][:50]
-            record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.pk)
-    else:
-        leases.cancel(row)
+def control_import(request: HttpRequest, name: str, number: int, act: Literal["start", "cancel", "go-on"]) -> Any:
+    """Start an import whose check is ready, cancel it, or do again what was cancelled or failed."""
+    row = _find_import(request, number)
+    importing.control_import(scope_of(request), row, act)
     row.refresh_from_db()
-    return _show_import(row)
+    return show_import(row)
 
 
 def _find_import(request: HttpRequest, number: int) -> FileImport:
@@ -205,7 +198,8 @@ def _find_import(request: HttpRequest, number: int) -> FileImport:
     return find_row(rows, number, _("Import not found."))
 
 
-def _show_import(row: FileImport) -> dict[str, Any]:
+def show_import(row: FileImport) -> dict[str, Any]:
+    """Return an import as the API shows it."""
     ready = row.state == FileImport.READY
     return {
         "number": row.pk,

@@ -659,6 +659,28 @@ class SetIn(ApiModel):
     allow_incomplete: bool = False
 
 
+class UploadedFilesIn(ApiModel):
+    """Uploads that came whole."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    uploads: Annotated[list[int], Field(description="Their numbers.", max_length=100, min_length=1)]
+
+
+class UploadOut(ApiModel):
+    """An upload that no import uses yet. `received`: the bytes that have come; it goes on from there."""
+
+    number: int
+    name: str
+    size: int
+    received: int
+    expires_at: Annotated[
+        AwareDatetime,
+        Field(description="It may be deleted then, unless another part comes."),
+    ]
+
+
 class AgreementIn(ApiModel):
     """Whose agreement is measured, and how surely."""
 
@@ -725,6 +747,12 @@ class RunOut(ApiModel):
     total: int
     error: str
     created_at: AwareDatetime
+    search: Annotated[
+        dict[str, Any],
+        Field(
+            description="Where an index was searched: its recall, and the queries and depth that it was measured on."
+        ),
+    ] = {}
 
 
 class RunIn(ApiModel):
@@ -1244,6 +1272,14 @@ class ExportIn(ApiModel):
         Field(description="Without unsettled labels of routes that failed their audit."),
     ] = False
     set: Annotated[SetIn | None, Field(description="Of formats that are training sets.")] = None
+
+
+class PageUploadOut(ApiModel):
+    items: list[UploadOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
 
 
 class QualityOut(ApiModel):

@@ -161,9 +161,16 @@ def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
 
 
 def first_duplicate(source: FileSource, rows: Callable[[FileSource], Iterator[TextRecord]]) -> BadInput:
-    """Return the error for an id that stands twice. The file is read again, and only then remembered."""
+    """Return the error for an id that stands twice. The file is read twice more; of most ids only a hash is held."""
+    import numpy as np  # which an import without such an error does without
+
+    hashed = np.fromiter((hash(row.id) for row in rows(source)), dtype=np.int64)
+    hashed.sort()
+    repeated = set(hashed[1:][hashed[1:] == hashed[:-1]].tolist())
     seen: dict[str, int] = {}
     for row in rows(source):
+        if hash(row.id) not in repeated:
+            continue
         if row.id in seen:
             said = _('the id "%(id)s" stands already in %(place)s')
             return source.bad(row.line, said % {"id": row.id, "place": source.place(seen[row.id])})

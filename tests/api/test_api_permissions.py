@@ -32,6 +32,7 @@ def doors(world: World) -> Iterator[Door]:
         "pairs/{number}": f"pairs/{world.pair.pk}",
         "reports/{number}": f"reports/{world.report.pk}",
         "imports/{number}": f"imports/{world.file_import.pk}",
+        "uploads/{number}": f"uploads/{world.upload.pk}",
         "exports/{number}": "exports/1",
         "members/{number}": f"members/{world.bystander.pk}",
         "invitations/{number}": f"invitations/{world.invitation.pk}",
@@ -89,6 +90,8 @@ def test_every_operation_as_everybody(who: str, settings: Any) -> None:
     assert len(every) > 70
     wrong = []
     for door in every:
+        if door.method == "HEAD":  # its answer has no content that would tell one 404 from another: test_api_uploads
+            continue
         answer = client.generic(door.method, door.path, headers=headers)
         if said(answer) != expected(door, who):
             wrong.append((door, who, answer.status_code, answer.content[:200]))

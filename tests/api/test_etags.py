@@ -43,6 +43,8 @@ def test_every_change_honours_if_match(settings: Any) -> None:
     world, client = World(), Client()
     headers = admin_of(world)
     changes = [door for door in doors(world) if door.method in ("PATCH", "DELETE")]
+    # A part of an upload names the state that it goes on from by its offset, as tus says.
+    changes = [door for door in changes if "/uploads/" not in door.path]
     assert len(changes) >= 5
     for door in changes:
         read = client.get(door.path, headers=headers)

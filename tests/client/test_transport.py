@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from quorum_client import AsyncQuorum, Quorum, QuorumError
+from quorum_client._sync import transport
 from quorum_client.models import CampaignIn, MemberOut
 from quorum_client.retries import RetryPolicy, read_retry_after
 
@@ -104,6 +105,31 @@ def test_uploads_are_sent_again_only_where_the_site_did_not_begin(tmp_path: Path
         assert len(site.requests) == tries, failure
         assert all(b"q Q0 d 1 1 t" in request.content for request in site.requests)
         assert "Idempotency-Key" not in site.requests[0].headers
+
+
+def test_a_file_is_sent_part_by_part_and_goes_on_where_the_site_has_it(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(transport, "PART", 4)
+    (tmp_path / "corpus.jsonl").write_text("0123456789")
+    imported = {
+        "number": 9, "state": "waiting", "checked": False, "imported": False, "files": [], "report": {}, "error": "",
+        "done": 0, "total": 0,
+    }  # fmt: skip
+    site = Site(
+        httpx2.Response(201, headers={"Location": "/api/v1/collections/books/uploads/7"}),
+        httpx2.Response(204, headers={"Upload-Offset": "4"}),
+        lost(),  # its answer is lost, and two bytes of the part came
+        httpx2.Response(409, json={**PROBLEM, "status": 409}),
+        httpx2.Response(200, headers={"Upload-Offset": "6"}),
+        httpx2.Response(204, headers={"Upload-Offset": "10"}),
+        httpx2.Response(201, json=imported),
+    )
+    assert site.client().collection("books").imports.create([tmp_path / "corpus.jsonl"]).number == 9
+    sent = [(one.method, one.headers.get("Upload-Offset"), one.content) for one in site.requests]
+    assert sent[1:6] == [
+        ("PATCH", "0", b"0123"), ("PATCH", "4", b"4567"), ("PATCH", "4", b"4567"), ("HEAD", None, b""),
+        ("PATCH", "6", b"6789"),
+    ]  # fmt: skip
+    assert json.loads(sent[6][2]) == {"uploads": [7]} and site.requests[0].headers["Upload-Length"] == "10"
 
 
 def test_a_deletion_whose_answer_was_lost_is_done_when_it_is_gone() -> None:

@@ -30,7 +30,7 @@ class AsyncImports(AsyncJobs[ImportOut]):
         files; then nothing was changed.
         """
         waiting: dict[str, Any] = {"progress": progress, "every": every, "timeout": timeout}
-        number = (await self.create([Path(file) for file in files])).number
+        number = (await self.create([Path(file) for file in files], progress=progress)).number
         if options is not None or fields:
             await self.correct(number, options, **fields)
         await self.wait(number, **waiting)
@@ -41,9 +41,11 @@ class AsyncImports(AsyncJobs[ImportOut]):
         """List the imports, the oldest first."""
         return self.transport.iterate(ImportOut, self.at("imports"))
 
-    async def create(self, files: Sequence[Path]) -> ImportOut:
-        """Upload files; a worker checks what they hold."""
-        return await self.transport.upload(ImportOut, self.at("imports"), files)
+    async def create(self, files: Sequence[Path], *, progress: bool = False) -> ImportOut:
+        """Upload files part by part, so that a lost connection costs a part; a worker checks what they hold."""
+        send = self.transport.upload_parts
+        numbers = [await send(self.at("uploads"), file, progress=progress) for file in files]
+        return await self.transport.post(ImportOut, self.at("uploads", "import"), {"uploads": numbers})
 
     async def read(self, number: int) -> ImportOut:
         """Read how far an import, or its check, is."""
@@ -61,6 +63,10 @@ class AsyncImports(AsyncJobs[ImportOut]):
     async def cancel(self, number: int) -> ImportOut:
         """Cancel an import."""
         return await self.transport.post(ImportOut, self.at("imports", number, "cancel"))
+
+    async def resume(self, number: int) -> ImportOut:
+        """Do again what was cancelled or failed: the check, or the import."""
+        return await self.transport.post(ImportOut, self.at("imports", number, "go-on"))
 
     def find_end(self, found: ImportOut) -> str | None:
         """Say how the import, or its check, ended."""

@@ -1,6 +1,7 @@
 """Requests and their answers: retries, keys of requests that may be sent again, errors, pages of lists, downloads."""
 
 import time
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +18,8 @@ from quorum_client.retries import RetryPolicy
 
 T = TypeVar("T")
 PAGE = 500  # Rows of a list that are asked for at once.
+PART = 16 << 20  # Bytes of a file that are sent at once.
+TUS = {"Tus-Resumable": "1.0.0"}
 Query = Mapping[str, Any]
 
 
@@ -96,6 +99,27 @@ class Transport:
         with ExitStack() as stack:
             parts = [("files", (file.name, stack.enter_context(file.open("rb")))) for file in files]
             return self.parse(kind, self.send("POST", path, files=parts, data=data, is_repeatable=False))
+
+    def upload_parts(self, path: str, file: Path, *, progress: bool = False) -> int:
+        """Send a file part by part (tus 1.0.0); return the upload's number. What broke off goes on where it ended."""
+        size = file.stat().st_size
+        said = {"Upload-Length": str(size), "Upload-Metadata": f"filename {b64encode(file.name.encode()).decode()}"}
+        begun = self.send("POST", path, headers={**TUS, **said})
+        number = int(begun.headers["Location"].rstrip("/").rpartition("/")[2])
+        address, offset = f"{path}/{number}", 0
+        with file.open("rb") as source, ProgressBar(file.name, is_shown=progress, unit="B") as bar:
+            while offset < size:
+                source.seek(offset)
+                said = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+                try:
+                    answer = self.send("PATCH", address, headers={**TUS, **said}, content=source.read(PART))
+                except QuorumError as error:
+                    if error.status != 409:
+                        raise
+                    answer = self.send("HEAD", address, headers=TUS)  # some of it came, or its answer was lost
+                offset = int(answer.headers["Upload-Offset"])
+                bar.show(offset, size)
+        return number
 
     def iterate(self, kind: type[T], path: str, params: Query | None = None) -> Iterator[T]:
         """Read the rows of a list page by page, while they are asked for."""

@@ -300,6 +300,7 @@ NO_ACT = {
     "import": "uploads files and looks at them; starting the import is told",
     "file_import": "says what the files hold; starting the import is told",
     "create_upload": "begins an upload; starting the import is told",
+    "delete_upload": "deletes a file of one's own that nothing uses; starting an import is told",
     "cancel_label_errors": "ends a search that changes no label",
     "preview_export": "shows what an export would hold; nothing is written",
     "account_signup": "closed: it makes nothing",

@@ -99,6 +99,40 @@ def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(
     console.clear()  # the lost connection
 
 
+def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page: NewPage, instance, tmp_path: Path) -> None:
+    birds = make_collection("birds")
+    page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
+    first, second, third = (tmp_path / name for name in ("corpus.jsonl", "other.jsonl", "third.jsonl"))
+    first.write_text("".join(f'{{"_id": "{n}", "text": "{"word " * 4000}"}}\n' for n in range(2000)))
+    second.write_text('{"_id": "x", "text": "Not wanted."}\n')
+    third.write_bytes(first.read_bytes())
+    page.goto("/c/birds/import/")
+    line = page.context.new_cdp_session(page)
+    line.send("Network.enable")
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 8_000_000}
+    line.send("Network.emulateNetworkConditions", slow)
+    with page.expect_response(lambda response: response.request.method == "PATCH"):
+        page.get_by_label("Files").set_input_files([first, second])
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused. What has come is kept for a day.").wait_for()
+    page.get_by_role("listitem").filter(has_text="other.jsonl").get_by_role("button", name="Cancel").click()
+    assert Upload.objects.get().name == "corpus.jsonl"
+    if folder := os.environ.get("QUORUM_LOOK"):
+        page.screenshot(path=f"{folder}/import-paused.png", full_page=True)
+    line.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+    page.get_by_role("button", name="Resume").click()
+    page.wait_for_url("**/import/*/")
+    assert Upload.objects.get().name == "corpus.jsonl" and FileImport.objects.count() == 1
+    page.goto("/c/birds/import/")
+    line.send("Network.emulateNetworkConditions", slow)
+    with page.expect_response(lambda response: response.request.method == "PATCH"):
+        page.get_by_label("Files").set_input_files(third)
+    with page.expect_response(lambda response: response.request.method == "DELETE" and response.status == 204):
+        page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("The upload begins as soon as you choose files.").wait_for()
+    assert not Upload.objects.filter(file_import=None).exists() and page.get_by_label("Files").is_enabled()
+
+
 @pytest.mark.parametrize(
     "look",
     [

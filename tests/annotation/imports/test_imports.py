@@ -314,7 +314,7 @@ def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
     work_off()
     row.refresh_from_db()
     assert row.state == "cancelled" and contents() == [0, 0, 0, 0]
-    assert "Nothing was imported. Check the files again to start over." in page(charlie, row)
+    assert "Nothing was imported, and the files are kept." in page(charlie, row)
     monkeypatch.undo()
     charlie.post(f"/c/birds/import/{row.pk}/", {})
     work_off()
@@ -322,6 +322,25 @@ def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
     assert row.is_checked
     start(charlie, row)
     assert contents() == [2, 1, 1, 0]
+
+
+def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    charlie.post(f"/c/birds/import/{row.pk}/cancel/")
+    work_off()
+    assert contents() == [0, 0, 0, 0]
+    address = f"/c/birds/import/{row.pk}/go-on/"
+    assert address in page(charlie, row)
+    charlie.post(address)
+    work_off()
+    row.refresh_from_db()
+    assert row.is_imported and contents() == [2, 1, 1, 0]
+    assert AuditEntry.objects.filter(act="import.files").count() == 2, "started, and resumed"
+    again = charlie.post(address, follow=True).content.decode()
+    assert "Only an import that was cancelled or failed can be resumed." in again
+    refused = bring(charlie, "birds", {"documents.csv": "id,text\nd9,\n"})
+    assert refused.state == "failed" and f"/c/birds/import/{refused.pk}/go-on/" not in page(charlie, refused)
 
 
 def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie: Client) -> None:

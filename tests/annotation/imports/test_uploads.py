@@ -4,7 +4,8 @@ import fcntl
 import shutil
 from base64 import b64encode
 from collections import namedtuple
-from datetime import timedelta
+from datetime import datetime, timedelta
+from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from django.http import UnreadablePostError
 from django.test import Client
 from django.utils import timezone
+from django.utils.http import parse_http_date
 
 from annotation.imports import uploads
 from annotation.models import Role
@@ -48,8 +50,15 @@ def create(client: Client, size: int, name: str = "corpus.jsonl", **headers: str
     return client.generic("POST", "/c/birds/import/uploads/", headers=headers)
 
 
-def patch(client: Client, url: str, offset: object, data: bytes, kind: str = "application/offset+octet-stream"):
-    return client.generic("PATCH", url, data, kind, headers={"Upload-Offset": str(offset), "Tus-Resumable": "1.0.0"})
+def patch(
+    client: Client, url: str, offset: object, data: bytes, kind: str = "application/offset+octet-stream", **headers: str
+):
+    headers = {"Upload-Offset": str(offset), "Tus-Resumable": "1.0.0"} | headers
+    return client.generic("PATCH", url, data, kind, headers=headers)
+
+
+def checksum(data: bytes, algorithm: str = "sha1") -> dict[str, str]:
+    return {"Upload-Checksum": f"{algorithm} {b64encode(sha1(data).digest()).decode()}"}
 
 
 def test_a_file_comes_in_parts_and_goes_on_where_it_broke_off(charlie: Client, folder: Path) -> None:
@@ -95,6 +104,58 @@ def test_a_connection_that_breaks_off_leaves_what_has_come(birds: Collection) ->
     assert uploads.add_part(upload, 0, read) == 5 == uploads.count_received(upload)
 
 
+def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie: Client) -> None:
+    url = create(charlie, 10)["Location"]
+    damaged = patch(charlie, url, 0, b"1234x", **checksum(b"12345"))
+    assert damaged.status_code == 460 and "send it again" in damaged.content.decode()
+    assert charlie.head(url)["Upload-Offset"] == "0"
+    assert patch(charlie, url, 0, b"12345", **checksum(b"12345")).status_code == 204
+    for wrong in ("md5 rL0Y20zC+Fzt72VPzMSk2A==", "sha1", "sha1 ?", "12345"):
+        refused = patch(charlie, url, 5, b"67890", **{"Upload-Checksum": wrong})
+        assert refused.status_code == 400 and "sha1, sha256" in refused.content.decode(), wrong
+    assert charlie.head(url)["Upload-Offset"] == "5"
+
+
+def test_an_upload_ends_a_day_after_its_last_part_and_says_so(charlie: Client) -> None:
+    def left(answer) -> float:
+        return parse_http_date(answer["Upload-Expires"]) - datetime.now().timestamp()
+
+    made = create(charlie, 10)
+    url = made["Location"]
+    assert 86_390 < left(made) <= 86_401
+    Upload.objects.update(changed_at=timezone.now() - timedelta(hours=23))
+    assert left(charlie.head(url)) < 3_601
+    assert left(patch(charlie, url, 0, b"1")) > 86_390
+    assert left(charlie.head(url)) > 86_390
+
+
+def test_the_uploads_of_a_collection_have_a_quota_together(
+    birds: Collection, charlie: Client, settings, folder: Path
+) -> None:
+    settings.UPLOADS_BYTES = 2_000_000_000
+    url = create(charlie, 1_500_000_000)["Location"]
+    refused = create(charlie, 600_000_000)
+    assert refused.status_code == 422
+    assert "uploads of a collection may have 2 GB together" in refused.content.decode()
+    assert Upload.objects.count() == 1 == len(list(folder.iterdir()))
+    charlie.delete(url)
+    assert create(charlie, 600_000_000).status_code == 201
+
+
+def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds: Collection, charlie: Client, folder: Path) -> None:
+    create(charlie, 10)
+    number = str(Upload.objects.get().pk)
+    page = charlie.get("/c/birds/import/").content.decode()
+    assert f'form="delete-upload" name="number" value="{number}"' in page
+    other = Client()
+    other.force_login(make_member(birds, "dora", Role.ADMIN).user)
+    for client, wrong in ((other, number), (charlie, "x"), (charlie, "9" * 30)):
+        assert client.post("/c/birds/import/uploads/delete/", {"number": wrong}).status_code == 302
+    assert Upload.objects.exists()
+    charlie.post("/c/birds/import/uploads/delete/", {"number": number})
+    assert not Upload.objects.exists() and not list(folder.iterdir())
+
+
 def test_two_requests_for_one_file_do_not_mix(birds: Collection, charlie: Client) -> None:
     url = create(charlie, 10)["Location"]
     with uploads.path_of(Upload.objects.get()).open("r+b") as held:
@@ -132,6 +193,8 @@ def test_other_requests_of_the_protocol(charlie: Client) -> None:
     assert Upload.objects.get().name == "x.csv"
     options = charlie.options(url)
     assert (options.status_code, options["Tus-Max-Size"]) == (204, "20000000000")
+    assert options["Tus-Extension"] == "creation,termination,expiration,checksum"
+    assert options["Tus-Checksum-Algorithm"] == "sha1,sha256"
     assert patch(charlie, url, 0, b"1", "text/plain").status_code == 415
     assert patch(charlie, url, "x", b"1").status_code == 415
     assert charlie.get(url).status_code == 405
@@ -157,7 +220,7 @@ def test_old_uploads_are_swept_unless_they_are_being_imported(
     old, busy, new = Upload.objects.order_by("pk")
     row = FileImport.objects.create(collection=birds, owner=old.owner, dry_run=False)
     Upload.objects.filter(pk=busy.pk).update(file_import=row)
-    Upload.objects.exclude(pk=new.pk).update(created_at=timezone.now() - timedelta(days=1, minutes=1))
+    Upload.objects.exclude(pk=new.pk).update(changed_at=timezone.now() - timedelta(days=1, minutes=1))
     monkeypatch.setattr(uploads, "_swept", -uploads.SWEEP_S)
     uploads.sweep_uploads()
     assert sorted(path.name for path in folder.iterdir()) == sorted([str(busy.pk), str(new.pk)])

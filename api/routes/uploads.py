@@ -1,0 +1,166 @@
+"""Uploads in parts by the tus protocol 1.0.0, under access tokens; what came whole becomes an import."""
+
+from collections.abc import Callable
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext as _
+from ninja import Field, Router, Schema, Status
+from ninja.decorators import decorate_view
+
+from annotation.imports import importing, tus, uploads
+from annotation.models.imports import Upload
+from api.authentication import may, scope_of
+from api.idempotency import once
+from api.models import AccessToken
+from api.problems import JSON, REFUSALS, Given
+from api.routes.files import MOST_FILES, ImportOut, show_import
+from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+
+router = Router(tags=["files"])
+MANAGE = AccessToken.TokenScope.MANAGE
+# Of the protocol, and of parts alone.
+TUS_REFUSALS = {**REFUSALS, 415: REFUSALS[400], tus.DAMAGED: REFUSALS[400]}
+WHOLE = "Upload-Length"
+
+
+def _header(name: str, meaning: str, kind: str = "string", *, required: bool = False) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": meaning, "required": required, "schema": {"type": kind}}
+
+
+def _told(*names: str) -> dict[str, Any]:
+    return {name: {"schema": {"type": "string"}} for name in ("Tus-Resumable", *names)}
+
+
+RESUMABLE = _header("Tus-Resumable", "1.0.0, and nothing else.")
+CREATED = {"description": "Created", "headers": _told("Location", "Upload-Offset", "Upload-Expires")}
+RECEIVED = {"description": "How much has come", "headers": _told("Upload-Offset", WHOLE, "Upload-Expires")}
+ADDED = {"description": "The part is there", "headers": _told("Upload-Offset", "Upload-Expires")}
+
+
+class UploadOut(Schema):
+    """An upload that no import uses yet. `received`: the bytes that have come; it goes on from there."""
+
+    number: int
+    name: str
+    size: int
+    received: int
+    expires_at: datetime = Field(description="It may be deleted then, unless another part comes.")
+
+
+class UploadedFilesIn(Given):
+    """Uploads that came whole."""
+
+    uploads: list[int] = Field(min_length=1, max_length=MOST_FILES, description="Their numbers.")
+
+
+def _answer(view: Callable[..., HttpResponse], request: HttpRequest, **kwargs: int) -> HttpResponse:
+    """Return what the protocol answers, its refusals as problems."""
+    answer = view(request, scope_of(request), **kwargs)
+    if answer.status_code < 400:
+        return answer
+    status = answer.status_code
+    title = _("The checksum does not match") if status == tus.DAMAGED else HTTPStatus(status).phrase
+    body = {"title": title, "status": status, "detail": answer.content.decode() or title, "errors": []}
+    headers = {name: value for name, value in answer.items() if name.startswith(("Tus-", "Upload-"))}
+    return JsonResponse(body, status=status, content_type=JSON, headers=headers)
+
+
+def _find_upload(request: HttpRequest, number: int) -> Upload:
+    scope = scope_of(request)
+    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
+    return find_row(rows.select_related("collection"), number, _("Upload not found."))
+
+
+@router.post(
+    "/collections/{slug:name}/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut, **REFUSALS}
+)
+@decorate_view(once)
+def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> Any:
+    """Make an import of uploads that came whole; a worker checks what they hold."""
+    rows = [_find_upload(request, number) for number in dict.fromkeys(body.uploads)]
+    scope = scope_of(request)
+    return Status(201, show_import(importing.begin_import(scope.collection, scope.user, rows)))
+
+
+@router.get("/collections/{slug:name}/uploads", auth=may("admin"), response={200: Page[UploadOut], **REFUSALS})
+def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List your uploads that no import uses yet, the oldest first."""
+    scope = scope_of(request)
+    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
+    return page_of(rows.select_related("collection"), after, limit, _show_upload)
+
+
+def _show_upload(row: Upload) -> dict[str, Any]:
+    return {
+        "number": row.pk,
+        "name": row.name,
+        "size": row.size,
+        "received": uploads.count_received(row),
+        "expires_at": uploads.expires_at(row),
+    }
+
+
+@router.post(
+    "/collections/{slug:name}/uploads",
+    auth=may("admin", MANAGE),
+    response=TUS_REFUSALS,
+    openapi_extra={
+        "parameters": [
+            RESUMABLE,
+            _header(WHOLE, "Bytes of the file.", "integer"),
+            _header("Upload-Metadata", "filename, a space and the name in Base64."),
+        ],
+        "responses": {201: CREATED},
+    },
+)
+def create_upload(request: HttpRequest, name: str) -> Any:
+    """Begin an upload in parts (tus 1.0.0): `Location` is its address."""
+    return _answer(tus.create_upload, request)
+
+
+@router.api_operation(
+    ["HEAD"],
+    "/collections/{slug:name}/uploads/{number}",
+    auth=may("admin", MANAGE),
+    response=REFUSALS,
+    openapi_extra={"parameters": [RESUMABLE], "responses": {200: RECEIVED}},
+)
+def read_upload(request: HttpRequest, name: str, number: int) -> Any:
+    """Ask how much of an upload has come: `Upload-Offset`."""
+    return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)
+
+
+@router.patch(
+    "/collections/{slug:name}/uploads/{number}",
+    auth=may("admin", MANAGE),
+    response=TUS_REFUSALS,
+    openapi_extra={
+        "parameters": [
+            RESUMABLE,
+            _header("Upload-Offset", "Where the part begins: where the upload ends.", "integer"),
+            _header("Upload-Checksum", "sha1 or sha256, a space and the checksum of the part in Base64."),
+        ],
+        "requestBody": {
+            "content": {tus.PART_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+            "required": True,
+        },
+        "responses": {204: ADDED},
+    },
+)
+def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
+    """Add a part to an upload. What came before a connection broke off stays, but for a part with a checksum."""
+    return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)
+
+
+@router.delete(
+    "/collections/{slug:name}/uploads/{number}",
+    auth=may("admin", MANAGE),
+    response=REFUSALS,
+    openapi_extra={"parameters": [RESUMABLE], "responses": {204: {"description": "Deleted", "headers": _told()}}},
+)
+def delete_upload(request: HttpRequest, name: str, number: int) -> Any:
+    """Delete an upload that no import uses."""
+    return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)
