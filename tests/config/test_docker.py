@@ -44,19 +44,30 @@ def test_hadolint_has_nothing_to_say() -> None:
 
 @pytest.mark.skipif(COMPOSE is None, reason="docker-compose is not installed")
 def test_compose_accepts_the_file_and_asks_for_what_is_missing(tmp_path: Path) -> None:
-    docker = tmp_path / "docker"
+    docker = write_filled(tmp_path)
+    filled = (docker / ".env").read_text()
+    (docker / ".env").write_text((ROOT / "docker" / "example.env").read_text())
+    assert compose(docker, "config", "-q").returncode != 0
+
+    (docker / ".env").write_text(filled)
+    done = compose(docker, "--profile", "training", "--profile", "gpu", "config", "--services")
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {"postgres", "redis", "migrate", "web", "worker", "trainer", "trainer-gpu"}
+
+
+def write_filled(folder: Path, **variables: str) -> Path:
+    """The compose file with an .env of the example, filled in; a variable that is named comes instead."""
+    docker = folder / "docker"
     docker.mkdir()
     # Debian's docker-compose is the first one, which has an option for the project's name and no key in the file.
     (docker / "compose.yml").write_text((ROOT / "docker" / "compose.yml").read_text().replace("\nname: quorum\n", "\n"))
     (docker / "judges.env").touch()
     example = (ROOT / "docker" / "example.env").read_text()
-    (docker / ".env").write_text(example)
-    assert compose(docker, "config", "-q").returncode != 0
-
-    (docker / ".env").write_text(re.sub(r"^(SECRET_KEY|\w+_PASSWORD)=$", r"\1=x", example, flags=re.MULTILINE))
-    done = compose(docker, "--profile", "training", "--profile", "gpu", "config", "--services")
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == {"postgres", "redis", "migrate", "web", "worker", "trainer", "trainer-gpu"}
+    filled = re.sub(r"^(SECRET_KEY|\w+_PASSWORD)=$", r"\1=x", example, flags=re.MULTILINE)
+    for name, value in variables.items():
+        filled = re.sub(rf"^{name}=.*$", f"{name}={value}", filled, flags=re.MULTILINE)
+    (docker / ".env").write_text(filled)
+    return docker
 
 
 def test_the_project_has_its_name_and_builds_each_image_once() -> None:
@@ -68,6 +79,19 @@ def test_the_project_has_its_name_and_builds_each_image_once() -> None:
         built = [one["image"] for one in chosen.values() if "build" in one]
         assert sorted(built) == sorted({one["image"] for one in chosen.values()})
         assert all(one["pull_policy"] == "never" for one in chosen.values() if "build" not in one)
+
+
+@pytest.mark.skipif(COMPOSE is None, reason="docker-compose is not installed")
+def test_every_service_of_ours_can_be_scaled(tmp_path: Path) -> None:
+    docker = write_filled(tmp_path, PORT="8000-8003", QUORUM_STOP_DELAY_S="10")
+    done = compose(docker, "--profile", "training", "config")
+    assert done.returncode == 0, done.stderr
+    services = yaml.safe_load(done.stdout)["services"]
+    for name in ("web", "worker", "trainer"):
+        assert not {"container_name", "hostname", "network_mode"} & services[name].keys()
+    assert services["web"]["ports"] == ["127.0.0.1:8000-8003:8000/tcp"]
+    assert not any("ports" in services[name] for name in ("worker", "trainer", "postgres", "redis"))
+    assert services["web"]["environment"]["QUORUM_STOP_DELAY_S"] == "10"
 
 
 def compose(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
