@@ -1,13 +1,22 @@
-"""Readers of environment variables: every setting of an instance comes from here."""
+"""Readers of environment variables: every setting of an instance comes from here.
 
+A value that cannot be meant ends the program with one line and exit code 2, before anything is done.
+"""
+
+import math
 import os
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from corpus.collections import secrets
 from corpus.errors import BadInput
+from embedded.refuse import refuse
 
 ROOT = Path(__file__).resolve().parent.parent
+YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def text(name: str, default: str = "") -> str:
@@ -20,22 +29,47 @@ def secret(name: str) -> str:
     try:
         return secrets.read_secret(name)
     except BadInput as error:
-        raise SystemExit(str(error)) from None
+        refuse(str(error))
 
 
 def flag(name: str, default: bool = False) -> bool:
-    """Whether the variable is 1, true, yes or on, in any case."""
-    value = text(name)
-    return value.lower() in {"1", "true", "yes", "on"} if value else default
+    """Whether the variable is 1, true, yes or on, in any case; a word that is neither on nor off stops the program."""
+    value = text(name).lower()
+    if value and value not in YES + NO:
+        refuse(f"{name}={value!r} is neither on nor off: set it to 1 or 0.")
+    return value in YES if value else default
 
 
 def number(name: str, default: float) -> float:
-    """Return a variable as a number; anything else stops the program with one line."""
+    """Return a variable as a number of 0 or more; anything else stops the program."""
     value = text(name)
     try:
-        return float(value) if value else default
+        found = float(value) if value else default
     except ValueError:
-        raise SystemExit(f"{name}={value!r} is not a number") from None
+        refuse(f"{name}={value!r} is not a number.")
+    if not math.isfinite(found) or found < 0:
+        refuse(f"{name}={value!r} is not a number of 0 or more.")
+    return found
+
+
+def count(name: str, default: int, *, least: int = 0) -> int:
+    """Return a variable as a whole number; anything else, or less than `least`, stops the program."""
+    value = text(name)
+    try:
+        found = int(value) if value else default
+    except ValueError:
+        refuse(f"{name}={value!r} is not a whole number.")
+    if found < least:
+        refuse(f"{name}={value!r} must be {least} or more.")
+    return found
+
+
+def one_of(name: str, choices: Sequence[str], default: str = "") -> str:
+    """Return the variable's value, which must be one of the choices."""
+    value = text(name, default)
+    if value and value not in choices:
+        refuse(f"{name}={value!r} is none of {', '.join(choices)}.")
+    return value
 
 
 def comma_separated(name: str, default: str = "") -> list[str]:
@@ -43,11 +77,46 @@ def comma_separated(name: str, default: str = "") -> list[str]:
 
 
 def networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """Return networks of addresses, as 10.0.0.0/8 or a single one; anything else stops the program with one line."""
+    """Return networks of addresses, as 10.0.0.0/8 or a single one; anything else stops the program."""
     try:
         return [ip_network(word) for word in comma_separated(name)]
     except ValueError as error:
-        raise SystemExit(f"{name}: {error}; name networks as 10.0.0.0/8, separated by commas") from None
+        refuse(f"{name}: {error}; name networks as 10.0.0.0/8, separated by commas.")
+
+
+def origins(name: str) -> list[str]:
+    """Return origins of pages, as https://quorum.example.org; anything else stops the program."""
+    found = comma_separated(name)
+    for word in found:
+        if not _is_web_address(word):
+            refuse(f"{name}: {word!r} must begin with https:// (or http://), as https://quorum.example.org.")
+    return found
+
+
+def web_address(name: str) -> str:
+    """Return the address of a server without a slash at its end, or "" where none is set."""
+    value = text(name).rstrip("/")
+    if value and not _is_web_address(value):
+        refuse(f"{name}={value!r} must be an address that begins with https:// (or http://).")
+    return value
+
+
+def _is_web_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:  # a bracket that does not close, say
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def time_zone(name: str, default: str) -> str:
+    """Return the name of a time zone that this machine knows; anything else stops the program."""
+    value = text(name, default)
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        refuse(f"{name}={value!r} is no time zone: name one as Europe/Berlin or UTC.")
+    return value
 
 
 def var() -> Path:

@@ -23,7 +23,7 @@ DEBUG = env.flag("QUORUM_DEBUG")
 PRODUCTION = env.flag("QUORUM_PRODUCTION")
 SECRET_KEY = env.secret("SECRET_KEY") or embedded.secret_key(VAR)
 ALLOWED_HOSTS = env.comma_separated("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
-CSRF_TRUSTED_ORIGINS = env.comma_separated("CSRF_TRUSTED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -74,12 +74,13 @@ MIDDLEWARE = [
     "config.away.AwayMiddleware",
 ]
 
-MAX_UPLOAD_BYTES = int(env.number("QUORUM_UPLOAD_MB", 2_000)) * 1_000_000
+MAX_UPLOAD_BYTES = env.count("QUORUM_UPLOAD_MB", 2_000, least=1) * 1_000_000
 # A file that comes in parts, each of them a request.
-MAX_FILE_BYTES = int(env.number("QUORUM_FILE_MB", 20_000)) * 1_000_000
-UPLOADS_BYTES = int(env.number("QUORUM_UPLOADS_MB", 50_000)) * 1_000_000  # Of a collection, until they are imported.
+MAX_FILE_BYTES = env.count("QUORUM_FILE_MB", 20_000, least=1) * 1_000_000
+# Of a collection, until they are imported.
+UPLOADS_BYTES = env.count("QUORUM_UPLOADS_MB", 50_000, least=1) * 1_000_000
 
-API_PER_MINUTE = int(env.number("QUORUM_API_PER_MINUTE", 1_200))  # Requests of one access token.
+API_PER_MINUTE = env.count("QUORUM_API_PER_MINUTE", 1_200, least=1)  # Requests of one access token.
 # Webhooks go to public addresses by https; to these networks, as 10.0.0.0/8, also by http.
 WEBHOOK_NETWORKS = env.networks("QUORUM_WEBHOOK_NETWORKS")
 WEBHOOK_RETRY_SECONDS = env.number("QUORUM_WEBHOOK_RETRY_S", 5)  # Before the second attempt; four times as long each.
@@ -108,18 +109,20 @@ TEMPLATES = [
 
 # Connections (MECHANICS M6): a pool of 8 in each web process (one for each processor), of 2 in each child of a judge
 # worker, and none in commands, which hold one plain connection. config/checks.py adds them up.
-WEB_PROCESSES = int(env.number("QUORUM_WEB_PROCESSES", min(os.cpu_count() or 1, 8)))
-WEB_THREADS = int(env.number("QUORUM_WEB_THREADS", 8))
+WEB_PROCESSES = env.count("QUORUM_WEB_PROCESSES", min(os.cpu_count() or 1, 8), least=1)
+WEB_THREADS = env.count("QUORUM_WEB_THREADS", 8, least=1)
+# Seconds in which a node that was told to end answers 503 at /readyz and goes on serving; 0: it ends at once.
+STOP_DELAY_SECONDS = env.number("QUORUM_STOP_DELAY_S", 0)
 # granian's own exporter for Prometheus; 0: none.
-METRICS_PORT = int(env.number("QUORUM_METRICS_PORT", 0))
+METRICS_PORT = env.count("QUORUM_METRICS_PORT", 0)
 METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
 # Who shows it may read /metrics; "": this machine alone may, and in production nobody (docs/operating.md).
 METRICS_TOKEN = env.secret("QUORUM_METRICS_TOKEN")
-JUDGE_WORKERS = int(env.number("QUORUM_JUDGE_WORKERS", 1))
+JUDGE_WORKERS = env.count("QUORUM_JUDGE_WORKERS", 1)
 CONNECTIONS_PER_JUDGE_WORKER = 2
-MAX_CONNECTIONS = int(env.number("QUORUM_MAX_CONNECTIONS", 100))
+MAX_CONNECTIONS = env.count("QUORUM_MAX_CONNECTIONS", 100, least=1)
 DATABASES = {"default": embedded.database_settings(VAR)}
-if pool_size := int(env.number("QUORUM_DB_POOL", 0)):
+if pool_size := env.count("QUORUM_DB_POOL", 0):
     patience = env.number("QUORUM_DB_PATIENCE_S", 30)
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": patience}
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
@@ -183,7 +186,7 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Quorum] "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if PRODUCTION else "http"
 PASSWORD_RESET_TIMEOUT = 86_400  # one day
 # Behind so many proxies that set X-Forwarded-For; 0: the address of the connection is the visitor's.
-ALLAUTH_TRUSTED_PROXY_COUNT = int(env.number("QUORUM_TRUSTED_PROXIES", 0))
+ALLAUTH_TRUSTED_PROXY_COUNT = env.count("QUORUM_TRUSTED_PROXIES", 0)
 
 MFA_ADAPTER = "annotation.accounts.second_factor.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
@@ -195,7 +198,7 @@ MFA_FORMS = {
 }
 
 # Sign-in by an OpenID Connect provider, when its address is given. Only from here: never from the database.
-OIDC_URL = env.text("QUORUM_OIDC_URL").rstrip("/")
+OIDC_URL = env.web_address("QUORUM_OIDC_URL")
 SOCIALACCOUNT_ADAPTER = "annotation.accounts.single_sign_on.SingleSignOnAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 SOCIALACCOUNT_PROVIDERS = single_sign_on.openid_providers(OIDC_URL)
@@ -203,7 +206,7 @@ CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_orig
 
 # Mail goes out when a server is named; without one, links are handed over by people.
 EMAIL_HOST = env.text("EMAIL_HOST")
-EMAIL_PORT = int(env.number("EMAIL_PORT", 587))
+EMAIL_PORT = env.count("EMAIL_PORT", 587)
 EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_SSL = env.flag("EMAIL_USE_SSL")
@@ -212,7 +215,7 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "quorum@localhost")
 
 LANGUAGE_CODE = "en"
-TIME_ZONE = env.text("TIME_ZONE", "UTC")
+TIME_ZONE = env.time_zone("TIME_ZONE", "UTC")
 USE_TZ = True
 # English stands in the source, the others in locale/ (docs/languages.md). A request has one: annotation/languages.
 USE_I18N = True
@@ -257,10 +260,10 @@ LEASE_SECONDS = env.number("QUORUM_LEASE_S", 120)
 DRAIN_SECONDS = env.number("QUORUM_DRAIN_S", 60)
 RETRY_SECONDS = env.number("QUORUM_RETRY_S", 0.5)
 BATCH_POLL_SECONDS = env.number("QUORUM_BATCH_POLL_S", 30)
-PAIRS_IN_FLIGHT = int(env.number("QUORUM_PAIRS_IN_FLIGHT", 128))
-CALLS_IN_FLIGHT = int(env.number("QUORUM_CALLS_IN_FLIGHT", 128))
+PAIRS_IN_FLIGHT = env.count("QUORUM_PAIRS_IN_FLIGHT", 128, least=1)
+CALLS_IN_FLIGHT = env.count("QUORUM_CALLS_IN_FLIGHT", 128, least=1)
 
 LOG_FORM = env.text("QUORUM_LOG", "json" if PRODUCTION else "text")
 LOGGING = logs.logging_settings(LOG_FORM, env.text("QUORUM_LOG_LEVEL"))
 # Traces of requests and tasks: "" for none, otlp for a collector, console (docs/operating.md).
-TRACES = env.text("QUORUM_TRACES")
+TRACES = env.one_of("QUORUM_TRACES", ("otlp", "console"))

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from config import env
+from embedded.refuse import refuse
 
 # Names the provider in addresses and in stored connections: another server under the same name would inherit them.
 PROVIDER = "sso"
@@ -15,7 +16,7 @@ def openid_providers(url: str) -> dict[str, Any]:
         return {}
     client = env.text("QUORUM_OIDC_CLIENT_ID")
     if not client:
-        raise SystemExit("QUORUM_OIDC_URL is set: set QUORUM_OIDC_CLIENT_ID too (and QUORUM_OIDC_SECRET or its _FILE)")
+        refuse("QUORUM_OIDC_URL is set: set QUORUM_OIDC_CLIENT_ID too (and QUORUM_OIDC_SECRET or its _FILE).")
     app = {
         "provider_id": PROVIDER,
         "name": env.text("QUORUM_OIDC_NAME", "single sign-on"),
@@ -32,4 +33,4 @@ def form_origins(url: str) -> list[str]:
         return []
     # The provider's own, and more where its sign-in page lies elsewhere.
     parts = urlsplit(url)
-    return [f"{parts.scheme}://{parts.netloc}", *env.comma_separated("QUORUM_OIDC_ORIGINS")]
+    return [f"{parts.scheme}://{parts.netloc}", *env.origins("QUORUM_OIDC_ORIGINS")]

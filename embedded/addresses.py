@@ -7,7 +7,7 @@ import secrets
 import stat
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from embedded.refuse import refuse
 
@@ -41,9 +41,7 @@ def database_url(var: Path) -> str:
 
 def database_settings(var: Path) -> dict[str, Any]:
     """Return Django's settings of the database, from its URL."""
-    url = urlsplit(database_url(var))
-    if url.scheme not in {"postgres", "postgresql"}:
-        refuse("DATABASE_URL must look like postgres://user:password@host:5432/name.")
+    url = _checked_database_url(database_url(var))
     options = {"connect_timeout": "5"} | {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -54,6 +52,37 @@ def database_settings(var: Path) -> dict[str, Any]:
         "PORT": str(url.port or ""),
         "OPTIONS": options,
     }
+
+
+def _checked_database_url(address: str) -> SplitResult:
+    """Return the parts of an address of PostgreSQL; one that libpq would not take, or without a name, is refused."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    # What is wrong is not quoted: the address holds a password.
+    with contextlib.suppress(ValueError, ProgrammingError):
+        url = urlsplit(address)
+        known = url.scheme in {"postgres", "postgresql"} and (url.port is None or url.port > 0)
+        if known and {"dbname", "service"} & conninfo_to_dict(address).keys():
+            return url
+    refuse(
+        "DATABASE_URL must look like postgres://user:password@host:5432/name, with known options behind a question "
+        "mark; a password's special characters are written as %40 for @."
+    )
+
+
+def check_redis_url(var: Path) -> None:
+    """Refuse a REDIS_URL that no client could use."""
+    from redis.connection import ConnectionPool
+
+    address = redis_url(var)
+    with contextlib.suppress(ValueError, TypeError):
+        number = urlsplit(address).path.strip("/")
+        if not address.startswith("unix:") and number and not number.isdecimal():
+            raise ValueError(number)
+        ConnectionPool.from_url(address).make_connection()
+        return
+    refuse("REDIS_URL must look like redis://:password@host:6379/0 (rediss:// with TLS, or unix:///path?db=0).")
 
 
 def redis_url(var: Path) -> str:

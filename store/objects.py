@@ -25,8 +25,10 @@ class ObjectStore:
         import fsspec
 
         self.address = address
-        scheme = address.partition("://")[0] if "://" in address else "file"
+        scheme, _, place = address.partition("://") if "://" in address else ("file", "", address)
         try:
+            if not place.strip("/") or (scheme == "file" and not place.startswith("/")):
+                raise ValueError("it names no bucket or folder" if scheme in EXTRA else "it names no absolute path")
             # Listings are not remembered: other machines write here, too.
             self.files, root = fsspec.core.url_to_fs(address, use_listings_cache=False)
         except ImportError as error:

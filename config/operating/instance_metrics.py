@@ -157,6 +157,7 @@ def ledger_metrics(rows: list[Any]) -> Iterator[Metric]:
 def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
     """How far running campaigns are, and the routes that audits stopped."""
     pairs = GaugeMetricFamily("quorum_campaign_pairs", "Pairs.", labels=["collection", "campaign", "state"])
+    waiting = GaugeMetricFamily("quorum_pairs_waiting", "Pairs of running campaigns without an outcome yet.")
     alarms = GaugeMetricFamily(
         "quorum_audit_alarms", "Routes to a label that an audit stopped and no admin let go on.", labels=["collection"]
     )
@@ -173,12 +174,14 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
         found["waiting"] = max(0.0, everything - sum(found.values()))
         for state, count in found.items():
             pairs.add_metric([collection, str(campaign), state], count)
+    # There also where no campaign runs: autoscalers take a metric that is missing for a fault.
+    waiting.add_metric([], sum(found["waiting"] for found in states.values()))
     counted: dict[str, int] = defaultdict(int)
     for (collection, _campaign, _route), told in routes.items():
         counted[collection] += told.get(STOPPED, False) and not told.get(RESUMED, False)
     for collection, count in counted.items():
         alarms.add_metric([collection], count)
-    yield from (pairs, alarms)
+    yield from (pairs, waiting, alarms)
 
 
 def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:

@@ -15,6 +15,8 @@ from typing import Any
 import structlog
 from structlog.types import EventDict, ExcInfo, Processor
 
+from embedded.refuse import refuse
+
 FORMS = ("json", "text")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # Only these get louder than warnings: below that, the SDKs of providers write prompts and answers down.
@@ -36,10 +38,10 @@ _request: ContextVar[Any] = ContextVar("quorum_request", default=None)
 def logging_settings(form: str, level: str) -> dict[str, Any]:
     """Return Django's LOGGING. `level` "": INFO as JSON, WARNING as text. A wrong value stops the program."""
     if form not in FORMS:
-        raise SystemExit(f"QUORUM_LOG={form!r} is none of {', '.join(FORMS)}")
+        refuse(f"QUORUM_LOG={form!r} is none of {', '.join(FORMS)}.")
     ours = level.upper() or ("INFO" if form == "json" else "WARNING")
     if ours not in LEVELS:
-        raise SystemExit(f"QUORUM_LOG_LEVEL={level!r} is none of {', '.join(LEVELS)}")
+        refuse(f"QUORUM_LOG_LEVEL={level!r} is none of {', '.join(LEVELS)}.")
     others = max(ours, "WARNING", key=LEVELS.index)
     # Where requests have a line of their own, that says their status, too.
     quieter = {"django.request": {"level": "ERROR"}} if ours in ("DEBUG", "INFO") else {}

@@ -7,14 +7,15 @@ queries of addresses, no messages of errors.
 
 import os
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
 from django.db.backends.signals import connection_created
 
 from config.operating.logs import masked_path
+from embedded.refuse import refuse
 
-FORMS = ("otlp", "console")
 MISSING = "QUORUM_TRACES needs the tracing extra: `make install-tracing`, or pip install -r requirements-tracing.txt."
 # A middleware of OpenTelemetry's own stands behind ours that names the request, and behind the probes.
 BEFORE = "config.operating.request_log.RequestLogMiddleware"
@@ -22,12 +23,20 @@ BEFORE = "config.operating.request_log.RequestLogMiddleware"
 _started: list[Any] = []
 
 
+def refuse_without_extra() -> None:
+    """End the program where QUORUM_TRACES asks for what is not installed: a child would end again and again."""
+    try:
+        found = find_spec("opentelemetry.instrumentation.django")
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        refuse(MISSING)
+
+
 def start(exporter: Any = None) -> None:
     """Trace this process from now on, if QUORUM_TRACES says so. Stops a program that asks without the extra."""
     if _started or not (settings.TRACES or exporter):
         return
-    if exporter is None and settings.TRACES not in FORMS:
-        raise SystemExit(f"QUORUM_TRACES={settings.TRACES!r} is none of {', '.join(FORMS)}")
     try:
         from opentelemetry.instrumentation.celery import CeleryInstrumentor
         from opentelemetry.instrumentation.django import DjangoInstrumentor
@@ -35,7 +44,7 @@ def start(exporter: Any = None) -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise SystemExit(MISSING) from None
+        refuse(MISSING)
     resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "quorum"})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(without_texts(exporter or _open_exporter())))

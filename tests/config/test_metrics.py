@@ -154,6 +154,7 @@ def test_it_tells_of_campaigns_tasks_leases_and_alarms() -> None:
     counters.add(campaign.pk, "stopped:r1.m5.y", 1)
     counters.add(campaign.pk, "stopped:r1.m5.n", 1)
     counters.add(campaign.pk, "resumed:r1.m5.n", 1)
+    counters.add(campaign.pk, "pairs", 3)
     pair = make_pair(books)
     make_item(pair)
     make_item(pair, "split", state="conflict")
@@ -164,7 +165,8 @@ def test_it_tells_of_campaigns_tasks_leases_and_alarms() -> None:
     number = str(campaign.pk)
     assert total(samples, "quorum_campaigns", state="running") == 1
     assert total(samples, "quorum_campaign_pairs", campaign=number, state="labelled") == 4
-    assert total(samples, "quorum_campaign_pairs", campaign=number, state="waiting") == 0
+    assert total(samples, "quorum_campaign_pairs", campaign=number, state="waiting") == 3
+    assert total(samples, "quorum_pairs_waiting") == 3
     assert total(samples, "quorum_audit_alarms", collection="books") == 1
     assert total(samples, "quorum_tasks", collection="books", state="open") == 1
     assert total(samples, "quorum_tasks", collection="books", state="conflict") == 1

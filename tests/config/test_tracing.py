@@ -87,16 +87,16 @@ def test_a_task_continues_the_trace_of_who_asked_for_it(exporter: InMemorySpanEx
     assert headers.get("traceparent", "").split("-")[1] == format(asks.get_span_context().trace_id, "032x")
 
 
-def test_a_wrong_value_and_a_missing_extra_stop_the_program_with_one_line(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
+def test_a_missing_extra_stops_the_program_with_one_line(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings.TRACES = "jaeger"
-    with pytest.raises(SystemExit, match="QUORUM_TRACES='jaeger' is none of otlp, console"):
-        tracing.start()
+    tracing.refuse_without_extra()
     settings.TRACES = "otlp"
     monkeypatch.setitem(sys.modules, "opentelemetry.instrumentation.django", None)
-    with pytest.raises(SystemExit, match="make install-tracing"):
-        tracing.start()
+    for act in (tracing.start, tracing.refuse_without_extra):
+        with pytest.raises(SystemExit, match="2"):
+            act()
+        assert "make install-tracing" in capsys.readouterr().err
     settings.TRACES = ""
     tracing.start()
     assert tracing._started == []

@@ -1,0 +1,84 @@
+"""Bad values in the environment: one line that says what and where, exit code 2, and nothing was begun."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from config import env, startup
+from tests.instances import ROOT, Instance
+from tests.stages import first_quick
+
+DATABASE, REDIS = "DATABASE_URL must look like postgres://", "REDIS_URL must look like redis://"
+WRONG = [
+    ("QUORUM_STORE", "nowhere://x", "is no address of a store"),
+    ("QUORUM_STORE", "s3://", "names no bucket"),
+    ("QUORUM_STORE", "share/files", "names no absolute path"),
+    ("DATABASE_URL", "mysql://u:secret@db/quorum", DATABASE),
+    ("DATABASE_URL", "postgres://u:secret@db:port/quorum", DATABASE),
+    ("DATABASE_URL", "postgres://u:secret@db/quorum?colour=red", DATABASE),
+    ("DATABASE_URL", "postgres://u:secret@db", DATABASE),
+    ("DATABASE_URL", "postgres://u:se%cret@db/quorum", DATABASE),
+    ("REDIS_URL", "http://:secret@cache", REDIS),
+    ("REDIS_URL", "redis://:secret@cache:port/0", REDIS),
+    ("REDIS_URL", "redis://:secret@cache:6379/first", REDIS),
+    ("REDIS_URL", "redis://:secret@cache:6379/0?colour=red", REDIS),
+    ("CSRF_TRUSTED_ORIGINS", "quorum.example.org", "must begin with https://"),
+    ("QUORUM_PRODUCTION", "enabled", "is neither on nor off"),
+    ("QUORUM_WEB_PROCESSES", "0", "must be 1 or more"),
+    ("QUORUM_WEB_THREADS", "many", "is not a whole number"),
+    ("QUORUM_LEASE_S", "nan", "is not a number of 0 or more"),
+    ("QUORUM_DRAIN_S", "a minute", "is not a number"),
+    ("QUORUM_WEBHOOK_NETWORKS", "10.0.0.0/33", "name networks as"),
+    ("QUORUM_OIDC_URL", "sso.example.org", "must be an address"),
+    ("QUORUM_OIDC_URL", "https://sso.example.org", "set QUORUM_OIDC_CLIENT_ID too"),
+    ("QUORUM_LOG", "xml", "is none of json, text"),
+    ("QUORUM_LOG_LEVEL", "loud", "is none of DEBUG"),
+    ("QUORUM_TRACES", "jaeger", "is none of otlp, console"),
+    ("TIME_ZONE", "Mars/Olympus", "is no time zone"),
+    ("QUORUM_LINGER", "long", "is not a number"),
+    ("SECRET_KEY_FILE", "/nowhere/key", "cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "says"), first_quick(WRONG))
+def test_a_command_ends_with_one_line(make_instance: Callable[..., Instance], name: str, value: str, says: str) -> None:
+    instance = make_instance(**{name: value})
+    done = instance.manage("status", "books")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.count("\n") == 1 and name.removesuffix("_FILE") in done.stderr and says in done.stderr
+    assert "secret@" not in done.stderr and not (instance.var / "postgres").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [("manage.py", "serve"), ("-m", "celery", "-A", "config", "worker")])
+@pytest.mark.parametrize(("name", "value"), [("QUORUM_STORE", "nowhere://x"), ("TIME_ZONE", "Mars/Olympus")])
+def test_servers_and_workers_do_the_same(
+    make_instance: Callable[..., Instance], command: tuple[str, ...], name: str, value: str
+) -> None:
+    instance = make_instance(**{name: value})
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=instance.environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "means"), [("1", True), ("Yes", True), ("ON", True), ("0", False), ("off", False), ("", False)]
+)
+def test_a_flag_is_on_or_off(monkeypatch: pytest.MonkeyPatch, value: str, means: bool) -> None:
+    monkeypatch.setenv("QUORUM_DEBUG", value)
+    assert env.flag("QUORUM_DEBUG") is means
+
+
+def test_addresses_that_are_meant_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for database, cache in (
+        ("postgresql://u:p%40ss@db:5433/quorum?sslmode=require", "rediss://:p@cache:6380/2"),
+        ("postgres://u@/quorum?host=%2Frun%2Fpostgres", "unix:///run/redis.sock?db=1"),
+    ):
+        monkeypatch.setenv("DATABASE_URL", database)
+        monkeypatch.setenv("REDIS_URL", cache)
+        monkeypatch.setenv("QUORUM_STORE", f"file://{tmp_path}")
+        startup.refuse_unusable_settings()
