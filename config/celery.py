@@ -28,10 +28,11 @@ app.autodiscover_tasks()
 def prepare_worker(**_: Any) -> None:
     """Bring up the services for a worker, as for any command, and end it with whoever spawned it."""
     from config import env
-    from config.startup import apply_or_refuse
+    from config.startup import apply_or_refuse, refuse_unusable_settings
     from embedded import ensure_services
     from embedded.startup import check_server
 
+    refuse_unusable_settings()
     ensure_services(env.var())
     check_server(env.var())
     apply_or_refuse()

@@ -4,16 +4,20 @@ A probe needs neither a name of ALLOWED_HOSTS nor TLS. Anybody may ask, so what 
 """
 
 import logging
+import os
+from pathlib import Path
 
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
 from redis.exceptions import RedisError
 
-from config.startup import are_pending
+from config.operating import web_metrics
+from config.startup import read_schema
 from jobs import notifications
 
 log = logging.getLogger(__name__)
+STOPPING = "stopping"  # A file in the folder that the web's processes share: `serve` is about to end.
 _is_migrated = False
 
 
@@ -36,10 +40,16 @@ def healthz() -> JsonResponse:
 
 def readyz() -> JsonResponse:
     """Return ready, or 503 with the reasons."""
-    reasons = _unready_reasons()
+    reasons = ["This node is stopping."] if is_shutting_down() else _unready_reasons()
     # Without Redis pages are read and written all the same: that is `degraded`, and keeps nobody out.
     document = {"ready": not reasons, "reasons": reasons, "degraded": _degraded_reasons()}
     return JsonResponse(document, status=503 if reasons else 200)
+
+
+def is_shutting_down() -> bool:
+    """Whether this node asks proxies to send nobody any more, while it answers who comes all the same."""
+    folder = os.environ.get(web_metrics.FOLDER, "")
+    return bool(folder) and (Path(folder) / STOPPING).exists()
 
 
 def _unready_reasons() -> list[str]:
@@ -47,13 +57,18 @@ def _unready_reasons() -> list[str]:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        # Once all migrations are applied, this process does not look them up again.
-        _is_migrated = _is_migrated or not are_pending()
+        # Once the tables are those of this code, this process does not look again.
+        schema = None if _is_migrated else read_schema()
     except Exception as error:
         connection.close()
         log.warning("PostgreSQL does not answer: %s", _one_line(error))
         return ["PostgreSQL is not responding"]
-    return [] if _is_migrated else ["The database has pending migrations: run `manage.py migrate`."]
+    if schema is not None and schema.unknown:
+        return ["The database is of a newer version than this code."]
+    if schema is not None and schema.is_pending:
+        return ["The database has pending migrations: run `manage.py migrate`."]
+    _is_migrated = True
+    return []
 
 
 def _degraded_reasons() -> list[str]:

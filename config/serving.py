@@ -21,6 +21,7 @@ from django.conf import settings
 
 from config import env
 from config.checks import count_connections
+from config.health import STOPPING
 from config.operating import web_metrics
 from corpus.errors import BadInput, QuorumError
 from embedded import are_embedded, start_keeper
@@ -37,6 +38,8 @@ BACKLOG = 4096
 CONNECTIONS = 8192  # Connections that a web process holds at once, most of them idle.
 # Requests that a web process has begun: nearly all of them wait for a body, or for a reader of their answer.
 REQUESTS = 2048
+# Seconds that children have for what they have begun: all of it after SIGTERM, less for somebody who pressed Ctrl-C.
+STOP_S, QUICK_STOP_S = 30.0, 15.0
 # How long a request waits for a database connection before its visitor is told to come back.
 DATABASE_PATIENCE_S = 5
 STDERR = 2
@@ -107,7 +110,7 @@ def granian_command(
         "backpressure": CONNECTIONS,
         "http1-buffer-size": 65_536,
         "http1-header-read-timeout": 30_000,
-        "workers-kill-timeout": 5,
+        "workers-kill-timeout": int(STOP_S) - 5,
         "respawn-interval": 0,
         "log-level": "warning",
     }
@@ -241,8 +244,15 @@ class Children:
             also()
             time.sleep(LOOK_S)
 
+    def announce_shutdown(self) -> None:
+        """Answer 503 at /readyz and serve on for QUORUM_STOP_DELAY_S, until proxies send nobody here any more."""
+        if self.counts is not None and settings.STOP_DELAY_SECONDS:
+            (self.counts / STOPPING).touch()
+            time.sleep(settings.STOP_DELAY_SECONDS)
+
     def stop(self) -> None:
-        stop_children(self.running.values(), patience=15)
+        """End the children: they finish what they have begun, within the patience of how the end was asked for."""
+        stop_children(self.running.values(), patience=STOP_S if _asked == 0 else QUICK_STOP_S)
         for kept in self.kept:
             kept.close()
         if self.counts is not None:

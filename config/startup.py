@@ -2,15 +2,22 @@
 
 import hashlib
 import os
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from django.conf import settings
+
+import embedded
 from config import env
+from config.operating import tracing
 from embedded import addresses, startup
 from embedded.refuse import refuse
+from store.objects import ObjectStore, StoreUnavailable
 
 ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: "Quorum" in ASCII.
-APPS = ("corpus", "judges", "annotation", "benchmark", "training", "api")
+APPS = ("jobs", "store", "corpus", "judges", "annotation", "benchmark", "training", "api")
 
 NEEDS_NOTHING = {
     "check", "collectstatic", "compilemessages", "diffsettings", "doctor", "evaluate", "findstatic", "help",
@@ -26,22 +33,52 @@ def ensure_for_command(argv: list[str]) -> None:
     command = argv[1] if len(argv) > 1 else "help"
     if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
         return
+    refuse_unusable_settings()
     startup.ensure_services(env.var())
     startup.check_server(env.var())
     if command not in MIGRATES_ITSELF:
-        apply_or_refuse()
-    elif addresses.are_embedded():
+        # A backup of before an upgrade is how one goes back: it replaces the newer tables.
+        apply_or_refuse(takes_newer=command == "restore")
+        return
+    if addresses.are_embedded():
         remove_stamp(env.var())
+    if command == "migrate" and (schema := read_schema()).unknown:
+        refuse(schema.refusal)
 
 
-def apply_or_refuse() -> None:
-    """Apply pending migrations to an embedded database, once for all who come together; exit 2 with one by URL."""
+def refuse_unusable_settings() -> None:
+    """Exit 2 where a value of the environment can be seen to be wrong without asking anybody."""
+    embedded.database_settings(env.var())
+    embedded.check_redis_url(env.var())
+    env.number("QUORUM_LINGER", 0)  # The keeper reads it, whose standard error nobody sees.
+    settings.DATABASES  # noqa: B018 - the settings are read now, by readers that end the program
+    if env.text("QUORUM_TRACES"):
+        tracing.refuse_without_extra()
+    try:
+        if store := env.text("QUORUM_STORE"):
+            ObjectStore(store)
+    except StoreUnavailable as error:
+        refuse(str(error))
+
+
+def apply_or_refuse(takes_newer: bool = False) -> None:
+    """Apply pending migrations to an embedded database, once for all who come together; exit 2 with one by URL.
+
+    Tables of a newer version are refused, because this code would write rows that are wrong there, unless the command
+    takes them.
+    """
     stamp = stamp_file(env.var())
-    if addresses.are_embedded() and not os.environ.get("DATABASE_URL"):
-        if not (stamp.exists() and stamp.read_text() == migrations_fingerprint()):
-            _apply_migrations()
-            stamp.write_text(migrations_fingerprint())
-    elif are_pending():
+    is_own = addresses.are_embedded() and not os.environ.get("DATABASE_URL")
+    if is_own and stamp.exists() and stamp.read_text() == migrations_fingerprint():
+        return
+    schema = read_schema()
+    if schema.unknown:
+        if not takes_newer:
+            refuse(schema.refusal)
+    elif is_own:
+        _apply_migrations()
+        stamp.write_text(migrations_fingerprint())
+    elif schema.is_pending:
         refuse("The database has pending migrations: run `manage.py migrate` first.")
 
 
@@ -66,8 +103,24 @@ def migrations_fingerprint() -> str:
     return digest.hexdigest()
 
 
-def are_pending() -> bool:
-    """Whether the database lacks migrations of this version."""
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The tables of the database against this code: migrations of a newer version, and whether some are pending."""
+
+    unknown: list[str]
+    is_pending: bool
+
+    @property
+    def refusal(self) -> str:
+        others = f" and {len(self.unknown) - 1} more" if len(self.unknown) > 1 else ""
+        return (
+            f"The database is of a newer version: this one does not know its migration {self.unknown[-1]}{others}. "
+            "Install the version that migrated it, or `manage.py restore` a backup of before."
+        )
+
+
+def read_schema() -> Schema:
+    """Compare the migrations that were applied with those of this code."""
     import django
 
     django.setup()
@@ -75,7 +128,12 @@ def are_pending() -> bool:
     from django.db.migrations.executor import MigrationExecutor
 
     executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    loader: Any = executor.loader
+    known = set(loader.disk_migrations)
+    for migration in loader.disk_migrations.values():
+        known.update(migration.replaces)
+    unknown = [f"{app}.{name}" for app, name in loader.applied_migrations if app in APPS and (app, name) not in known]
+    return Schema(sorted(unknown), bool(executor.migration_plan(loader.graph.leaf_nodes())))
 
 
 def _apply_migrations() -> None:
@@ -89,7 +147,7 @@ def _apply_migrations() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
         try:
-            if are_pending():
+            if read_schema().is_pending:
                 call_command("migrate", verbosity=0, interactive=False)
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])

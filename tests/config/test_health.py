@@ -1,10 +1,14 @@
 """GET /healthz and /readyz: what probes of load balancers, Docker and `serve` are told."""
 
+from pathlib import Path
+
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
 
 from config import health
+from config.operating import web_metrics
+from config.startup import Schema
 
 pytestmark = pytest.mark.django_db
 
@@ -42,8 +46,17 @@ def test_without_postgresql_it_lives_and_is_not_ready(
 
 def test_a_database_that_lacks_migrations_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_is_migrated", False)
-    monkeypatch.setattr(health, "are_pending", lambda: True)
+    monkeypatch.setattr(health, "read_schema", lambda: Schema([], is_pending=True))
     answer = Client().get("/readyz")
     assert answer.status_code == 503 and "run `manage.py migrate`" in answer.json()["reasons"][0]
     monkeypatch.undo()
     assert Client().get("/readyz").status_code == 200
+
+
+def test_a_node_that_is_about_to_end_lives_and_is_not_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(web_metrics.FOLDER, str(tmp_path))
+    assert Client().get("/readyz").status_code == 200
+    (tmp_path / health.STOPPING).touch()
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503 and answer.json()["reasons"] == ["This node is stopping."]
+    assert Client().get("/healthz").status_code == 200

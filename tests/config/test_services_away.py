@@ -3,17 +3,11 @@
 import json
 import logging
 import os
-import random
 import re
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from threading import Event, Thread
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import urlencode
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import psycopg
 import pytest
@@ -31,6 +25,7 @@ from jobs import notifications, workers
 from judges.engine import notifications as wakeups
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
+from tests.annotators import at_work, count_judged, count_stored, make_people
 from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.instances import Instance, until
 from tests.judging_scene import make_scene
@@ -186,71 +181,6 @@ def test_the_page_of_a_service_that_is_away_names_its_language() -> None:
     assert '<html lang="zh-hans">' in page
 
 
-@dataclass
-class Person:
-    """An annotator over plain HTTP, who sends an answer again until the site says what came of it."""
-
-    address: str
-    session: str
-    statuses: list[int] = field(default_factory=list)
-    judged: list[int] = field(default_factory=list)
-    slowest: float = 0.0
-
-    def ask(self, path: str, **values: object) -> tuple[int, str]:
-        headers = {"Cookie": f"sessionid={self.session}; csrftoken={'c' * 32}", "X-CSRFToken": "c" * 32}
-        headers |= {"HX-Request": "true", "Origin": self.address}
-        request = Request(f"{self.address}/c/books/judge/{path}", urlencode(values).encode(), headers)
-        began = time.perf_counter()
-        try:
-            with build_opener(HTTPRedirectHandler).open(request, timeout=30) as answer:
-                status, text = answer.status, answer.read().decode()
-        except HTTPError as error:
-            status, text = error.code, error.read().decode()
-        except OSError:
-            status, text = 0, ""
-        self.slowest = max(self.slowest, time.perf_counter() - began)
-        self.statuses.append(status)
-        return status, text
-
-    def work(self, ended: Event) -> None:
-        dice, page = random.Random(self.session), ""
-        while not ended.is_set():
-            found = [re.search(rf'name="{name}" value="([^"]*)"', page) for name in ("item", "token")]
-            if None in found:
-                page = self.ask("next/")[1]
-                time.sleep(0.1)
-                continue
-            item, token = (one[1] for one in found if one)
-            time.sleep(dice.uniform(0.02, 0.1))
-            status, text = self.ask("submit/", item=item, token=token, grade=1)
-            if status == 200:
-                self.judged.append(int(item))
-            if status in (200, 409):
-                page = text
-            else:
-                time.sleep(0.2)
-
-
-SCENE = """
-import json
-from django.test import Client
-from allauth.usersessions.models import UserSession
-from tests.factories import *
-from tests.judging_scene import make_scene
-books = make_collection("books")
-make_scene(books, 4000, text="A mapping maps.")
-keys = []
-for n in range(8):
-    client = Client()
-    user = make_member(books, f"annotator-{n}").user
-    client.force_login(user)
-    keys.append(client.cookies["sessionid"].value)
-    UserSession.objects.get_or_create(user=user, session_key=keys[-1], ip="127.0.0.1", user_agent="tests")
-print(json.dumps(keys))
-"""
-STORED = "SELECT count(*) || ' ' || count(DISTINCT item_id) FROM corpus_judgment"
-
-
 @pytest.mark.slow
 def test_nothing_is_lost_when_redis_and_postgresql_stop_under_eight_annotators(
     make_instance: Callable[..., Instance],
@@ -259,16 +189,7 @@ def test_nothing_is_lost_when_redis_and_postgresql_stop_under_eight_annotators(
     instance = make_instance(QUORUM_WEB_PROCESSES="1")
     site = instance.start("manage.py", "serve", "--port", "0", "--judge-workers", "0")
     address = json.loads(site.stdout.readline() if site.stdout else "")["url"]
-    done = instance.manage("shell", "-v0", "-c", SCENE)
-    assert done.returncode == 0, done.stderr
-    people = [Person(address, key) for key in json.loads(done.stdout.splitlines()[-1])]
-    ended = Event()
-    threads = [Thread(target=person.work, args=[ended]) for person in people]
-    for thread in threads:
-        thread.start()
-
-    def judged() -> int:
-        return sum(len(person.judged) for person in people)
+    people = make_people(instance, address, 8)
 
     def away_for(service: str, seconds: float) -> int:
         """Stop it and start it again; how many judgments were taken meanwhile."""
@@ -276,25 +197,24 @@ def test_nothing_is_lost_when_redis_and_postgresql_stop_under_eight_annotators(
         os.kill(announced["pid"], signal.SIGSTOP)
         os.kill(announced["pids"][service], signal.SIGKILL if service == "redis" else signal.SIGINT)
         time.sleep(0.5)
-        before = judged()
+        before = count_judged(people)
         time.sleep(seconds)
-        meanwhile = judged() - before
+        meanwhile = count_judged(people) - before
         os.kill(announced["pid"], signal.SIGCONT)
-        begun = judged()
-        until(lambda: judged() > begun + 20, f"work after {service} came back")
+        begun = count_judged(people)
+        until(lambda: count_judged(people) > begun + 20, f"work after {service} came back")
         return meanwhile
 
-    until(lambda: judged() > 40, "the first judgments")
-    without_redis = away_for("redis", 4)
-    without_postgresql = away_for("postgres", 4)
-    away_for("redis", 1)
-    ended.set()
-    for thread in threads:
-        thread.join()
+    with at_work(people):
+        until(lambda: count_judged(people) > 40, "the first judgments")
+        without_redis = away_for("redis", 4)
+        without_postgresql = away_for("postgres", 4)
+        away_for("redis", 1)
     statuses = {status: sum(person.statuses.count(status) for person in people) for status in (0, 200, 409, 500, 503)}
     slowest = max(person.slowest for person in people)
-    rows, items = map(int, instance.sql(STORED).split())
-    print(f"{judged()} judged, {rows} stored; {statuses}; {without_redis} without Redis, slowest {slowest:.1f} s")
+    rows, items = count_stored(instance)
+    print(f"{count_judged(people)} judged, {rows} stored; {statuses}")
+    print(f"{without_redis} without Redis, slowest {slowest:.1f} s")
     assert {status for person in people for status in person.statuses} <= {0, 200, 409, 503}
     assert statuses[503] > 0 and without_postgresql == 0
     assert without_redis > 20

@@ -29,6 +29,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         number = check_keep(options["keep"])
+        settings.VAR.mkdir(mode=0o700, parents=True, exist_ok=True)  # a machine that has never done anything
         path = settings.VAR / "backups" / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
         keep = (lambda: None) if options["no_safety_copy"] else partial(self.keep, path)
         fetch(options["file"].resolve())

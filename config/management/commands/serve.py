@@ -45,6 +45,8 @@ class Command(QuorumCommand):
                 children.watch()
         except serving.ServingInterrupted as stopped:
             self.stderr.write("Stopping; unfinished work continues at the next start.")
+            if not stopped.code:
+                children.announce_shutdown()
             raise SystemExit(stopped.code) from None
         finally:
             children.stop()

@@ -1,0 +1,64 @@
+"""Old code refuses the tables of a newer version: no command, server or worker of it writes there."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+
+from config import health, startup
+from tests.instances import PATIENCE, Instance
+
+LATER = ("judges", "9999_of_a_later_version")
+
+
+@pytest.fixture
+def _newer_schema(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    MigrationRecorder(connection).record_applied(*LATER)
+    monkeypatch.setattr(health, "_is_migrated", False)
+
+
+@pytest.mark.usefixtures("_newer_schema")
+def test_a_process_of_an_older_version_is_not_ready() -> None:
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503 and answer.json()["reasons"] == [
+        "The database is of a newer version than this code."
+    ]
+    assert Client().get("/healthz").status_code == 200
+
+
+@pytest.mark.usefixtures("_newer_schema")
+def test_the_refusal_names_the_last_migration_and_counts_the_others() -> None:
+    assert "judges.9999_of_a_later_version. Install the version" in startup.read_schema().refusal
+    MigrationRecorder(connection).record_applied("judges", "9998_of_a_later_version")
+    assert "judges.9999_of_a_later_version and 1 more. Install" in startup.read_schema().refusal
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_url", [False, True], ids=["embedded", "by URL"])
+def test_old_code_refuses_newer_tables_until_a_backup_of_before_is_restored(
+    make_instance: Callable[..., Instance], tmp_path: Path, by_url: bool
+) -> None:
+    services = make_instance()
+    holder = services.hold()
+    backup = str(tmp_path / "before.tar")
+    assert services.manage("backup", backup).returncode == 0
+    services.sql(f"INSERT INTO django_migrations (app, name, applied) VALUES ('{LATER[0]}', '{LATER[1]}', now())")
+    old = services
+    if by_url:
+        announced = services.announced()
+        old = make_instance(DATABASE_URL=announced["database"], REDIS_URL=announced["redis"], SECRET_KEY="s" * 50)
+    else:
+        (services.var / "postgres" / "migrated").write_text("of the later version")
+    worker = ("-m", "celery", "-A", "config", "worker", "--loglevel", "WARNING")
+    for command in (("manage.py", "status", "books"), ("manage.py", "migrate"), ("manage.py", "serve"), worker):
+        child = old.start(*command)
+        out, err = child.communicate(timeout=PATIENCE)
+        assert (child.returncode, out) == (2, "") and err.count("\n") == 1, err
+        assert "The database is of a newer version" in err and LATER[1] in err
+    restored = old.manage("restore", backup)
+    assert restored.returncode == 0, restored.stderr
+    assert "no collection" in old.manage("status", "books").stderr
+    assert holder.poll() is None
