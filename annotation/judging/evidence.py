@@ -37,18 +37,25 @@ class Edited:
 def parse_edit(data: QueryDict, membership: Membership) -> Edited:
     """Parse the form strictly. Raises Invalid."""
     contribution, text = _parse_field(data, "contribution"), _parse_field(data, "evidence")
+    return check_edit(
+        Edited(
+            item=parse_item(data, membership),
+            token=data.get("token", ""),
+            target=evidence.EvidenceTarget(contribution, text),
+            milliseconds=parse_milliseconds(data),
+            rating=_parse_rating(data),
+        )
+    )
+
+
+def check_edit(form: Edited) -> Edited:
+    """Return the form. Raises Invalid unless its texts can stand as contribution and evidence."""
     try:
-        evidence.check_target(contribution, text)
+        evidence.check_target(form.target.contribution, form.target.evidence)
     except evidence.Malformed as error:
         words = str(error)
         raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
-    return Edited(
-        item=parse_item(data, membership),
-        token=data.get("token", ""),
-        target=evidence.EvidenceTarget(contribution, text),
-        milliseconds=parse_milliseconds(data),
-        rating=_parse_rating(data),
-    )
+    return form
 
 
 def _parse_rating(data: QueryDict) -> int | None:

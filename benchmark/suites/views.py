@@ -1,36 +1,18 @@
 """Suites: collections that are measured together. Pages of the site, for who may admin every member."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from django.contrib import messages
-from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.forms import SuiteForm
-from benchmark.models import Suite, SuiteMember
+from benchmark.models import Suite
 from benchmark.report import tables
-from benchmark.report.measures import RANKING
-from benchmark.report.naming import measure_label
 from benchmark.suites import groups as services
-from benchmark.systems.chosen import K
-from benchmark.systems.figures import MEASURE
+from benchmark.suites.page import show_suite, suites_of
 from corpus.access import AccessSiteScope, action, administered
 from corpus.errors import BadInput
-from corpus.models import Collection
-
-MEASURES = (*RANKING, "hole", "judged")
-
-
-def suites_of(mine: Iterable[Collection]) -> list[Suite]:
-    """Suites all of whose members are among these collections."""
-    keys = {one.pk for one in mine}
-    members = Prefetch("members", SuiteMember.objects.select_related("collection").order_by("place"))
-    found = Suite.objects.order_by("name").prefetch_related(members)
-    return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
 
 
 @action("site")
@@ -59,25 +41,6 @@ def get_suite(scope: AccessSiteScope, suite: int) -> Suite:
     if not set(found.members.values_list("collection_id", flat=True)) <= mine:
         raise Http404(_("Suite not found."))
     return found
-
-
-def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
-    """A suite by the measure that was asked for, nDCG@k otherwise. `work`: test what a page cannot wait for, too."""
-    measure = asked if asked in MEASURES else MEASURE
-    columns = services.suite_columns(suite, K)
-    lines = services.suite_lines(columns, measure, work=work)
-    lettered = any(line["tests"] for line in lines)
-    return {
-        "measure": measure,
-        "label": measure_label(measure, K),
-        "measures": [(key, measure_label(key, K)) for key in MEASURES],
-        "columns": columns,
-        "lines": lines,
-        "table": services.suite_table(suite, columns, lines, measure, K),
-        "lettered": lettered,  # means were tested against each other, "has_change_tests": and their changes
-        "untested": measure in RANKING and not lettered and any(line["mean"] for line in lines),
-        "has_change_tests": any("p" in line["tests"] for line in lines),
-    }
 
 
 @action("site")

@@ -5,10 +5,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from annotation.judging import forms, page
-from annotation.judging.debates import debate_of, text_of
+from annotation.judging import forms
+from annotation.judging.gold_tasks import build_gold_task
 from annotation.judging.views.judging import render_pair_page
-from annotation.models.quality_control import GoldAnswer, GoldPair
+from annotation.models.quality_control import GoldAnswer
 from annotation.permissions import Scope, action
 from annotation.quality_control import gold
 from annotation.queue.assignment import TooSoon
@@ -68,28 +68,10 @@ def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str
         "gold": found,
         "who": who,
         "practised": practised,
-        "work": _gold_task(scope, found) if found else None,
+        "work": build_gold_task(scope.collection, found) if found else None,
         "shown": forms.stamp_shown(forms.GOLD, scope.member, found.pk) if found else "",
         "problem": problem,
         "typed": forms.parse_text(request.POST, "comment") if status == 422 else "",
         "submit_url": reverse(_url_name(who), args=[scope.collection.name]),
     }
     return render_pair_page(request, scope, "judging/_gold.html", context, status=status)
-
-
-def _gold_task(scope: Scope, row: GoldPair) -> page.TaskView:
-    """The pair as the fragments of the judging page show it."""
-    pair = row.pair
-    return page.TaskView(
-        item=row.pk,
-        token="",
-        seconds=0,
-        why="",
-        query=text_of(pair.query.text),
-        answers=tuple(text_of(answer) for answer in pair.query.answers),
-        need=text_of(pair.query.instruction or scope.collection.instruction),
-        title=text_of(pair.document.title),
-        document=text_of(pair.document.text),
-        source=pair.document.external_id,
-        debate=debate_of(row.turns),
-    )
