@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.http import HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 
 from api.models import AccessToken, IdempotentAnswer
 from api.problems import refuse
@@ -37,7 +38,10 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
             return operation(request, *args, **kwargs)
         if len(key) > LONGEST or not key.isprintable():
             return refuse(400, f"{HEADER}: at most {LONGEST} printable characters")
-        asked = sha256(f"{request.method} {request.get_full_path()}\n".encode() + request.body).hexdigest()
+        try:
+            asked = hash_request(request)
+        except MultiPartParserError as error:
+            return refuse(400, str(error))
         fresh = not connection.in_atomic_block
         try:
             with transaction.atomic():
@@ -57,6 +61,27 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
         return response
 
     return answer
+
+
+def hash_request(request: HttpRequest) -> str:
+    """Return the SHA-256 of what a request asks for: its method, its address and its body.
+
+    Of files their names and contents count, and not the body: another one may part them otherwise. They may be larger
+    than the memory. Raises MultiPartParserError.
+    """
+    asked = sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    if request.content_type != "multipart/form-data":
+        asked.update(request.body)
+        return asked.hexdigest()
+    for name, values in sorted(request.POST.lists()):
+        asked.update(repr((name, values)).encode())
+    for name, files in sorted(request.FILES.lists(), key=lambda row: row[0]):
+        for file in files:
+            asked.update(repr((name, file.name, file.size)).encode())
+            for chunk in file.chunks():
+                asked.update(chunk)
+            file.seek(0)
+    return asked.hexdigest()
 
 
 def _keep_key(token: AccessToken, key: str, asked: str) -> IdempotentAnswer:

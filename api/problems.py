@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, BadRequest, PermissionDenied, RequestDataTooBig
 from django.forms import BaseForm as Form
@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict
 
 from annotation.judging.forms import Invalid
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
@@ -18,6 +18,14 @@ from api.etags import PreconditionFailed
 from corpus.errors import QuorumError
 
 JSON = "application/problem+json"
+
+
+def clean_text(text: str) -> str:
+    """Return a text as forms keep it: without the character that PostgreSQL refuses."""
+    return text.replace("\x00", "").replace("\r\n", "\n").strip()
+
+
+CleanText = Annotated[str, AfterValidator(clean_text)]
 
 
 class Given(Schema):

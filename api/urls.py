@@ -10,28 +10,40 @@ from ninja.openapi.schema import OpenAPISchema
 from api.authentication import TokenThrottle
 from api.etags import IF_MATCH, IF_NONE_MATCH, tag_answer
 from api.page import views
-from api.problems import JSON, handle_problems
-from api.routes import (
+from api.people import (
     adjudication,
+    aspect_reviews,
+    aspects,
+    experiments,
+    gold,
+    members,
+    quality_control,
+    tasks,
+)
+from api.problems import JSON, handle_problems
+from api.rankings import agents, answers, fillings, reference_study, reports, runs, suites, syntheses
+from api.routes import (
+    audit_log,
     audits,
     campaigns,
     collections,
+    curves,
     files,
-    members,
-    reports,
+    judges,
+    pair_acts,
     results,
-    runs,
     settings,
-    tasks,
     trainings,
     uploads,
+    web_searches,
     webhooks,
 )
 from api.webhooks import urls as webhook_pages
 
 ROUTES = (
-    collections, settings, members, tasks, adjudication, campaigns, audits, files, uploads, results, runs, reports,
-    trainings, webhooks,
+    collections, pair_acts, settings, members, tasks, adjudication, quality_control, gold, aspects, aspect_reviews,
+    experiments, judges, campaigns, audits, files, uploads, web_searches, results, audit_log, runs, reports, fillings,
+    agents, reference_study, answers, syntheses, suites, trainings, curves, webhooks,
 )  # fmt: skip
 
 

@@ -122,6 +122,7 @@ class ExportOut(Schema):
 
 
 @router.post("/collections/{slug:name}/imports", auth=may("admin", MANAGE), response={201: ImportOut, **REFUSALS})
+@decorate_view(once)
 def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile]]) -> Any:
     """Upload files; a worker checks what they hold. Nothing is imported before the import is started."""
     scope = scope_of(request)

@@ -1,8 +1,11 @@
-"""What was measured: agreement of assessors, and whether the labels can go out."""
+"""What was measured: agreement of assessors, whether the labels can go out, policies replayed, suspected errors."""
 
+from dataclasses import asdict
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from ninja import Field, Query, Router, Schema
@@ -13,14 +16,20 @@ from annotation.agreement.grade_matrix import Population, choose_assessors, know
 from annotation.agreement.page import CSV_HEADER, AgreementFilters, csv_rows
 from annotation.agreement.report import agreement_report, build_json_document
 from annotation.audit_log.recording import record
+from annotation.label_errors import suspects
+from annotation.label_quality import statistics
 from annotation.label_quality.loading import load_label_quality
+from annotation.policies import cached_results as replays
+from annotation.policies.report import answered_campaigns
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import REFUSALS, Given
+from api.routes.pages import find_row
 from charts.cells import csv_line
 from corpus.errors import BadInput
-from corpus.models import Collection
+from corpus.models import Collection, Pair
+from jobs import leases
 from judges.models import Campaign
 
 router = Router(tags=["results"])
@@ -74,6 +83,43 @@ class QualityOut(Schema):
     reasons: list[ReasonOut]
     failure: str
     status: dict[str, Any]
+
+
+class PoliciesIn(Given):
+    """Of which campaign policies are compared; null: the newest that has answers."""
+
+    campaign: int | None = Field(None, ge=1, lt=1 << 63)
+
+
+class PoliciesOut(Schema):
+    """Every policy replayed on a campaign's stored answers; `document` null: a worker has not compared them yet."""
+
+    at: datetime | None = Field(description="Of a large collection: when a worker compared them; null: now.")
+    document: dict[str, Any] | None
+
+
+class SuspectOut(Schema):
+    """A label that something speaks against. `dawid_skene`, `model`: the probability of the other label."""
+
+    pair: int
+    query: str
+    document: str
+    relevant: bool = Field(description="The label.")
+    score: float = Field(description="Log-odds of an error.")
+    against: int = Field(description="Votes of judges for the other label.")
+    votes: int
+    dawid_skene: float | None
+    others: int = Field(description="Of its near-duplicates, those with the other label.")
+    group: int
+    model: float | None
+
+
+class SuspectsOut(Schema):
+    """Suspected label errors, the most suspicious first; `at` null: nobody asked for them yet."""
+
+    at: datetime | None
+    state: str = Field(description="Of the last search by a worker; empty: there was none.")
+    suspects: list[SuspectOut]
 
 
 @router.get("/collections/{slug:name}/agreement", auth=may("admin"), response={200: ContractDocument, **REFUSALS})
@@ -136,3 +182,81 @@ def read_quality(request: HttpRequest, name: str) -> Any:
     found = load_label_quality(collection, newest)
     can_go_out = not found.failure and not found.reasons
     return {"can_go_out": can_go_out, "reasons": found.reasons, "failure": found.failure, "status": found.status}
+
+
+@router.post("/collections/{slug:name}/quality", auth=may("admin", MANAGE), response={200: MeasuredOut, **REFUSALS})
+@decorate_view(once)
+def measure_quality(request: HttpRequest, name: str) -> Any:
+    """Compute the stored statistics of a large collection anew: by a worker where one lives."""
+    scope = scope_of(request)
+    with transaction.atomic():
+        done = statistics.refresh_statistics(scope.collection)
+        record(scope, "statistics.asked")
+    return {"done": done}
+
+
+@router.get("/collections/{slug:name}/policies", auth=may("admin"), response={200: PoliciesOut, **REFUSALS})
+def read_policies(request: HttpRequest, name: str, asked: Query[PoliciesIn]) -> Any:
+    """Compare policies by a campaign's stored answers; nobody is asked again."""
+    collection = scope_of(request).collection
+    found = replays.cached_comparison(collection, _find_answered(collection, asked.campaign))
+    return {"at": found["at"] if found["stored"] else None, "document": found["document"]}
+
+
+@router.post("/collections/{slug:name}/policies", auth=may("admin", MANAGE), response={200: MeasuredOut, **REFUSALS})
+@decorate_view(once)
+def compare_policies(request: HttpRequest, name: str, body: PoliciesIn) -> Any:
+    """Compare policies anew for a large collection: by a worker where one lives."""
+    scope = scope_of(request)
+    campaign = _find_answered(scope.collection, body.campaign)
+    with transaction.atomic():
+        done = replays.refresh_comparison(scope.collection, campaign)
+        record(scope, "policies.compared", campaign=campaign.pk)
+    return {"done": done}
+
+
+def _find_answered(collection: Collection, number: int | None) -> Campaign:
+    """Return a campaign that has answers. Raises Http404, and BadInput where there is none."""
+    known = answered_campaigns(collection).select_related("collection")
+    if number is not None:
+        return find_row(known, number, _("Campaign not found."))
+    found = known.first()
+    if found is None:
+        raise BadInput(_("No campaign has answers of judges yet."))
+    return found
+
+
+@router.get("/collections/{slug:name}/label-errors", auth=may("admin"), response={200: SuspectsOut, **REFUSALS})
+def read_label_errors(request: HttpRequest, name: str) -> Any:
+    """Read the suspected label errors; pair acts send them to people."""
+    collection = scope_of(request).collection
+    found, job = suspects.read_suspects(collection), suspects.last_job(collection)
+    rows = Pair.objects.filter(pk__in=[one.pair for one in found["suspects"]])
+    names = {pk: ids for pk, *ids in rows.values_list("pk", "query__external_id", "document__external_id")}
+    shown = [{**asdict(one), "query": names[one.pair][0], "document": names[one.pair][1]} for one in found["suspects"]]
+    return {"at": found["at"], "state": job.state if job else "", "suspects": shown}
+
+
+@router.post(
+    "/collections/{slug:name}/label-errors", auth=may("admin", MANAGE), response={200: MeasuredOut, **REFUSALS}
+)
+@decorate_view(once)
+def find_label_errors(request: HttpRequest, name: str) -> Any:
+    """Search for label errors: by a worker where one lives."""
+    scope = scope_of(request)
+    with transaction.atomic():
+        done = suspects.refresh_suspects(scope.collection)
+        record(scope, "statistics.asked", what="label errors")
+    return {"done": done}
+
+
+@router.post(
+    "/collections/{slug:name}/label-errors/cancel", auth=may("admin", MANAGE), response={200: SuspectsOut, **REFUSALS}
+)
+@decorate_view(once)
+def cancel_label_errors(request: HttpRequest, name: str) -> Any:
+    """Cancel a search for label errors; the earlier list stays."""
+    job = suspects.last_job(scope_of(request).collection)
+    if job is None or not leases.cancel(job):
+        raise BadInput(_("No changes made: the job's state no longer allows this action."))
+    return read_label_errors(request, name)

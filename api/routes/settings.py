@@ -1,11 +1,12 @@
 """Settings of a collection: what its settings page, its texts, its spending limits and its experiment arms hold."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.forms import model_to_dict
 from django.http import HttpRequest
 from ninja import Field, Router, Schema
+from ninja.decorators import decorate_view
 
 from annotation import guidelines
 from annotation.audit_log.recording import record
@@ -14,10 +15,11 @@ from annotation.data.forms import NAMES, ArmWeightsForm, CostSettingsForm, Setti
 from annotation.permissions import Scope
 from api.authentication import may, scope_of
 from api.etags import require_match
+from api.idempotency import once
 from api.models import AccessToken
 from api.problems import REFUSALS, Given, validate_form
 from corpus.collections.arm_allocation import ARMS
-from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET, configure_collection
+from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET, PRESETS, configure_collection
 from corpus.models import Collection
 
 router = Router(tags=["settings"])
@@ -64,6 +66,12 @@ class SettingsIn(Given):
     guidelines: Text | None = Field(None, min_length=1, description="What annotators are told: a new version of it.")
 
 
+class PresetIn(Given):
+    """The settings of a paper's study: dream is DREAM's."""
+
+    preset: Literal["dream"]
+
+
 class SettingsOut(Schema):
     """What holds in a collection."""
 
@@ -102,6 +110,19 @@ def change_settings(request: HttpRequest, name: str, body: SettingsIn) -> Any:
         require_match(request, SettingsOut, _show_settings(held))
         _change_settings(scope, held, body.dict(exclude_unset=True))
         return _show_settings(Collection.objects.get(pk=held.pk))
+
+
+@router.post(
+    "/collections/{slug:name}/settings/preset", auth=may("admin", MANAGE), response={200: SettingsOut, **REFUSALS}
+)
+@decorate_view(once)
+def apply_preset(request: HttpRequest, name: str, body: PresetIn) -> Any:
+    """Set what a paper's study used; every value can be changed again."""
+    scope, preset = scope_of(request), PRESETS[body.preset]
+    with transaction.atomic():
+        if changed := configure_collection(scope.collection, preset):
+            record(scope, "settings.changed", **{key: preset[key] for key in changed})
+    return _show_settings(Collection.objects.get(pk=scope.collection.pk))
 
 
 def _show_settings(row: Collection) -> dict[str, Any]:

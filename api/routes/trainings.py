@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest
@@ -21,8 +21,9 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
 from store.files import fetch
-from training.jobs import lifecycle, pages
-from training.jobs.forms import BASES, OTHER, TrainForm, UseForm
+from training.comparisons.losses import LossForm, begin_comparison, group_losses
+from training.jobs import graded_outputs, lifecycle, pages
+from training.jobs.forms import BASES, OTHER, JudgeForm, TrainForm, UseForm
 from training.jobs.option_fields import option_names
 from training.lineage.model_sources import count_changed
 from training.models import Job, Model
@@ -30,6 +31,7 @@ from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
 
 router = Router(tags=["training"])
 MANAGE = AccessToken.TokenScope.MANAGE
+F = TypeVar("F", bound=TrainForm)
 MARKDOWN: dict[str, Any] = {
     "responses": {200: {"description": "The card.", "content": {"text/markdown": {"schema": {"type": "string"}}}}}
 }
@@ -92,6 +94,20 @@ class UseIn(Given):
     max_new_tokens: int = Field(NEW_TOKENS, ge=1, le=MOST_NEW_TOKENS, description="Of what it writes.")
 
 
+class JudgeOutputsIn(Given):
+    """Who scores what models wrote, and what that may cost for each model."""
+
+    judge: str = Field(max_length=100)
+    budget: float | None = Field(5.0, ge=0, le=1e9, description="USD; null: no limit.")
+
+
+class LossesIn(Given):
+    """Which models are compared, and whose documents they rank."""
+
+    model: int = Field(ge=1, lt=1 << 63, description="The first of the four: that of the pointwise loss.")
+    run: int | None = Field(None, ge=1, lt=1 << 63, description="The number of a run; null: BM25.")
+
+
 @router.get("/collections/{slug:name}/trainings", auth=may("admin"), response={200: Page[JobOut], **REFUSALS})
 def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the trainings."""
@@ -103,8 +119,8 @@ def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
     """Put a training into the queue; a worker with the training extra does it."""
     scope = scope_of(request)
-    form = _form_of(scope.collection, body)
-    given = validate_form(form, {"training_set": "export", "base_path": "base"} | _option_places())
+    form = bind_form(scope.collection, body, TrainForm)
+    given = validate_form(form, option_places())
     if why := pages.why_not():
         raise BadInput(why)
     with transaction.atomic():
@@ -123,12 +139,17 @@ def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
     return Status(201, _show_job(job))
 
 
-def _option_places() -> dict[str, str]:
-    return {key: f"options.{key}" for key in option_names()}
+def option_places() -> dict[str, str]:
+    """Return what a request calls the fields of the page's form."""
+    named = {"training_set": "export", "base_path": "base"}
+    return named | {key: f"options.{key}" for key in option_names()}
 
 
-def _form_of(collection: Collection, body: TrainingIn) -> TrainForm:
-    """Fill the page's form. Raises BadInput for an export, a model or an option that there is not."""
+def bind_form(collection: Collection, body: TrainingIn, form: type[F], **more: Any) -> F:
+    """Fill the page's form of a training, or with `more` fields of a learning curve.
+
+    Raises BadInput for an export, a model or an option that there is not.
+    """
     if unknown := sorted(body.options.keys() - set(option_names())):
         raise BadInput(_("no recipe has the option %(names)s") % {"names": ", ".join(unknown)})
     if bool(body.base) == (body.model is not None):
@@ -147,7 +168,7 @@ def _form_of(collection: Collection, body: TrainingIn) -> TrainForm:
     # A form says yes and no in words.
     options = {key: str(value).lower() if isinstance(value, bool) else value for key, value in body.options.items()}
     plain = {"recipe": body.recipe, "preset": body.preset, "device": body.device, "training_set": row.folder}
-    return TrainForm({**options, **plain, **base}, sets=sets, models=models)
+    return form({**options, **plain, **base, **more}, sets=sets, models=models)
 
 
 @router.get(
@@ -170,6 +191,40 @@ def list_training_sets(request: HttpRequest, name: str) -> Any:
 def read_training(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a training, or another job with a model, is."""
     return _show_job(_find_job(request, number))
+
+
+@router.post(
+    "/collections/{slug:name}/trainings/{number}/judge", auth=may("admin", MANAGE), response={200: JobOut, **REFUSALS}
+)
+@decorate_view(once)
+def judge_outputs(request: HttpRequest, name: str, number: int, body: JudgeOutputsIn) -> Any:
+    """Have a judge score what base and tuned model wrote in a job that measured it; a worker asks it."""
+    scope, found = scope_of(request), _find_job(request, number)
+    if found.kind != Job.Kind.GENERATE or found.state != Job.State.FINISHED:
+        raise BadInput(_("Only a finished job that measured what a model writes has outputs to score."))
+    given = validate_form(JudgeForm(body.dict(), judges=graded_outputs.judge_names()))
+    with transaction.atomic():
+        graded_outputs.ask_later(found, given["judge"], given["budget"])
+        record(scope, "training.control", job=found.pk, what="judge")
+    return _show_job(found)
+
+
+@router.post("/collections/{slug:name}/models/losses", auth=may("admin", MANAGE), response={201: JobOut, **REFUSALS})
+@decorate_view(once)
+def compare_losses(request: HttpRequest, name: str, body: LossesIn) -> Any:
+    """Begin a job that ranks with four models that differ in their loss alone, and with their base."""
+    scope = scope_of(request)
+    asked = {"group": str(body.model), "run": str(body.run or "")}
+    form = LossForm(asked, groups=group_losses(scope.collection), collection=scope.collection)
+    given = validate_form(form, {"group": "model"})
+    if why := pages.why_not():
+        raise BadInput(why)
+    with transaction.atomic():
+        models = form.groups[given["group"]].models
+        job = begin_comparison(collection=scope.collection, models=models, run=given["run"], user=scope.user.username)
+        record(scope, "training.control", job=job.pk, what="losses")
+    job.refresh_from_db()
+    return Status(201, _show_job(job))
 
 
 @router.post(

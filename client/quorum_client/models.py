@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, ConfigDict, Field, RootModel
+from pydantic import AwareDatetime, ConfigDict, Field, RootModel, StringConstraints
+from typing_extensions import TypeAliasType
 
 from quorum_client.answers import ApiModel
 
@@ -125,6 +126,62 @@ class PageJudgmentOut(ApiModel):
     ] = None
 
 
+class PairActOut(ApiModel):
+    """An act on pairs. `count`: pairs that it changes at most, or that it changed."""
+
+    number: int
+    kind: str
+    state: Annotated[str, Field(description="planned, done or undone.")]
+    pairs: int
+    count: int
+    option: str
+    options: Annotated[
+        dict[str, str],
+        Field(description="What can be chosen, while it is planned: the option and its words."),
+    ]
+    can_undo: bool
+    made_by: str
+    created_at: AwareDatetime
+    done_at: AwareDatetime | None
+    undone_at: AwareDatetime | None
+
+
+class Pair(RootModel[int]):
+    root: Annotated[int, Field(ge=1, lt=9223372036854775808)]
+
+
+class PairActIn(ApiModel):
+    """An act on pairs, which is carried out once it is run."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    kind: Literal["send", "reassign", "priority", "exclude", "reinstate", "export"]
+    pairs: Annotated[
+        list[Pair],
+        Field(
+            description="Their numbers; those of other collections are left out.",
+            max_length=20000,
+            min_length=1,
+        ),
+    ]
+
+
+class HandedOverOut(ApiModel):
+    """How many pairs wait for an adjudicator now."""
+
+    count: int
+
+
+class PairActRunIn(ApiModel):
+    """With which of its options an act is carried out, where it has some."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    option: Annotated[str, Field(max_length=20)] = ""
+
+
 class ArmsOut(ApiModel):
     """How often each experiment arm comes, as weights."""
 
@@ -204,6 +261,15 @@ class SettingsIn(ApiModel):
     ] = None
 
 
+class PresetIn(ApiModel):
+    """The settings of a paper's study: dream is DREAM's."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    preset: Literal["dream"]
+
+
 class MemberOut(ApiModel):
     """A member."""
 
@@ -212,6 +278,9 @@ class MemberOut(ApiModel):
     role: Literal["annotator", "adjudicator", "admin"]
     active: bool
     paused: bool
+    expert: Annotated[bool, Field(description="Grades gold pairs.")]
+    qualified: Annotated[bool, Field(description="Passed the qualification test, or was let pass.")]
+    failed: bool
 
 
 class PageMemberOut(ApiModel):
@@ -235,6 +304,7 @@ class MemberIn(ApiModel):
         str,
         Field(description="What somebody who is paused reads about it.", max_length=500),
     ] = ""
+    expert: Annotated[bool | None, Field(description="Grades gold pairs.")] = None
 
 
 class InvitationOut(ApiModel):
@@ -285,6 +355,16 @@ class ReusableLinkIn(ApiModel):
     last_day: date
 
 
+class EvidenceDraftOut(ApiModel):
+    """Contribution and evidence as they were found: a judge's that failed its checks, or empty."""
+
+    contribution: str
+    evidence: str
+    writer: str
+    problems: list[str]
+    scores: dict[str, float]
+
+
 class QuoteOut(ApiModel):
     """A sentence that a side quotes; `label` names its place in the document (empty: it is not there)."""
 
@@ -328,6 +408,23 @@ class JudgmentIn(ApiModel):
             validate_default=True,
         ),
     ] = []
+
+
+class EvidenceTextsIn(ApiModel):
+    """Contribution and evidence of a pair that asks for texts."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    item: Annotated[int, Field(ge=0, lt=9007199254740992)]
+    token: Annotated[str, Field(max_length=100)]
+    contribution: Annotated[str, Field(max_length=20000)]
+    evidence: Annotated[str, Field(max_length=20000)]
+    milliseconds: Annotated[
+        int | None,
+        Field(description="Time that the person spent on it.", ge=0, le=86400000),
+    ] = None
+    rating: Annotated[int | None, Field(description="Of the texts as they were found.", ge=1, le=5)] = None
 
 
 class FlagIn(ApiModel):
@@ -389,6 +486,702 @@ class DecidedItemIn(ApiModel):
         extra="forbid",
     )
     item: Annotated[int, Field(ge=0, lt=9007199254740992)]
+
+
+class QualityControlOut(ApiModel):
+    """The settings of quality control, and the consent that annotators are asked for."""
+
+    checks: float
+    repeats: float
+    batch: int
+    qualification: bool
+    pass_mark: int
+    tests: Annotated[
+        list[int],
+        Field(description="Numbers of the qualification tests, the oldest first."),
+    ]
+    consent: Annotated[str | None, Field(description="Null: nobody is asked.")]
+    consent_version: int
+
+
+class QualityControlIn(ApiModel):
+    """What changes; a field that is left out, or null, stays as it is."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    checks: Annotated[
+        float | None,
+        Field(description="The share of attention checks in the work.", ge=0.0, le=0.5),
+    ] = None
+    repeats: Annotated[
+        float | None,
+        Field(description="The share of pairs that come again.", ge=0.0, le=0.5),
+    ] = None
+    batch: Annotated[int | None, Field(description="Pairs of a batch.", ge=5, le=1000)] = None
+    qualification: Annotated[bool | None, Field(description="Annotators pass a test first.")] = None
+    pass_mark: Annotated[int | None, Field(description="Percent.", ge=0, le=100)] = None
+
+
+class JobEstimateOut(ApiModel):
+    """What a job is expected to ask of models. `cost` null: no known price."""
+
+    calls: float
+    calls_most: float
+    cost: Annotated[float | None, Field(description="USD.")]
+    cost_most: float | None
+
+
+class CheckCountOut(ApiModel):
+    """How many attention checks an act was about."""
+
+    count: int
+
+
+class ChecksIn(ApiModel):
+    """How many attention checks are made of gold pairs, and in which form."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    count: Annotated[int, Field(ge=1, le=10000)] = 20
+    seed: Annotated[int, Field(ge=0, lt=2147483648)] = 0
+    form: Annotated[
+        Literal["own", "dream"],
+        Field(description="dream: arguments about something else (DREAM, F.2)."),
+    ] = "own"
+
+
+class BatchOut(ApiModel):
+    """A closed batch of somebody's work, and what its attention checks said."""
+
+    number: int
+    member: int
+    username: str
+    batch: Annotated[int, Field(description="From 0.")]
+    size: int
+    checks: Annotated[int, Field(description="Answered.")]
+    missed: int
+    outcome: Literal["accepted", "returned", "unchecked"]
+    created_at: AwareDatetime
+
+
+class PageBatchOut(ApiModel):
+    items: list[BatchOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class QualificationTestOut(ApiModel):
+    """The number of a qualification test."""
+
+    test: int
+
+
+class QualificationTestIn(ApiModel):
+    """The size of a new qualification test, without its practice."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    size: Annotated[int, Field(ge=1, le=10000)] = 20
+    seed: Annotated[int, Field(ge=0, lt=2147483648)] = 0
+
+
+class ConsentIn(ApiModel):
+    """What annotators agree to before their next pair; null: nobody is asked any more."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    text: Annotated[str | None, Field(max_length=20000)]
+
+
+class ExclusionOut(ApiModel):
+    """Judgments and texts of a member that were excluded (manually, or with their batch), or reinstated."""
+
+    number: int
+    member: int
+    username: str
+    why: Annotated[str, Field(description="person, batch or pairs.")]
+    note: str
+    batch: int | None
+    since: AwareDatetime | None
+    judgments: int
+    texts: int
+    reinstates: Annotated[int | None, Field(description="The exclusion that this act took back.")]
+    is_reinstated: bool
+    made_by: str | None
+    created_at: AwareDatetime
+
+
+class PageExclusionOut(ApiModel):
+    items: list[ExclusionOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class ExclusionIn(ApiModel):
+    """Whose judgments and texts are excluded from everything."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    member: Annotated[int, Field(description="Its number.", ge=1, lt=9223372036854775808)]
+    note: Annotated[str, Field(max_length=1000)] = ""
+    since: Annotated[
+        AwareDatetime | None,
+        Field(description="Only judgments from then on; null: all."),
+    ] = None
+
+
+class NearPairsOut(ApiModel):
+    """Groups of nearly equal pairs whose labels differ; `done` false: a worker compares them."""
+
+    compared: int
+    all: bool
+    at: AwareDatetime | None
+    groups: list[dict[str, Any]]
+
+
+class ComparedOut(ApiModel):
+    """Whether labels were compared at once; else a worker does it."""
+
+    done: bool
+
+
+class GoldOut(ApiModel):
+    """A gold sample, and how far experts and reviewers are; practice pairs are not counted."""
+
+    number: int
+    seed: int
+    spot: float
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    pairs: int
+    graded: int
+    relevant: int
+    spots: int
+    looked: Annotated[int, Field(description="Reviewed.")]
+    done: bool
+
+
+class PageGoldOut(ApiModel):
+    items: list[GoldOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class GoldIn(ApiModel):
+    """A sample that experts grade."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    size: Annotated[int, Field(ge=1, le=10000)] = 50
+    seed: Annotated[int, Field(ge=0, lt=2147483648)] = 0
+    spot: Annotated[
+        float,
+        Field(description="The share that somebody else reviews.", ge=0.0, le=1.0),
+    ] = 0.2
+
+
+class GoldTaskOut(ApiModel):
+    """A gold pair to grade. `pair` and `shown` go with the grade."""
+
+    query: str
+    answers: list[str]
+    instruction: str
+    title: str
+    document: str
+    source: str
+    highest_grade: int
+    debate: list[TurnOut]
+    pair: int
+    shown: str
+    practice: bool
+
+
+class GoldGradeIn(ApiModel):
+    """A grade of a gold pair."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    pair: Annotated[int, Field(ge=0, lt=9007199254740992)]
+    shown: Annotated[
+        str,
+        Field(description="As the pair was read with: it says since when.", max_length=500),
+    ] = ""
+    grade: Annotated[int, Field(ge=0, le=100)]
+    comment: Annotated[str, Field(max_length=5000)] = ""
+    milliseconds: Annotated[
+        int | None,
+        Field(description="Time that the person spent on it.", ge=0, le=86400000),
+    ] = None
+
+
+class GoldAnswerOut(ApiModel):
+    """What an expert, or a reviewer after them, said of a gold pair."""
+
+    username: str
+    who: Annotated[str, Field(description="expert or senior.")]
+    grade: int
+    comment: str
+    created_at: AwareDatetime
+
+
+class GoldPairOut(ApiModel):
+    """A pair of a gold sample with what was said about it."""
+
+    number: int
+    pair: int
+    query: str
+    document: str
+    practice: bool
+    spot: bool
+    stratum: str
+    answers: list[GoldAnswerOut]
+
+
+class PageGoldPairOut(ApiModel):
+    items: list[GoldPairOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class AspectQueryOut(ApiModel):
+    """A query with the state of its aspects."""
+
+    number: int
+    id: str
+    text: Annotated[str, Field(description="Its beginning.")]
+    aspects: int
+    kept: int
+    to_review: int
+    reviewed: Annotated[
+        bool | None,
+        Field(description="By a second person; false: the aspects changed since."),
+    ]
+
+
+class PageAspectQueryOut(ApiModel):
+    items: list[AspectQueryOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class AspectTotalsOut(ApiModel):
+    """How far the aspects of a collection are."""
+
+    queries: int
+    decomposed: int
+    aspects: int
+    reviewed: int
+
+
+class SampleOut(ApiModel):
+    """How far two persons agree on importances, where a sample was drawn."""
+
+    drawn: int
+    agreement: Annotated[
+        dict[str, Any] | None,
+        Field(description="Kappa and percent agreement with their 95% intervals."),
+    ]
+
+
+class SampleIn(ApiModel):
+    """A sample of queries whose aspects a second person weighs without seeing the weights."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    size: Annotated[int, Field(ge=1, le=5000)] = 50
+    seed: Annotated[int, Field(ge=0, lt=2147483648)] = 0
+
+
+class BlindAspectOut(ApiModel):
+    """An aspect without its weight."""
+
+    id: str
+    text: str
+    rationale: str
+
+
+class WeighingOut(ApiModel):
+    """A query of the sample to weigh, if any. `revision` goes with the importances."""
+
+    revision: int | None
+    query: str
+    text: str
+    aspects: list[BlindAspectOut]
+    weighed: int
+    drawn: int
+
+
+ImportancesAdditionalProperty = TypeAliasType(
+    "ImportancesAdditionalProperty",
+    Annotated[int, Field(description="1: peripheral, 5: dominant.", ge=1, le=5)],
+)
+
+
+class WeighedIn(ApiModel):
+    """The importance of each aspect of a query of the sample."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    revision: Annotated[int, Field(ge=1, lt=9223372036854775808)]
+    importances: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=255)], ImportancesAdditionalProperty],
+        Field(max_length=20),
+    ]
+    comment: Annotated[str, Field(max_length=5000)] = ""
+
+
+class AspectOut(ApiModel):
+    """An aspect with the documents that are kept under it."""
+
+    id: str
+    text: str
+    rationale: str
+    importance: int
+    weight: float
+    documents: list[str]
+
+
+class AspectRevisionOut(ApiModel):
+    """An act on the aspects of a query."""
+
+    number: int
+    act: str
+    note: str
+    author: str
+    created_at: AwareDatetime
+
+
+class DiscardedOut(ApiModel):
+    """A document that supports no aspect, and why."""
+
+    document: str
+    reason: str
+
+
+class QueryAspectsOut(ApiModel):
+    """The aspects of a query and its documents. `revision` goes with an act as `base`."""
+
+    number: int
+    id: str
+    revision: int
+    aspects: list[AspectOut]
+    to_review: list[str]
+    discarded: list[DiscardedOut]
+    undoable: Annotated[int | None, Field(description="The revision that can be taken back.")]
+    history: list[AspectRevisionOut]
+
+
+class Aspect(RootModel[str]):
+    root: Annotated[str, Field(max_length=255)]
+
+
+class Document(RootModel[str]):
+    root: Annotated[str, Field(max_length=255)]
+
+
+class WordingIn(ApiModel):
+    """What an aspect is about, and in one or two sentences why an answer needs it."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    text: Annotated[str, Field(max_length=2000)] = ""
+    rationale: Annotated[str, Field(max_length=2000)] = ""
+    importance: Annotated[int, Field(description="1: peripheral, 5: dominant.", ge=1, le=5)] = 3
+
+
+class ReviewOut(ApiModel):
+    """A review of a query's aspects."""
+
+    number: int
+    query: str
+    reviewer: str
+    state: Annotated[str, Field(description="open, submitted or released.")]
+    accepted: bool | None
+    created_at: AwareDatetime
+    submitted_at: AwareDatetime | None
+
+
+class ReviewedAspectOut(ApiModel):
+    """An aspect under review; without importances until the reviewer gave theirs."""
+
+    id: str
+    text: str
+    rationale: str
+    importance: int | None
+    first: Annotated[int | None, Field(description="The first person's importance.")]
+
+
+class ReviewedDocumentOut(ApiModel):
+    """The first person's decision on a document."""
+
+    document: str
+    aspect: str
+    reason: str
+
+
+class WeightsIn(ApiModel):
+    """Your own importance of each aspect, given before you see the first ones."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    importances: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=255)], ImportancesAdditionalProperty],
+        Field(max_length=20),
+    ]
+
+
+class VerdictIn(ApiModel):
+    """Accepted, or changed with the reason."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    accept: bool
+    reason: Annotated[str, Field(max_length=1000)] = ""
+
+
+class DocumentVerdictIn(ApiModel):
+    """What is said of a decision on a document; changed: the aspects that it supports instead."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    accept: bool
+    reason: Annotated[str, Field(max_length=1000)] = ""
+    document: Annotated[str, Field(max_length=255)]
+    aspect: Annotated[
+        str,
+        Field(
+            description="Under which it was kept; empty: it was discarded.",
+            max_length=255,
+        ),
+    ] = ""
+    aspects: Annotated[list[Aspect], Field(max_length=20, validate_default=True)] = []
+
+
+class DebateEffectOut(ApiModel):
+    """Votes with and without the debate, and every paired study: docs/debate-effect.md."""
+
+    document: dict[str, Any]
+
+
+class PairedStudyOut(ApiModel):
+    """A paired study."""
+
+    number: int
+    seed: int
+    overlap: int
+    pairs: int
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+
+
+class PairedStudyIn(ApiModel):
+    """A paired study: who takes part, in two groups by lot, over how many pairs."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    people: Annotated[
+        list[int],
+        Field(description="Numbers of members.", max_length=1000, min_length=1),
+    ]
+    pairs: Annotated[int, Field(ge=1, le=2000)] = 50
+    overlap: Annotated[int, Field(description="People of each group for a pair.", ge=1, le=25)] = 3
+    gold: Annotated[bool, Field(description="Only pairs with a reference grade.")] = True
+    seed: Annotated[
+        int | None,
+        Field(description="Null: that of the collection.", ge=0, lt=2147483648),
+    ] = None
+
+
+class JudgeOut(ApiModel):
+    """A configured model, and its place on the panel of the collection."""
+
+    name: str
+    provider: str
+    model: str
+    has_key: bool
+    needs_key: bool
+    debates: bool
+    votes: bool
+    works: Annotated[
+        bool | None,
+        Field(description="What its newest test said; null: it was never tested."),
+    ]
+    problem: str
+
+
+class PanelOut(ApiModel):
+    """The panel of a collection: who debates, who votes."""
+
+    name: str
+    debate: list[str]
+    judges: list[str]
+    majority: int
+
+
+class PanelIn(ApiModel):
+    """Who debates and who votes in new campaigns."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    judges: Annotated[list[str], Field(description="1, 3, 5, 7 or 9.", max_length=100, min_length=1)]
+    debate: Annotated[
+        list[str] | None,
+        Field(
+            description="For, against; none: nobody debates; null: the debaters of the present panel.",
+            max_length=2,
+        ),
+    ] = None
+    default: Annotated[bool, Field(description="For all new campaigns of the site, too; owners alone.")] = False
+
+
+class SelfCheckIn(ApiModel):
+    """Whose self-check runs."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    judges: Annotated[list[str], Field(max_length=100, min_length=1)]
+
+
+class SelfCheckOut(ApiModel):
+    """The newest self-check of a judge in this collection; `passes` null: there was none."""
+
+    judge: str
+    passes: bool | None
+    findings: dict[str, Any]
+
+
+class SelfCheckStartedOut(ApiModel):
+    """Which judges a worker asks."""
+
+    judges: list[str]
+
+
+class JudgesFileOut(ApiModel):
+    """The judges file in use; after it was loaded, with the names of judges that are new or changed."""
+
+    text: str
+    changed: list[str]
+
+
+class JudgesFileIn(ApiModel):
+    """The judges file, which is loaded whole or not at all."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    text: Annotated[str, Field(max_length=200000)]
+
+
+class PriceOut(ApiModel):
+    """The price of a judge that holds, in USD for a million tokens; null: it is not known."""
+
+    number: int
+    judge: str
+    model: str
+    source: str
+    can_change: bool
+    input_price: float | None
+    output_price: float | None
+    cached_input_price: float | None
+    written_input_price: float | None
+    reasoning_price: float | None
+    batch_input_price: float | None
+    batch_output_price: float | None
+    batch_cached_input_price: float | None
+
+
+class PriceIn(ApiModel):
+    """The price of a judge; what is left out or null costs as docs/costs.md says. All null: the price is taken away."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    input_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    output_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    cached_input_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    written_input_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    reasoning_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    batch_input_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    batch_output_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    batch_cached_input_price: Annotated[
+        float | None,
+        Field(description="USD for a million tokens.", ge=0.0, le=1000000.0),
+    ] = None
+    note: Annotated[str, Field(description="Where the price is from.", max_length=200)] = ""
+
+
+class CanariesOut(ApiModel):
+    """How often workers test whether judges follow hostile text; it holds for the whole site. 0 hours: never."""
+
+    hours: int
+    paid: Annotated[bool, Field(description="All judges are asked; false: the free ones.")]
+    asked: Annotated[bool, Field(description="A worker asks them now.")] = False
+
+
+class CanariesIn(ApiModel):
+    """What changes of the schedule of canaries."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    hours: Annotated[int | None, Field(ge=0, le=8784)] = None
+    paid: bool | None = None
+
+
+class CanariesAskIn(ApiModel):
+    """Whom to ask now."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    paid: Annotated[bool, Field(description="All judges; false: the free ones.")] = False
 
 
 class CampaignOut(ApiModel):
@@ -462,6 +1255,19 @@ class EstimateOut(ApiModel):
         str,
         Field(description="policy or collection: earlier campaigns here; rule; paper: DREAM, table 11."),
     ]
+
+
+class EvidenceIn(ApiModel):
+    """Who writes contributions and evidence for relevant pairs, who measures them, and where it stops."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    writer: Annotated[str, Field(max_length=100)]
+    measure: Annotated[str, Field(description="Empty: rules only.", max_length=100)] = ""
+    limit: Annotated[int | None, Field(description="Pairs at most.", ge=1, lt=2147483648)] = None
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
 
 
 class StatusOut(ApiModel):
@@ -681,6 +1487,83 @@ class UploadOut(ApiModel):
     ]
 
 
+class WebSearchOut(ApiModel):
+    """A web search."""
+
+    number: int
+    state: Annotated[str, Field(description="waiting, running, ready, failed or cancelled.")]
+    phase: str
+    done: int
+    total: int
+    error: str
+    made_by: str
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    budget: Annotated[float | None, Field(description="USD in all; null: no limit.")]
+    max_calls: int | None
+    campaign: Annotated[int | None, Field(description="Keeps its calls and what they cost.")]
+    judge: str
+    documents: Annotated[int, Field(description="That it added to the collection.")]
+    pairs: int
+
+
+class WebSearchIn(ApiModel):
+    """Which service searches for which of the queries."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
+    judge: Annotated[
+        str,
+        Field(
+            description="The search service, as the judges file names it.",
+            max_length=100,
+        ),
+    ]
+    limit: Annotated[
+        int | None,
+        Field(description="Queries, drawn at random; null: all.", ge=1, lt=2147483648),
+    ] = 20
+    seed: Annotated[int, Field(ge=0, lt=2147483648)] = 0
+    fetch: Annotated[
+        bool,
+        Field(description="Fetch each page from its own site where robots.txt allows it."),
+    ] = False
+
+
+class FoundPageOut(ApiModel):
+    """A page that was found for a query: the document that it became, or why it became none."""
+
+    number: int
+    query: str
+    rank: int
+    url: str
+    title: str
+    document: str | None
+    problem: str
+    answered_at: AwareDatetime | None
+
+
+class PageFoundPageOut(ApiModel):
+    items: list[FoundPageOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class LimitsIn(ApiModel):
+    """What a job may spend in all; null: no limit. For `go-on` a limit that is left out stays as it is."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
+
+
 class AgreementIn(ApiModel):
     """Whose agreement is measured, and how surely."""
 
@@ -733,6 +1616,68 @@ class ReasonOut(ApiModel):
     count: int
     routes: int
     value: float
+
+
+class PoliciesIn(ApiModel):
+    """Of which campaign policies are compared; null: the newest that has answers."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    campaign: Annotated[int | None, Field(ge=1, lt=9223372036854775808)] = None
+
+
+class PoliciesOut(ApiModel):
+    """Every policy replayed on a campaign's stored answers; `document` null: a worker has not compared them yet."""
+
+    at: Annotated[
+        AwareDatetime | None,
+        Field(description="Of a large collection: when a worker compared them; null: now."),
+    ]
+    document: dict[str, Any] | None
+
+
+class SuspectOut(ApiModel):
+    """A label that something speaks against. `dawid_skene`, `model`: the probability of the other label."""
+
+    pair: int
+    query: str
+    document: str
+    relevant: Annotated[bool, Field(description="The label.")]
+    score: Annotated[float, Field(description="Log-odds of an error.")]
+    against: Annotated[int, Field(description="Votes of judges for the other label.")]
+    votes: int
+    dawid_skene: float | None
+    others: Annotated[int, Field(description="Of its near-duplicates, those with the other label.")]
+    group: int
+    model: float | None
+
+
+class SuspectsOut(ApiModel):
+    """Suspected label errors, the most suspicious first; `at` null: nobody asked for them yet."""
+
+    at: AwareDatetime | None
+    state: Annotated[str, Field(description="Of the last search by a worker; empty: there was none.")]
+    suspects: list[SuspectOut]
+
+
+class AuditEntryOut(ApiModel):
+    """An act: who did it, to whom, and what it was about. Texts of documents are never in it."""
+
+    number: int
+    at: AwareDatetime
+    who: str | None
+    act: str
+    whom: str | None
+    details: dict[str, Any]
+
+
+class PageAuditEntryOut(ApiModel):
+    items: list[AuditEntryOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
 
 
 class RunOut(ApiModel):
@@ -885,6 +1830,479 @@ class ReportIn(ApiModel):
     ] = None
 
 
+class FillingOut(ApiModel):
+    """A hole filling. Its campaign can be paused and resumed as every other one."""
+
+    number: int
+    state: Annotated[
+        str,
+        Field(description="preparing, judging, people, finishing, filled or cancelled."),
+    ]
+    runs: list[int]
+    depth: int
+    before: Annotated[int, Field(description="The version of the qrels that is completed.")]
+    after: Annotated[int | None, Field(description="The filled version; null: there is none yet.")]
+    campaign: Annotated[int | None, Field(description="Null: people judge every pair.")]
+    policy: str
+    funnel: Annotated[dict[str, Any], Field(description="Pairs by step: docs/hole-filling.md.")]
+    error: str
+    made_by: str
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+
+
+class PageFillingOut(ApiModel):
+    items: list[FillingOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class FillingIn(ApiModel):
+    """A hole filling: whose documents are pooled to which depth, and who judges those without a grade."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    policy: Literal["people", "debate+ensemble", "debate", "ensemble", "single"] = "people"
+    panel: Annotated[str, Field(description="Empty: the panel that is in use.", max_length=100)] = ""
+    filter: Annotated[
+        list[str],
+        Field(description="None, or three judges of different families.", max_length=3),
+    ] = []
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
+    runs: Annotated[
+        list[int],
+        Field(description="Their numbers; none: all that are ready.", max_length=1000),
+    ] = []
+    depth: Annotated[int, Field(ge=1, le=1000)] = 10
+    qrels: Annotated[
+        int | None,
+        Field(
+            description="The version to complete; null: the newest.",
+            ge=1,
+            lt=2147483648,
+        ),
+    ] = None
+
+
+class FillingEstimateOut(ApiModel):
+    """What a filling would come to: its pool, what is judged already, and what judges would be asked."""
+
+    calls: float
+    calls_most: float
+    cost: Annotated[float | None, Field(description="USD.")]
+    cost_most: float | None
+    queries: int
+    pool: int
+    judged: int
+    candidates: int
+    known: Annotated[
+        int,
+        Field(description="Of the candidates: people labelled them, nobody is asked again."),
+    ]
+
+
+class SendIn(ApiModel):
+    """How many of the pairs that could settle the order are judged."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    policy: Literal["people", "debate+ensemble", "debate", "ensemble", "single"] = "people"
+    panel: Annotated[str, Field(description="Empty: the panel that is in use.", max_length=100)] = ""
+    filter: Annotated[
+        list[str],
+        Field(description="None, or three judges of different families.", max_length=3),
+    ] = []
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
+    first: Annotated[int, Field(description="The most informative first.", ge=1, le=2000)] = 100
+
+
+class AgentJobOut(ApiModel):
+    """A job with agents."""
+
+    number: int
+    state: Annotated[str, Field(description="waiting, running, ready, failed or cancelled.")]
+    phase: str
+    done: int
+    total: int
+    error: str
+    made_by: str
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    budget: Annotated[float | None, Field(description="USD in all; null: no limit.")]
+    max_calls: int | None
+    campaign: Annotated[int | None, Field(description="Keeps its calls and what they cost.")]
+    kind: Annotated[str, Field(description="search, grade or reference.")]
+    graded: Annotated[int | None, Field(description="Of a grading: the number of the search.")]
+    protocol: str
+
+
+class PageAgentJobOut(ApiModel):
+    items: list[AgentJobOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class AgentJobIn(ApiModel):
+    """Agents search, a judge grades their answers, or a writer writes reference answers."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
+    kind: Literal["search", "grade", "reference"] = "search"
+    retrievers: Annotated[
+        list[str],
+        Field(description="Of a search: bm25, and names of runs.", max_length=100),
+    ] = ["bm25"]
+    agents: Annotated[list[str], Field(description="Of a search: models.", max_length=100)] = []
+    protocol: Annotated[
+        Literal["fixed", "adaptive"],
+        Field(description="Of a search, or whose answers are graded."),
+    ] = "fixed"
+    judge: Annotated[
+        str,
+        Field(description="Of the others: who grades, or who writes.", max_length=100),
+    ] = ""
+
+
+class AgentBoardOut(ApiModel):
+    """Retrievers by agents, with what their searches and answers come to: docs/agents.md."""
+
+    document: dict[str, Any]
+
+
+class TraceOut(ApiModel):
+    """All that one agent did with one retriever about one query."""
+
+    number: int
+    query: str
+    retriever: str
+    agent: str
+    rounds: list[dict[str, Any]]
+    answers: list[dict[str, Any]]
+    stop: str
+    searches: int
+
+
+class ReferenceStudyOut(ApiModel):
+    """A study of reference answers, how far it is, and what it found: a line for completeness and one for quality."""
+
+    number: int
+    seed: int
+    created_at: AwareDatetime
+    closed_at: AwareDatetime | None
+    queries: int
+    written: int
+    rated: int
+    results: list[dict[str, Any]]
+
+
+class ReferenceStudyIn(ApiModel):
+    """How many queries people write about, drawn by which seed."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    queries: Annotated[int, Field(ge=1, lt=2147483648)] = 40
+    seed: Annotated[int, Field(ge=0, lt=2147483648)] = 0
+
+
+class StudyAspectOut(ApiModel):
+    """An aspect that an answer should cover."""
+
+    text: str
+    importance: int
+
+
+class StudyPassageOut(ApiModel):
+    """A passage that an answer may cite."""
+
+    document: str
+    text: str
+
+
+class WritingOut(ApiModel):
+    """The query that you write about, if one is reserved for you; and how many are free."""
+
+    query: str | None
+    text: str
+    aspects: list[StudyAspectOut]
+    passages: list[StudyPassageOut]
+    free: int
+
+
+class ReferenceTextIn(ApiModel):
+    """Your answer to the query that is reserved for you; passages are cited as [id]."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    answer: Annotated[str, Field(max_length=20000, min_length=1)]
+
+
+class RatingTaskOut(ApiModel):
+    """Two answers to a query, in random order; `answer` goes with the grades. Null: nothing is left for you."""
+
+    answer: int | None
+    query: str
+    text: str
+    first: str
+    second: str
+    aspects: list[StudyAspectOut]
+    waiting: int
+
+
+class GradesIn(ApiModel):
+    """Grades of an answer, from 1 to 5."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    completeness: Annotated[int, Field(ge=1, le=5)]
+    quality: Annotated[int, Field(ge=1, le=5)]
+
+
+class RatingIn(ApiModel):
+    """Grades of the answer that was shown first and of the other."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    answer: Annotated[int, Field(ge=1, lt=9223372036854775808)]
+    first: GradesIn
+    second: GradesIn
+
+
+class AnswerEvaluationOut(ApiModel):
+    """An evaluation of answers."""
+
+    number: int
+    state: Annotated[str, Field(description="waiting, running, ready, failed or cancelled.")]
+    phase: str
+    done: int
+    total: int
+    error: str
+    made_by: str
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    budget: Annotated[float | None, Field(description="USD in all; null: no limit.")]
+    max_calls: int | None
+    campaign: Annotated[int | None, Field(description="Keeps its calls and what they cost.")]
+    runs: list[int]
+    generators: list[str]
+    judge: str
+    k: int
+    contexts: str
+
+
+class PageAnswerEvaluationOut(ApiModel):
+    items: list[AnswerEvaluationOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class AnswersIn(ApiModel):
+    """Which models answer from which runs' documents, and who says whether the answers are right."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
+    runs: Annotated[
+        list[str],
+        Field(description="Their names; none: all that are ready.", max_length=1000),
+    ] = []
+    generators: Annotated[list[str], Field(description="Models.", max_length=100, min_length=1)]
+    judge: Annotated[
+        str,
+        Field(description="Compares answers with the reference answers.", max_length=100),
+    ]
+    k: Annotated[int, Field(description="Documents that a generator sees.", ge=1, le=100)] = 10
+    contexts: Literal["document", "evidence"] = "document"
+
+
+class AnswerFiguresOut(ApiModel):
+    """What the answers come to by two versions of the qrels: docs/answers.md."""
+
+    document: dict[str, Any]
+
+
+class GeneratedAnswerOut(ApiModel):
+    """An answer. `correct` null: the judge gave no verdict."""
+
+    number: int
+    query: str
+    run: str
+    generator: str
+    answer: str
+    correct: bool | None
+    is_exact_match: bool
+    problem: str
+
+
+class PageGeneratedAnswerOut(ApiModel):
+    items: list[GeneratedAnswerOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class SynthesisOut(ApiModel):
+    """A synthesis. `made` of the seeds became a query, `dropped` did not."""
+
+    number: int
+    state: Annotated[str, Field(description="waiting, running, ready, failed or cancelled.")]
+    phase: str
+    done: int
+    total: int
+    error: str
+    made_by: str
+    created_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    budget: Annotated[float | None, Field(description="USD in all; null: no limit.")]
+    max_calls: int | None
+    campaign: Annotated[int | None, Field(description="Keeps its calls and what they cost.")]
+    kind: Annotated[str, Field(description="bundles, keywords or ask.")]
+    judge: str
+    writer: str
+    made: int
+    dropped: int
+
+
+class SynthesisIn(ApiModel):
+    """Which queries a model writes: with passages (bundles), keyword forms of training queries, or from documents."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    budget: Annotated[float | None, Field(description="USD.", ge=1e-06, le=1000000000.0)] = None
+    max_calls: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
+    kind: Literal["bundles", "keywords", "ask"] = "bundles"
+    judge: Annotated[str, Field(description="The model.", max_length=100)]
+    writer: Annotated[
+        str,
+        Field(
+            description="Of bundles: who writes the passages; empty: the same model.",
+            max_length=100,
+        ),
+    ] = ""
+    limit: Annotated[
+        int | None,
+        Field(
+            description="Seeds, drawn at random; null: all queries.",
+            ge=1,
+            lt=2147483648,
+        ),
+    ] = 20
+    seed: Annotated[int, Field(ge=0, lt=2147483648)] = 0
+    dev: Annotated[
+        float | None,
+        Field(description="Of bundles: the share of a dev split.", ge=0.0, le=0.5),
+    ] = None
+    export: Annotated[
+        int | None,
+        Field(
+            description="Of keywords: the training set's number.",
+            ge=1,
+            lt=9223372036854775808,
+        ),
+    ] = None
+    share: Annotated[
+        float,
+        Field(
+            description="Of keywords: the share of its training queries.",
+            ge=0.001,
+            le=1.0,
+        ),
+    ] = 0.3
+    pairs: Annotated[
+        int,
+        Field(description="Of keywords and ask: documents for each query.", ge=1, le=1000),
+    ] = 20
+
+
+class SyntheticQueryOut(ApiModel):
+    """A query that was written from a seed, or why none was. `bundle`: docs/synthesis.md."""
+
+    number: int
+    seed: str
+    seed_text: str
+    query: str | None
+    bundle: dict[str, Any] | None
+    step: Annotated[str, Field(description="Where it was dropped; empty: it was not.")]
+    reason: str
+
+
+class AddedOut(ApiModel):
+    """What an import of bundles added, all marked synthetic."""
+
+    queries: int
+    documents: int
+    pairs: int
+
+
+class SuiteOut(ApiModel):
+    """A suite."""
+
+    number: int
+    name: str
+    title: str
+    members: list[str]
+
+
+class SuiteIn(ApiModel):
+    """A suite, with its collections in the order of their columns."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    name: Annotated[str, Field(max_length=63)]
+    title: Annotated[str, Field(max_length=200)] = ""
+    members: Annotated[
+        list[str],
+        Field(description="Names of collections.", max_length=100, min_length=1),
+    ]
+
+
+class SuiteSystemOut(ApiModel):
+    """A system by members, and the unweighted mean; null where a member has nothing of it."""
+
+    system: str
+    values: list[dict[str, Any] | None]
+    mean: dict[str, Any] | None
+    tests: dict[str, Any]
+
+
+class SuiteSystemsOut(ApiModel):
+    """The systems of a suite by one measure, the best first."""
+
+    measure: str
+    members: list[str]
+    systems: list[SuiteSystemOut]
+
+
+class SuiteAnswerOut(ApiModel):
+    """RAGAlign of a system and a generator by members, and the unweighted mean; system empty: over all systems."""
+
+    system: str
+    generator: str
+    values: list[dict[str, Any] | None]
+    mean: dict[str, Any] | None
+
+
 class JobOut(ApiModel):
     """A job of training: a training, or scoring with a model that one published."""
 
@@ -955,6 +2373,36 @@ class TrainingSetOut(ApiModel):
     description: str
 
 
+class JudgeOutputsIn(ApiModel):
+    """Who scores what models wrote, and what that may cost for each model."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    judge: Annotated[str, Field(max_length=100)]
+    budget: Annotated[float | None, Field(description="USD; null: no limit.", ge=0.0, le=1000000000.0)] = 5.0
+
+
+class LossesIn(ApiModel):
+    """Which models are compared, and whose documents they rank."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    model: Annotated[
+        int,
+        Field(
+            description="The first of the four: that of the pointwise loss.",
+            ge=1,
+            lt=9223372036854775808,
+        ),
+    ]
+    run: Annotated[
+        int | None,
+        Field(description="The number of a run; null: BM25.", ge=1, lt=9223372036854775808),
+    ] = None
+
+
 class ModelOut(ApiModel):
     """A published model. `is_here`: its files are on this machine, so that it can be served and used."""
 
@@ -984,6 +2432,58 @@ class UseIn(ApiModel):
     )
     precision: Annotated[str, Field(max_length=20)] = "auto"
     max_new_tokens: Annotated[int, Field(description="Of what it writes.", ge=1, le=4096)] = 512
+
+
+class CurvePointOut(ApiModel):
+    """A training of a curve; `value` null: its model was not measured yet."""
+
+    training: int
+    state: str
+    asked: int
+    labels: int | None
+    queries: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class CurveIn(ApiModel):
+    """What is trained, on how many labels each time, in which order of the queries."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    recipe: Annotated[str, Field(max_length=50)]
+    export: Annotated[
+        int,
+        Field(
+            description="The number of an export in the recipe's format.",
+            ge=1,
+            lt=9223372036854775808,
+        ),
+    ]
+    base: Annotated[
+        str,
+        Field(
+            description="tiny:…, a folder of the site's base models, or a hub id.",
+            max_length=300,
+        ),
+    ] = ""
+    model: Annotated[
+        int | None,
+        Field(description="The number of a model.", ge=1, lt=9223372036854775808),
+    ] = None
+    preset: Annotated[
+        str,
+        Field(description="Empty: tiny for a tiny base, else paper.", max_length=50),
+    ] = ""
+    device: Literal["cpu", "cuda"] = "cpu"
+    options: Annotated[
+        dict[str, bool | int | float | str],
+        Field(description="docs/training.md.", max_length=100),
+    ] = {}
+    points: Annotated[list[int], Field(description="Numbers of labels.", max_length=20, min_length=1)]
+    order: Literal["time", "random"] = "time"
 
 
 class WebhookOut(ApiModel):
@@ -1121,6 +2621,14 @@ class PagePairOut(ApiModel):
     ] = None
 
 
+class PagePairActOut(ApiModel):
+    items: list[PairActOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
 class TaskOut(ApiModel):
     """A pair that the person holds. `item` and `token` go with every decision on it."""
 
@@ -1140,7 +2648,11 @@ class TaskOut(ApiModel):
     ]
     asks: Annotated[
         Literal["grade", "texts"],
-        Field(description="texts: contribution and evidence, which the page takes."),
+        Field(description="texts: contribution and evidence, which write takes."),
+    ]
+    texts: Annotated[
+        EvidenceDraftOut | None,
+        Field(description="What stands there of contribution and evidence."),
     ]
     why: str
     step: Annotated[
@@ -1187,6 +2699,143 @@ class ConflictsOut(ApiModel):
     conflict: ConflictOut | None
     waiting: int
     last_item: int | None
+
+
+class CheckPoolOut(ApiModel):
+    """Attention checks that there are, the answers to them, and gold pairs that could become some."""
+
+    standing: int
+    answered: int
+    gold: int
+    debated: int
+    relevant: int
+    ordinary: Annotated[int, Field(description="Ordinary pairs that show what a check must look like.")]
+    batches: Annotated[int, Field(description="Closed batches.")]
+    missed: Annotated[int, Field(description="Of them, with a missed check: they were returned.")]
+    unchecked: int
+    arguments: Annotated[
+        JobEstimateOut,
+        Field(description="Of having models argue about gold that lacks it."),
+    ]
+
+
+class GoldQueueOut(ApiModel):
+    """The gold pair to grade next, if any."""
+
+    task: GoldTaskOut | None
+
+
+class AspectActIn(ApiModel):
+    """What an act on aspects or documents takes: docs/api.md says which act takes which fields."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    text: Annotated[str, Field(max_length=2000)] = ""
+    rationale: Annotated[str, Field(max_length=2000)] = ""
+    importance: Annotated[int, Field(description="1: peripheral, 5: dominant.", ge=1, le=5)] = 3
+    base: Annotated[
+        int | None,
+        Field(
+            description="The revision that you read: refused if another is.",
+            ge=0,
+            lt=2147483648,
+        ),
+    ] = None
+    aspect: Annotated[str, Field(max_length=255)] = ""
+    aspects: Annotated[list[Aspect], Field(max_length=20, validate_default=True)] = []
+    importances: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=255)], ImportancesAdditionalProperty],
+        Field(max_length=20),
+    ] = {}
+    parts: Annotated[
+        list[WordingIn],
+        Field(description="Of split.", max_length=4, validate_default=True),
+    ] = []
+    revision: Annotated[
+        int,
+        Field(description="Of undo: the one that is taken back.", ge=0, lt=2147483648),
+    ] = 0
+    document: Annotated[str, Field(max_length=255)] = ""
+    documents: Annotated[
+        list[Document],
+        Field(
+            description="Of join: passages that follow each other.",
+            max_length=100,
+            validate_default=True,
+        ),
+    ] = []
+    reason: Annotated[str, Field(max_length=5000)] = ""
+    title: Annotated[str, Field(max_length=1000)] = ""
+    passage: Annotated[str, Field(max_length=1000000)] = ""
+    url: Annotated[str, Field(description="Of paste: where the passage is from.", max_length=2000)] = ""
+
+
+class PageReviewOut(ApiModel):
+    items: list[ReviewOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class ReviewTaskOut(ApiModel):
+    """A review with the step that comes next: weights, aspects, documents, or (empty) none for you."""
+
+    number: int
+    query: str
+    reviewer: str
+    state: Annotated[str, Field(description="open, submitted or released.")]
+    accepted: bool | None
+    created_at: AwareDatetime
+    submitted_at: AwareDatetime | None
+    query_number: int
+    mine: bool
+    step: str
+    base: int
+    aspects: list[ReviewedAspectOut]
+    documents: list[ReviewedDocumentOut]
+    said: Annotated[dict[str, Any], Field(description="What was said in each step so far.")]
+
+
+class CriteriaIn(ApiModel):
+    """What is said of the aspects, and their importances where the weights are changed."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    base: Annotated[int, Field(description="The revision that you read.", ge=0, lt=2147483648)]
+    criteria: dict[Literal["granularity", "balance", "coverage", "weights"], VerdictIn]
+    importances: Annotated[
+        dict[Annotated[str, StringConstraints(max_length=255)], ImportancesAdditionalProperty],
+        Field(max_length=20),
+    ] = {}
+
+
+class DecisionsIn(ApiModel):
+    """What is said of each decision on a document."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    base: Annotated[int, Field(description="The revision that you read.", ge=0, lt=2147483648)]
+    decisions: Annotated[list[DocumentVerdictIn], Field(max_length=2000)]
+
+
+class PagePairedStudyOut(ApiModel):
+    items: list[PairedStudyOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class PagePriceOut(ApiModel):
+    items: list[PriceOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
 
 
 class RouteOut(ApiModel):
@@ -1282,6 +2931,14 @@ class PageUploadOut(ApiModel):
     ] = None
 
 
+class PageWebSearchOut(ApiModel):
+    items: list[WebSearchOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
 class QualityOut(ApiModel):
     """Whether the labels can go out, and why not; `failure`: why that could not be measured."""
 
@@ -1319,6 +2976,60 @@ class LeaderboardOut(ApiModel):
 
 class PageReportOut(ApiModel):
     items: list[ReportOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class PageTraceOut(ApiModel):
+    items: list[TraceOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class PageReferenceStudyOut(ApiModel):
+    items: list[ReferenceStudyOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class PageSynthesisOut(ApiModel):
+    items: list[SynthesisOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class PageSyntheticQueryOut(ApiModel):
+    items: list[SyntheticQueryOut]
+    next: Annotated[
+        int | None,
+        Field(description="Ask for the next page with `after` set to this; null: it was the last."),
+    ] = None
+
+
+class CurveOut(ApiModel):
+    """A learning curve; `last` and `next` say what the last labels bought, and what more would."""
+
+    number: int
+    recipe: str
+    order: Annotated[str, Field(description="time or random.")]
+    measure: str
+    made_by: str
+    created_at: AwareDatetime
+    points: list[CurvePointOut]
+    last: str
+    next: str
+
+
+class PageCurveOut(ApiModel):
+    items: list[CurveOut]
     next: Annotated[
         int | None,
         Field(description="Ask for the next page with `after` set to this; null: it was the last."),

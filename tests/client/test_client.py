@@ -42,9 +42,9 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     birds = client_of(world.people["admin"]).collection("birds")
     parts = [part for part in vars(birds).values() if hasattr(part, "list")]
     lists = [birds.queries, birds.documents, birds.pairs, birds.judgments, *(part.list for part in parts)]
-    assert len(lists) == 15
+    assert len(lists) == 32
     rows = {read: list(read()) for read in lists}
-    assert sum(map(bool, rows.values())) >= 9
+    assert sum(map(bool, rows.values())) >= 20
     assert birds.read().name == "birds" and birds.pair(world.pair.pk).number == world.pair.pk
     assert birds.members.read(world.bystander.pk).username == "bystander"
     assert birds.invitations.read(world.invitation.pk).role == "annotator"
@@ -59,6 +59,69 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.agreement.read(judges=True)["items"] == 0 and birds.agreement.read_table().startswith("a,b,n")
     assert birds.quality().can_go_out in (True, False)
     assert birds.settings.read().overlap == world.collection.overlap
+    assert birds.curves.read(world.curve.pk).points[0].asked == 500
+    assert birds.hole_fillings.read(world.filling.pk).runs == [world.run.pk]
+    assert birds.answers.read(world.evaluation.pk).judge == "j"
+    assert [one.answer for one in birds.answers.answers(world.evaluation.pk)] == ["yes"]
+    assert birds.agents.read(world.agent_job.pk).kind == "search"
+    assert [one.agent for one in birds.agents.traces(world.agent_job.pk)] == ["j"]
+    assert [one.query for one in birds.syntheses.queries(world.synthesis.pk)] == ["Why do birds sing?"]
+    assert [one.rank for one in birds.web_searches.results(world.web_search.pk)] == [1]
+    assert birds.pair_acts.read(world.bulk.pk).kind == "send" and birds.prices.read(world.judge.pk).judge == "kept"
+    assert birds.aspect_reviews.read(world.review.pk).mine is False
+    assert [one.text for one in birds.aspects.read(world.pair.query_id).aspects] == ["item"]
+    assert birds.aspects.read_totals().decomposed == 1 and birds.aspects.export().count("\n") == 1
+    assert birds.attention_checks.read().standing == 0 and birds.judges.read_panel().name == "offline"
+    assert [one.state for one in birds.webhooks.deliveries(world.webhook.pk)] == ["failed"]
+    assert birds.studies.read_effect()["studies"] and birds.label_errors.read().suspects == []
+    assert birds.policies.read(world.campaign.pk).document
+    suites = client_of(world.people["admin"]).suites
+    assert [one.name for one in suites.list()] == ["main"] and suites.read_systems(world.suite.pk).systems is not None
+
+
+def test_quality_control_and_aspects_through_the_client() -> None:
+    collection = make_collection("c")
+    alice, bob = make_member(collection, "alice", Role.ADMIN), make_member(collection, "bob")
+    pair = make_pair(collection)
+    c = client_of(alice.user).collection("c")
+    seen = c.quality_control.read()
+    assert c.quality_control.change(checks=0.2, if_match=seen).checks == 0.2
+    assert c.quality_control.write_consent("It is kept.").consent_version == 1
+    assert c.members.change(bob.pk, expert=True).expert and c.members.admit(bob.pk).qualified
+    with pytest.raises(QuorumError, match="nothing to exclude"):
+        c.exclusions.exclude(bob.pk, note="fast")
+    assert c.settings.apply_preset("dream").overlap == 3
+    why = "Without it the answer is wrong."
+    found = c.aspects.act(pair.query_id, "add", text="How fast it flows", rationale=why, base=0)
+    document = pair.document.external_id
+    found = c.aspects.act(pair.query_id, "keep", document=document, aspects=[found.aspects[0].id])
+    assert found.aspects[0].documents == [document] and found.revision == 2
+    (planned,) = [c.pair_acts.plan("send", [pair.pk])]
+    assert c.pair_acts.run(planned.number).state == "done" and c.pair_acts.undo(planned.number).state == "undone"
+    assert "pairs.sent" in {one.act for one in c.audit_log.list(actor="alice")}
+    assert c.pair_acts.hand_over_skipped() == 0
+
+
+def test_a_hole_filling_and_webhooks_through_the_client() -> None:
+    world = World()
+    birds = client_of(world.people["admin"]).collection("birds")
+    estimate = birds.hole_fillings.estimate(depth=5)
+    assert (estimate.pool, estimate.candidates) == (1, 1)
+    made = birds.hole_fillings.start(depth=5)
+    assert made.policy == "people" and birds.hole_fillings.count_done(made) == (0, 1)
+    assert birds.hole_fillings.find_end(made) is None
+    ended = birds.hole_fillings.cancel(made.number)
+    assert birds.hole_fillings.find_end(ended) == "cancelled"
+    cancelled = birds.syntheses.cancel(world.synthesis.pk)
+    assert cancelled.state == "cancelled" and birds.syntheses.find_end(cancelled) == "cancelled"
+    created = birds.webhooks.create("https://ice.example/mine", ["export.ready"], "mine")
+    assert created.secret.startswith("whsec_")
+    seen = birds.webhooks.read(created.webhook.number)
+    assert birds.webhooks.change(seen.number, active=False, if_match=seen).disabled == "person"
+    assert birds.webhooks.replace_secret(seen.number).secret != created.secret
+    assert birds.webhooks.replay(world.webhook.pk) == 1
+    birds.webhooks.delete(seen.number)
+    assert [one.number for one in birds.webhooks.list()] == [world.webhook.pk]
 
 
 def test_settings_change_only_where_nobody_changed_them_meanwhile() -> None:

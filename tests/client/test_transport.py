@@ -96,15 +96,23 @@ def test_a_site_that_stays_away_is_an_error_and_a_refusal_is_not_tried_again() -
     assert len(refusing.requests) == 1
 
 
-def test_uploads_are_sent_again_only_where_the_site_did_not_begin(tmp_path: Path) -> None:
+def test_uploads_are_sent_again_whole_and_with_the_same_key(tmp_path: Path) -> None:
     (tmp_path / "mine.run").write_text("q Q0 d 1 1 t\n")
-    for failure, tries in ((lost(), 1), (httpx2.ConnectError("refused"), SOON.attempts), (httpx2.Response(503), 1)):
+    for failure in (lost(), httpx2.ConnectError("refused"), httpx2.Response(503)):
         site = Site(failure)
         with pytest.raises(QuorumError):
             site.client().collection("books").runs.import_files([tmp_path / "mine.run"])
-        assert len(site.requests) == tries, failure
+        assert len(site.requests) == SOON.attempts, failure
         assert all(b"q Q0 d 1 1 t" in request.content for request in site.requests)
-        assert "Idempotency-Key" not in site.requests[0].headers
+        assert len({request.headers["Idempotency-Key"] for request in site.requests}) == 1
+
+
+def test_a_webhook_is_created_without_a_key_for_the_answer_holds_its_secret() -> None:
+    site = Site(lost())
+    with pytest.raises(QuorumError):
+        site.client().collection("books").webhooks.create("https://ice.example/hook", ["export.ready"])
+    (request,) = site.requests
+    assert "Idempotency-Key" not in request.headers
 
 
 def test_a_file_is_sent_part_by_part_and_goes_on_where_the_site_has_it(tmp_path: Path, monkeypatch: Any) -> None:
@@ -142,6 +150,7 @@ def test_a_deletion_whose_answer_was_lost_is_done_when_it_is_gone() -> None:
 
 def test_a_change_names_the_state_that_was_read_and_is_not_sent_twice() -> None:
     member = {"number": 4, "username": "bob", "role": "annotator", "active": True, "paused": False}
+    member |= {"expert": False, "qualified": True, "failed": False}
     site = Site(httpx2.Response(200, json=member, headers={"ETag": '"one"'}), lost())
     members = site.client().collection("books").members
     found = members.read(4)

@@ -80,7 +80,9 @@ def _walk(patterns: list[object], prefix: str, world: "World") -> Iterator[Route
 
 SYNTHESIS = {"judge": "offline-rewriter", "writer": "offline-rewriter", "seed": 0, "dev": 0.0}
 BUNDLE = {
+    "query_id": "q-1",
     "query": "Why do birds sing?",
+    "seed": {"query_id": "q"},
     "type": "factual",
     "persona": "A listener",
     "answer": "",

@@ -13,6 +13,8 @@ from quorum_client.models import (
     CampaignOut,
     ControlledOut,
     EstimateOut,
+    EvidenceIn,
+    JobEstimateOut,
     StartedOut,
     StatusOut,
 )
@@ -36,6 +38,16 @@ class AsyncCampaigns(AsyncJobs[StatusOut]):
         """Start a campaign (`policy`, `panel`, `limit`, `budget` ...), or go on with the one of this configuration."""
         body = build_body(CampaignIn, asked, fields)
         return await self.transport.post(StartedOut, self.at("campaigns"), body)
+
+    async def estimate_evidence(self, asked: EvidenceIn | None = None, **fields: Any) -> JobEstimateOut:
+        """Estimate what writing contributions and evidence would cost."""
+        body = build_body(EvidenceIn, asked, fields)
+        return await self.transport.post(JobEstimateOut, self.at("campaigns", "evidence", "estimate"), body)
+
+    async def write_evidence(self, asked: EvidenceIn | None = None, **fields: Any) -> StartedOut:
+        """Start a campaign that writes contributions and evidence (`writer`, `measure`, `limit` ...)."""
+        body = build_body(EvidenceIn, asked, fields)
+        return await self.transport.post(StartedOut, self.at("campaigns", "evidence"), body)
 
     async def read(self, number: int) -> StatusOut:
         """Read how far a campaign is."""

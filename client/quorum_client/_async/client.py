@@ -7,13 +7,31 @@ from typing import Any
 
 import httpx2
 
+from quorum_client._async.aspects import AsyncAspectReviews, AsyncAspects
 from quorum_client._async.campaigns import AsyncAudits, AsyncCampaigns
 from quorum_client._async.files import AsyncExports, AsyncImports
+from quorum_client._async.judges import AsyncJudges, AsyncLabelErrors, AsyncPolicies, AsyncPrices
+from quorum_client._async.model_jobs import (
+    AsyncAgents,
+    AsyncAnswers,
+    AsyncHoleFillings,
+    AsyncSyntheses,
+    AsyncWebSearches,
+)
+from quorum_client._async.pair_acts import AsyncAuditLog, AsyncPairActs, AsyncSuites
 from quorum_client._async.people import AsyncConflicts, AsyncInvitations, AsyncMembers, AsyncTasks
+from quorum_client._async.quality import (
+    AsyncAttentionChecks,
+    AsyncExclusions,
+    AsyncGold,
+    AsyncQualityControl,
+)
 from quorum_client._async.rankings import AsyncLeaderboard, AsyncQrels, AsyncReports, AsyncRuns
 from quorum_client._async.resources import AsyncResource
-from quorum_client._async.trainings import AsyncModels, AsyncTrainings
+from quorum_client._async.studies import AsyncReferenceStudies, AsyncStudies
+from quorum_client._async.trainings import AsyncCurves, AsyncModels, AsyncTrainings
 from quorum_client._async.transport import AsyncTransport
+from quorum_client._async.webhooks import AsyncWebhooks
 from quorum_client.answers import build_body
 from quorum_client.models import (
     CollectionIn,
@@ -44,6 +62,10 @@ class AsyncSettings(AsyncResource):
         """Change settings, all that are given or none; with `if_match` only where nobody changed them meanwhile."""
         body = build_body(SettingsIn, asked, fields)
         return await self.transport.change(SettingsOut, self.at("settings"), body, if_match)
+
+    async def apply_preset(self, preset: str) -> SettingsOut:
+        """Set what a paper's study used: `dream`."""
+        return await self.transport.post(SettingsOut, self.at("settings", "preset"), {"preset": preset})
 
 
 class AsyncAgreement(AsyncResource):
@@ -85,6 +107,27 @@ class AsyncCollection(AsyncResource):
         self.leaderboard = AsyncLeaderboard(*here)
         self.trainings = AsyncTrainings(*here)
         self.models = AsyncModels(*here)
+        self.curves = AsyncCurves(*here)
+        self.quality_control = AsyncQualityControl(*here)
+        self.attention_checks = AsyncAttentionChecks(*here)
+        self.gold = AsyncGold(*here)
+        self.exclusions = AsyncExclusions(*here)
+        self.studies = AsyncStudies(*here)
+        self.reference_studies = AsyncReferenceStudies(*here)
+        self.aspects = AsyncAspects(*here)
+        self.aspect_reviews = AsyncAspectReviews(*here)
+        self.judges = AsyncJudges(*here)
+        self.prices = AsyncPrices(*here)
+        self.label_errors = AsyncLabelErrors(*here)
+        self.policies = AsyncPolicies(*here)
+        self.hole_fillings = AsyncHoleFillings(*here)
+        self.answers = AsyncAnswers(*here)
+        self.agents = AsyncAgents(*here)
+        self.syntheses = AsyncSyntheses(*here)
+        self.web_searches = AsyncWebSearches(*here)
+        self.pair_acts = AsyncPairActs(*here)
+        self.audit_log = AsyncAuditLog(*here)
+        self.webhooks = AsyncWebhooks(*here)
 
     async def read(self) -> CollectionOut:
         """Read the collection."""
@@ -110,6 +153,10 @@ class AsyncCollection(AsyncResource):
         """Iterate over the judgments that hold now."""
         return self.transport.iterate(JudgmentOut, self.at("judgments"))
 
+    async def measure_quality(self) -> MeasuredOut:
+        """Have the stored statistics of a large collection computed anew."""
+        return await self.transport.post(MeasuredOut, self.at("quality"))
+
     async def quality(self) -> QualityOut:
         """Say whether the labels can go out, and what is in the way."""
         return await self.transport.read(QualityOut, self.at("quality"))
@@ -130,6 +177,7 @@ class AsyncQuorum:
         self.transport = AsyncTransport(
             base_url, token, retries=retries or RetryPolicy(), timeout=timeout, transport=transport
         )
+        self.suites = AsyncSuites(self.transport)
 
     @classmethod
     def from_environment(cls, **options: Any) -> "AsyncQuorum":

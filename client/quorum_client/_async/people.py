@@ -48,6 +48,11 @@ class AsyncTasks(AsyncResource):
         }
         return await self.transport.post(QueueOut, self.at("task", "judge"), body)
 
+    async def write(self, task: TaskOut, contribution: str, evidence: str, *, rating: int | None = None) -> QueueOut:
+        """Write contribution and evidence of a pair that asks for texts; `rating`: of those that were found."""
+        body = {"item": task.item, "token": task.token, "contribution": contribution, "evidence": evidence}
+        return await self.transport.post(QueueOut, self.at("task", "write"), {**body, "rating": rating})
+
     async def skip(self, task: TaskOut, reason: str) -> QueueOut:
         """Give the pair back with a reason, and claim the next."""
         body = {"item": task.item, "token": task.token, "reason": reason}
@@ -103,9 +108,18 @@ class AsyncMembers(AsyncResource):
     async def change(
         self, number: int, asked: MemberIn | None = None, *, if_match: MemberOut | None = None, **fields: Any
     ) -> MemberOut:
-        """Change `role`, `active` or `paused` (with a `note`)."""
+        """Change `role`, `active`, `expert` or `paused` (with a `note`)."""
         body = build_body(MemberIn, asked, fields)
         return await self.transport.change(MemberOut, self.at("members", number), body, if_match)
+
+    async def admit(self, number: int, *, retake: bool = False) -> MemberOut:
+        """Let a member work without passing the qualification test, or take the next one."""
+        path = self.at("members", number, "retake" if retake else "pass")
+        return await self.transport.post(MemberOut, path)
+
+    async def join(self) -> MemberOut:
+        """Become a member as an owner of the site."""
+        return await self.transport.post(MemberOut, self.at("members", "join"))
 
     async def remove(self, number: int, *, if_match: MemberOut | None = None) -> None:
         """End a membership; the judgments stay."""

@@ -13,6 +13,8 @@ from quorum_client.models import (
     CampaignOut,
     ControlledOut,
     EstimateOut,
+    EvidenceIn,
+    JobEstimateOut,
     StartedOut,
     StatusOut,
 )
@@ -36,6 +38,16 @@ class Campaigns(Jobs[StatusOut]):
         """Start a campaign (`policy`, `panel`, `limit`, `budget` ...), or go on with the one of this configuration."""
         body = build_body(CampaignIn, asked, fields)
         return self.transport.post(StartedOut, self.at("campaigns"), body)
+
+    def estimate_evidence(self, asked: EvidenceIn | None = None, **fields: Any) -> JobEstimateOut:
+        """Estimate what writing contributions and evidence would cost."""
+        body = build_body(EvidenceIn, asked, fields)
+        return self.transport.post(JobEstimateOut, self.at("campaigns", "evidence", "estimate"), body)
+
+    def write_evidence(self, asked: EvidenceIn | None = None, **fields: Any) -> StartedOut:
+        """Start a campaign that writes contributions and evidence (`writer`, `measure`, `limit` ...)."""
+        body = build_body(EvidenceIn, asked, fields)
+        return self.transport.post(StartedOut, self.at("campaigns", "evidence"), body)
 
     def read(self, number: int) -> StatusOut:
         """Read how far a campaign is."""

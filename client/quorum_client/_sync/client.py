@@ -7,13 +7,31 @@ from typing import Any
 
 import httpx2
 
+from quorum_client._sync.aspects import AspectReviews, Aspects
 from quorum_client._sync.campaigns import Audits, Campaigns
 from quorum_client._sync.files import Exports, Imports
+from quorum_client._sync.judges import Judges, LabelErrors, Policies, Prices
+from quorum_client._sync.model_jobs import (
+    Agents,
+    Answers,
+    HoleFillings,
+    Syntheses,
+    WebSearches,
+)
+from quorum_client._sync.pair_acts import AuditLog, PairActs, Suites
 from quorum_client._sync.people import Conflicts, Invitations, Members, Tasks
+from quorum_client._sync.quality import (
+    AttentionChecks,
+    Exclusions,
+    Gold,
+    QualityControl,
+)
 from quorum_client._sync.rankings import Leaderboard, Qrels, Reports, Runs
 from quorum_client._sync.resources import Resource
-from quorum_client._sync.trainings import Models, Trainings
+from quorum_client._sync.studies import ReferenceStudies, Studies
+from quorum_client._sync.trainings import Curves, Models, Trainings
 from quorum_client._sync.transport import Transport
+from quorum_client._sync.webhooks import Webhooks
 from quorum_client.answers import build_body
 from quorum_client.models import (
     CollectionIn,
@@ -44,6 +62,10 @@ class Settings(Resource):
         """Change settings, all that are given or none; with `if_match` only where nobody changed them meanwhile."""
         body = build_body(SettingsIn, asked, fields)
         return self.transport.change(SettingsOut, self.at("settings"), body, if_match)
+
+    def apply_preset(self, preset: str) -> SettingsOut:
+        """Set what a paper's study used: `dream`."""
+        return self.transport.post(SettingsOut, self.at("settings", "preset"), {"preset": preset})
 
 
 class Agreement(Resource):
@@ -85,6 +107,27 @@ class Collection(Resource):
         self.leaderboard = Leaderboard(*here)
         self.trainings = Trainings(*here)
         self.models = Models(*here)
+        self.curves = Curves(*here)
+        self.quality_control = QualityControl(*here)
+        self.attention_checks = AttentionChecks(*here)
+        self.gold = Gold(*here)
+        self.exclusions = Exclusions(*here)
+        self.studies = Studies(*here)
+        self.reference_studies = ReferenceStudies(*here)
+        self.aspects = Aspects(*here)
+        self.aspect_reviews = AspectReviews(*here)
+        self.judges = Judges(*here)
+        self.prices = Prices(*here)
+        self.label_errors = LabelErrors(*here)
+        self.policies = Policies(*here)
+        self.hole_fillings = HoleFillings(*here)
+        self.answers = Answers(*here)
+        self.agents = Agents(*here)
+        self.syntheses = Syntheses(*here)
+        self.web_searches = WebSearches(*here)
+        self.pair_acts = PairActs(*here)
+        self.audit_log = AuditLog(*here)
+        self.webhooks = Webhooks(*here)
 
     def read(self) -> CollectionOut:
         """Read the collection."""
@@ -110,6 +153,10 @@ class Collection(Resource):
         """Iterate over the judgments that hold now."""
         return self.transport.iterate(JudgmentOut, self.at("judgments"))
 
+    def measure_quality(self) -> MeasuredOut:
+        """Have the stored statistics of a large collection computed anew."""
+        return self.transport.post(MeasuredOut, self.at("quality"))
+
     def quality(self) -> QualityOut:
         """Say whether the labels can go out, and what is in the way."""
         return self.transport.read(QualityOut, self.at("quality"))
@@ -130,6 +177,7 @@ class Quorum:
         self.transport = Transport(
             base_url, token, retries=retries or RetryPolicy(), timeout=timeout, transport=transport
         )
+        self.suites = Suites(self.transport)
 
     @classmethod
     def from_environment(cls, **options: Any) -> "Quorum":

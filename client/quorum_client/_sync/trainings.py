@@ -6,7 +6,7 @@ from typing import Any
 
 from quorum_client._sync.resources import Jobs, Resource, end_of_job
 from quorum_client.answers import build_body
-from quorum_client.models import JobOut, ModelOut, TrainingIn, TrainingSetOut, UseIn
+from quorum_client.models import CurveIn, CurveOut, JobOut, ModelOut, TrainingIn, TrainingSetOut, UseIn
 
 
 class Trainings(Jobs[JobOut]):
@@ -38,6 +38,11 @@ class Trainings(Jobs[JobOut]):
         """Let a training go on from its newest checkpoint."""
         return self.transport.post(JobOut, self.at("trainings", number, "go-on"))
 
+    def judge_outputs(self, number: int, judge: str, budget: float | None = 5.0) -> JobOut:
+        """Have a judge score what base and tuned model wrote."""
+        body = {"judge": judge, "budget": budget}
+        return self.transport.post(JobOut, self.at("trainings", number, "judge"), body)
+
     def find_end(self, found: JobOut) -> str | None:
         """Say how the training ended."""
         return end_of_job(found.state, found.error, ready="finished")
@@ -65,3 +70,31 @@ class Models(Resource):
     def use(self, number: int, act: str, asked: UseIn | None = None, **fields: Any) -> JobOut:
         """Begin a job with a model: `evaluate`, `rerank`, `order` the queue by it, or `generate`."""
         return self.transport.post(JobOut, self.at("models", number, act), build_body(UseIn, asked, fields))
+
+    def compare_losses(self, model: int, run: int | None = None) -> JobOut:
+        """Rank with four models that differ in their loss alone; `model`: the first of them."""
+        return self.transport.post(JobOut, self.at("models", "losses"), {"model": model, "run": run})
+
+
+class Curves(Resource):
+    """Learning curves: the same training on growing parts of one set."""
+
+    def list(self) -> Iterator[CurveOut]:
+        """List the curves, the oldest first."""
+        return self.transport.iterate(CurveOut, self.at("curves"))
+
+    def start(self, asked: CurveIn | None = None, **fields: Any) -> CurveOut:
+        """Put the trainings of a curve into the queue (`recipe`, `export`, `base`, `points` ...)."""
+        return self.transport.post(CurveOut, self.at("curves"), build_body(CurveIn, asked, fields))
+
+    def read(self, number: int) -> CurveOut:
+        """Read a curve as far as its trainings are finished."""
+        return self.transport.read(CurveOut, self.at("curves", number))
+
+    def cancel(self, number: int) -> CurveOut:
+        """Cancel the points that are not over."""
+        return self.transport.post(CurveOut, self.at("curves", number, "cancel"))
+
+    def resume(self, number: int) -> CurveOut:
+        """Let points go on that failed or were cancelled."""
+        return self.transport.post(CurveOut, self.at("curves", number, "go-on"))

@@ -73,10 +73,10 @@ class Transport:
         """Read an object or a whole list."""
         return self.parse(kind, self.send("GET", path, params=params))
 
-    def post(self, kind: type[T], path: str, body: Any = None) -> T:
-        """Start or decide something, once however often it is sent."""
+    def post(self, kind: type[T], path: str, body: Any = None, *, is_repeatable: bool = True) -> T:
+        """Start or decide something, once however often it is sent; not `is_repeatable`: without a key, and once."""
         content = {} if body is None else {"json": body}
-        return self.parse(kind, self.send("POST", path, **content))
+        return self.parse(kind, self.send("POST", path, is_repeatable=is_repeatable, **content))
 
     def change(self, kind: type[T], path: str, body: Any, if_match: ApiModel | None = None) -> T:
         """Change an object; with `if_match` only where it is still as that was read."""
@@ -94,11 +94,15 @@ class Transport:
         # A second try would find what the first one changed.
         return {"headers": {"If-Match": if_match.etag}, "is_repeatable": False}
 
+    def send_text(self, path: str, body: Any = None) -> str:
+        """Ask for a file of text that is an act: the audit log tells of it."""
+        return (self.send("POST", path, **({} if body is None else {"json": body}))).text
+
     def upload(self, kind: type[T], path: str, files: Sequence[Path], data: Query | None = None) -> T:
-        """Send files. It is not sent again once the server has begun: there is no key for a body of this size."""
+        """Send files, once however often they are sent: each try reads them from their beginning."""
         with ExitStack() as stack:
             parts = [("files", (file.name, stack.enter_context(file.open("rb")))) for file in files]
-            return self.parse(kind, self.send("POST", path, files=parts, data=data, is_repeatable=False))
+            return self.parse(kind, self.send("POST", path, files=parts, data=data))
 
     def upload_parts(self, path: str, file: Path, *, progress: bool = False) -> int:
         """Send a file part by part (tus 1.0.0); return the upload's number. What broke off goes on where it ended."""

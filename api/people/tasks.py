@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from django.http import HttpRequest
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
-from annotation.judging import page, submitting
+from annotation.judging import evidence, page, submitting
+from annotation.judging.evidence import LONGEST as LONGEST_TEXT
 from annotation.judging.forms import LONGEST, Invalid
 from annotation.models import Assignment, Membership
 from annotation.quality_control import onboarding
@@ -17,7 +19,8 @@ from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
+from api.problems import REFUSALS, CleanText, Given, clean_text
+from corpus.evidence.measures import EvidenceTarget
 
 router = Router(tags=["tasks"])
 JUDGE = AccessToken.TokenScope.JUDGE
@@ -54,13 +57,24 @@ class PairTextsOut(Schema):
     debate: list[TurnOut]
 
 
+class EvidenceDraftOut(Schema):
+    """Contribution and evidence as they were found: a judge's that failed its checks, or empty."""
+
+    contribution: str
+    evidence: str
+    writer: str
+    problems: list[str]
+    scores: dict[str, float]
+
+
 class TaskOut(PairTextsOut):
     """A pair that the person holds. `item` and `token` go with every decision on it."""
 
     item: int
     token: str
     seconds_left: int = Field(description="Of the lease; negative: it ran out and may be lent to somebody else.")
-    asks: Literal["grade", "texts"] = Field(description="texts: contribution and evidence, which the page takes.")
+    asks: Literal["grade", "texts"] = Field(description="texts: contribution and evidence, which write takes.")
+    texts: EvidenceDraftOut | None = Field(description="What stands there of contribution and evidence.")
     why: str
     step: str = Field(description="first or final where the debate is shown after a first judgment; else empty.")
     first_grade: int | None
@@ -89,6 +103,15 @@ class JudgmentIn(HeldTask):
     comment: str = Field("", max_length=LONGEST)
     milliseconds: int | None = Field(None, ge=0, le=86_400_000, description="Time that the person spent on it.")
     spans: list[tuple[int, int]] = Field([], max_length=100, description="Evidence: [start, end) in characters.")
+
+
+class EvidenceTextsIn(HeldTask):
+    """Contribution and evidence of a pair that asks for texts."""
+
+    contribution: CleanText = Field(max_length=LONGEST_TEXT)
+    evidence: CleanText = Field(max_length=LONGEST_TEXT)
+    milliseconds: int | None = Field(None, ge=0, le=86_400_000, description="Time that the person spent on it.")
+    rating: int | None = Field(None, ge=1, le=5, description="Of the texts as they were found.")
 
 
 class SkipIn(HeldTask):
@@ -139,6 +162,24 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
 
 
+@router.post("/collections/{slug:name}/task/write", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@decorate_view(once)
+def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
+    """Write contribution and evidence of the pair, and claim the next."""
+    member = scope_of(request).member
+    form = evidence.check_edit(
+        evidence.Edited(
+            item=Assignment.item_of(member, body.item),
+            token=body.token,
+            target=EvidenceTarget(body.contribution, body.evidence),
+            milliseconds=body.milliseconds,
+            rating=body.rating,
+        )
+    )
+    write = partial(evidence.append_target, member, form)
+    return _decide(request, lambda db, desk: submitting.finish(db, desk, form.item, form.token, write))
+
+
 @router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 @decorate_view(once)
 def skip_task(request: HttpRequest, name: str, body: SkipIn) -> Any:
@@ -172,11 +213,6 @@ def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], ob
     return shown
 
 
-def clean_text(text: str) -> str:
-    """Return a text as forms keep it: without the character that PostgreSQL refuses."""
-    return text.replace("\x00", "").replace("\r\n", "\n").strip()
-
-
 def _check_spans(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return the marks in their order. Raises Invalid where they are empty, overlap or lie beyond any text."""
     found = sorted(spans)
@@ -206,6 +242,7 @@ def _show_task(work: page.TaskView, highest: int) -> dict[str, Any]:
         "token": work.token,
         "seconds_left": work.seconds,
         "asks": "texts" if work.draft is not None else "grade",
+        "texts": work.draft,
         "why": work.why,
         "step": work.step,
         "first_grade": work.grade,

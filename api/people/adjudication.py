@@ -15,8 +15,8 @@ from annotation.queue.assignment import Unknown
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
-from api.routes.tasks import BIG, PairTextsOut, clean_text, show_texts
+from api.people.tasks import BIG, PairTextsOut, show_texts
+from api.problems import REFUSALS, Given, clean_text
 
 router = Router(tags=["adjudication"])
 JUDGE = AccessToken.TokenScope.JUDGE

@@ -160,6 +160,7 @@ def _form_of(collection: Collection, body: RunIn) -> MakeForm:
 @router.post(
     "/collections/{slug:name}/runs/import", auth=may("admin", MANAGE), response={201: list[ImportedRunOut], **REFUSALS}
 )
+@decorate_view(once)
 def import_runs(
     request: HttpRequest,
     name: str,

@@ -11,9 +11,10 @@ from ninja.decorators import decorate_view
 
 from annotation.accounts import members
 from annotation.accounts.invitations import link_of, mail_invitations
+from annotation.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role
 from annotation.people.forms import AT_ONCE, InvitationForm, ReusableLinkForm
-from annotation.quality_control import exclusion
+from annotation.quality_control import exclusion, qualification
 from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
@@ -35,6 +36,9 @@ class MemberOut(Schema):
     role: RoleName
     active: bool
     paused: bool
+    expert: bool = Field(description="Grades gold pairs.")
+    qualified: bool = Field(description="Passed the qualification test, or was let pass.")
+    failed: bool
 
 
 class MemberIn(Given):
@@ -44,6 +48,7 @@ class MemberIn(Given):
     active: bool | None = Field(None, description="False ends the membership; its judgments stay.")
     paused: bool | None = Field(None, description="Somebody who is paused gets no pairs.")
     note: str = Field("", max_length=500, description="What somebody who is paused reads about it.")
+    expert: bool | None = Field(None, description="Grades gold pairs.")
 
 
 class InvitationIn(Given):
@@ -84,6 +89,16 @@ def list_members(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
     return page_of(rows, after, limit, _show_member)
 
 
+@router.post("/collections/{slug:name}/members/join", auth=may("admin", MANAGE), response={201: MemberOut, **REFUSALS})
+@decorate_view(once)
+def join_as_owner(request: HttpRequest, name: str) -> Any:
+    """Become a member as an owner of the site, to be able to judge."""
+    scope = scope_of(request)
+    members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN, by=scope.user)
+    found = Membership.objects.select_related("user").get(user=scope.user, collection=scope.collection)
+    return Status(201, _show_member(found))
+
+
 @router.get("/collections/{slug:name}/members/{number}", auth=may("admin"), response={200: MemberOut, **REFUSALS})
 def read_member(request: HttpRequest, name: str, number: int) -> Any:
     """Read one member."""
@@ -110,6 +125,17 @@ def remove_member(request: HttpRequest, name: str, number: int) -> Any:
         return _change_member(request, row, MemberIn.model_validate({"active": False}))
 
 
+@router.post(
+    "/collections/{slug:name}/members/{number}/{act}", auth=may("admin", MANAGE), response={200: MemberOut, **REFUSALS}
+)
+@decorate_view(once)
+def admit_member(request: HttpRequest, name: str, number: int, act: Literal["pass", "retake"]) -> Any:
+    """Let a member work without passing the qualification test, or take the next one after they failed."""
+    row, by = _find_member(request, number), scope_of(request).user
+    {"pass": qualification.let_pass, "retake": qualification.allow_retake}[act](membership=row, by=by)
+    return _show_member(_find_member(request, number))
+
+
 def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dict[str, Any]:
     by, role = scope_of(request).user, Role[body.role.upper()] if body.role else Role(row.role)
     if problem := members.explain_lockout(by, row, role if body.active is not False else None):
@@ -122,6 +148,9 @@ def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dic
         exclusion.pause(membership=row, by=by, note=body.note.replace("\x00", ""))
     elif body.paused is False and row.paused_at is not None:
         exclusion.go_on(membership=row, by=by)
+    if body.expert is not None and body.expert != row.is_expert:
+        Membership.objects.filter(pk=row.pk).update(is_expert=body.expert)
+        record(scope_of(request), "member.expert", concerns=row.user, expert=body.expert)
     row.refresh_from_db()
     return _show_member(row)
 
@@ -142,7 +171,9 @@ def _hold_member(request: HttpRequest, number: int) -> Membership:
 
 def _show_member(row: Membership) -> dict[str, Any]:
     named = {"number": row.pk, "username": row.user.username, "role": Role(row.role).name.lower()}
-    return {**named, "active": row.is_active, "paused": row.paused_at is not None}
+    qualified, failed = row.qualified_at is not None, row.failed_at is not None
+    acts = {"active": row.is_active, "paused": row.paused_at is not None, "expert": row.is_expert}
+    return {**named, **acts, "qualified": qualified, "failed": failed}
 
 
 @router.get("/collections/{slug:name}/invitations", auth=may("admin"), response={200: Page[InvitationOut], **REFUSALS})

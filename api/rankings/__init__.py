@@ -1,0 +1,1 @@
+"""Operations of the benchmark: runs and qrels, reports, hole filling, answers, agents, synthetic queries."""

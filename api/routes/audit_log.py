@@ -1,0 +1,54 @@
+"""The audit log of a collection: who did what."""
+
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Field, Router, Schema
+
+from annotation.audit_log import selectors
+from annotation.audit_log.recording import ACTS, KINDS
+from annotation.models import AuditEntry
+from api.authentication import may, scope_of
+from api.problems import REFUSALS, CleanText
+from api.routes.pages import Cursor, Limit, Page, page_of
+from corpus.errors import BadInput
+
+router = Router(tags=["audit log"])
+Day = Annotated[date, Field(ge=date(2000, 1, 1), le=date(2200, 1, 1))]
+Name = Annotated[CleanText, Field(max_length=150)]
+
+
+class AuditEntryOut(Schema):
+    """An act: who did it, to whom, and what it was about. Texts of documents are never in it."""
+
+    number: int
+    at: datetime
+    who: str | None
+    act: str
+    whom: str | None
+    details: dict[str, Any]
+
+
+@router.get("/collections/{slug:name}/audit-log", auth=may("admin"), response={200: Page[AuditEntryOut], **REFUSALS})
+def list_audit_log(
+    request: HttpRequest,
+    name: str,
+    act: str = "",
+    actor: Name = "",
+    person: Name = "",
+    since: Day | None = None,
+    until: Day | None = None,
+    after: Cursor = 0,
+    limit: Limit = 100,
+) -> Any:
+    """List what was done in the collection, the oldest first; `act`: one act, or a kind of acts."""
+    if act and act not in ACTS and act not in KINDS:
+        raise BadInput(f"act: choose one of {', '.join([*KINDS, *sorted(ACTS)])}")
+    filters = selectors.AuditLogFilters(act, actor, person, since, until)
+    return page_of(selectors.filter_records(scope_of(request).collection, filters), after, limit, _show_entry)
+
+
+def _show_entry(row: AuditEntry) -> dict[str, Any]:
+    found = selectors.record_of(row)
+    return {"number": row.pk, **{name: found[name] for name in ("at", "who", "act", "whom", "details")}}
