@@ -114,9 +114,11 @@ def test_every_operation_as_everybody(who: str, settings: Any) -> None:
     for door in every:
         if door.method == "HEAD":  # its answer has no content that would tell one 404 from another: test_api_uploads
             continue
+        if who == "owner" and door.path.endswith("/members/join"):
+            continue  # it would make a member of the owner, rightly
         answer = client.generic(door.method, door.path, headers=headers)
         if said(answer) != expected(door, who):
-            wrong.append((door, who, answer.status_code, answer.content[:200]))
+            wrong.append((door, who, answer.status_code))
     assert wrong == []
 
 
