@@ -21,6 +21,7 @@ from annotation.panels.urls import urlpatterns as panel
 from annotation.people.urls import urlpatterns as people
 from annotation.policies.urls import urlpatterns as policies
 from annotation.quality_control.urls import urlpatterns as care
+from annotation.query_splits.urls import urlpatterns as query_splits
 from annotation.web_search.urls import urlpatterns as web_search
 
 # Money before campaigns: there `campaigns/<id>/<act>/` would take its address.
@@ -42,6 +43,7 @@ urlpatterns = [
     *label_errors,
     *policies,
     *agreement,
+    *query_splits,
     *reports,
     *panel,
     *judge_setup,

@@ -31,6 +31,7 @@ from api.routes import (
     files,
     judges,
     pair_acts,
+    query_lists,
     results,
     settings,
     trainings,
@@ -42,8 +43,8 @@ from api.webhooks import urls as webhook_pages
 
 ROUTES = (
     collections, pair_acts, settings, members, tasks, adjudication, quality_control, gold, aspects, aspect_reviews,
-    experiments, judges, campaigns, audits, files, uploads, web_searches, results, audit_log, runs, reports, fillings,
-    agents, reference_study, answers, syntheses, suites, trainings, curves, webhooks,
+    experiments, judges, campaigns, audits, files, query_lists, uploads, web_searches, results, audit_log, runs,
+    reports, fillings, agents, reference_study, answers, syntheses, suites, trainings, curves, webhooks,
 )  # fmt: skip
 
 

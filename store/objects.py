@@ -11,6 +11,7 @@ from typing import IO, Any
 # Stores in which a file appears whole or not at all; in others it gets its name once it is there.
 ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
 EXTRA = ATOMIC - {"memory"}
+READ_AHEAD = 4 << 20  # Bytes of an opened content in memory; s3fs would hold 50 MB of each.
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -92,7 +93,7 @@ class ObjectStore:
     def open(self, digest: str) -> IO[bytes]:
         """Open the content for reading, without a local copy."""
         with self._one_line():
-            file: IO[bytes] = self.files.open(self._path_of(digest), "rb")
+            file: IO[bytes] = self.files.open(self._path_of(digest), "rb", block_size=READ_AHEAD)
             return file
 
     def delete(self, digest: str) -> None:

@@ -23,6 +23,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/training/curves/<int:curve>/<slug:act>/", curve_views.control_curve, name="control_curve"),
     path("c/<slug:name>/training/models/<int:model>/", views.training_model, name="training_model"),
     path("c/<slug:name>/training/models/<int:model>/card", views.model_card, name="model_card"),
+    path("c/<slug:name>/training/models/<int:model>/files/<path:file>", views.model_file, name="model_file"),
     path("c/<slug:name>/training/models/<int:model>/lineage/", model_lineage, name="model_lineage"),
     path("c/<slug:name>/pairs/<int:pair>/lineage/", label_lineage, name="label_lineage"),
     path("c/<slug:name>/training/models/<int:model>/<slug:act>/", views.use_model, name="use_model"),

@@ -31,6 +31,7 @@ class Second:
     majority: NDArray[np.int64]  # MISSING where several grades were given equally often.
     probability: Floats
     differs: NDArray[np.bool_]  # Both have a label, and not the same.
+    places: NDArray[np.intp]  # Of each pair its row in the solution's posterior.
 
     @property
     def ties(self) -> int:
@@ -41,6 +42,18 @@ class Second:
     def differing(self) -> int:
         """Pairs on which the two differ."""
         return int(self.differs.sum())
+
+    def posterior_of(self, pairs: NDArray[np.int64], grades: NDArray[np.int64]) -> Floats:
+        """Return the probability of each pair's grade; NaN for pairs and grades that the solution does not know."""
+        chances = np.full(len(pairs), np.nan)
+        if self.solution is None or not len(self.pairs):
+            return chances
+        classes = np.array(self.solution.classes, dtype=np.int64)
+        row = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
+        column = np.minimum(np.searchsorted(classes, grades), len(classes) - 1)
+        known = (self.pairs[row] == pairs) & (classes[column] == grades)
+        chances[known] = self.solution.posterior[self.places[row[known]], column[known]]
+        return chances
 
     @property
     def accuracies(self) -> list[tuple[str, float, tuple[float, ...]]]:
@@ -74,7 +87,8 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     reason = _why_not_fitted(grades)
     if reason:
         nothing = np.empty(0, dtype=np.bool_)
-        return Second(None, reason, names, len(pairs), empty, empty, empty, np.empty(0), nothing)
+        nowhere = np.empty(0, dtype=np.intp)
+        return Second(None, reason, names, len(pairs), empty, empty, empty, np.empty(0), nothing, nowhere)
     found = group_patterns(grades)
     classes, counts = sparse_counts(found.grades)
     starts = STARTS if found.grades.size < LARGE else 2
@@ -88,7 +102,7 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     labels = solution.labels[place]
     probability = solution.posterior.max(axis=1)[place]
     differs = (majority != MISSING) & (labels != majority)
-    return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs)
+    return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs, place)
 
 
 def _why_not_fitted(grades: NDArray[np.integer]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from functools import partial
 from typing import Any
@@ -30,6 +30,12 @@ class Format:
     counted: Mapping[str, int] = field(default_factory=dict)  # What a manifest counts, and its place in a row.
     version: int = 1
 
+    def with_posterior(self) -> "Format":
+        """Return the format with the posterior of each row as its last column, where it has a place for it."""
+        if self.line is not csv_line:
+            return self
+        return replace(self, header=f"{self.header.rstrip()},posterior\n", line=_posterior_line)
+
     @property
     def is_set(self) -> bool:
         """Whether it is a training set."""
@@ -43,6 +49,11 @@ DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "
 
 def _qrels_line(row: Row) -> str:
     return f"{row[0]} 0 {row[1]} {row[2]}\n"
+
+
+def _posterior_line(row: Row) -> str:
+    *label, posterior = row
+    return csv_line([*label, "" if posterior is None else posterior])
 
 
 def _json_line(names: Sequence[str], values: Row) -> str:

@@ -11,17 +11,27 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, TEACHERS, SetOptions
+from annotation.exports.sets.options import (
+    ENTROPIES,
+    LABELS,
+    PRESETS,
+    RANKS,
+    SHAPES,
+    SPLITS,
+    TEACHERS,
+    SetOptions,
+)
 from annotation.exports.snapshots import exports_folder
+from annotation.label_sources.qrels_versions import list_versions
+from annotation.query_splits.lists import list_names
+from annotation.query_splits.named import SPLIT, suggest_split
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.grades import top_of_run
-from corpus.models import Collection, Label, Pair
+from corpus.models import Collection, Pair
 from corpus.search import lengths
 from store.files import publish
 
-SPLIT = 0.9
-DEV_QUERIES = 16  # With a relevant document: a split by near-duplicates and chance leaves ten of them at least.
 MOST = 200_000_000  # Bytes of a file that comes with the page; the command export takes any.
 
 
@@ -116,6 +126,28 @@ class SetForm(forms.Form):
         label=gettext_lazy("Tokenizer for lengths"),
         help_text=gettext_lazy("A tokenizer.json file. Lengths are counted in its tokens. Leave blank to count words."),
     )
+    test_queries = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Test split"),
+        help_text=gettext_lazy("A kept list, or the split that queries carry. Blank: no test split."),
+    )
+    dev_queries = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Dev split"),
+        help_text=gettext_lazy("Blank: a share of the queries."),
+    )
+    train_queries = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Training split"),
+        help_text=gettext_lazy("Blank: a share of the queries, or all that are in no other split."),
+    )
+    qrels = forms.TypedChoiceField(
+        required=False,
+        coerce=int,
+        empty_value=None,
+        label=gettext_lazy("Grades of a qrels version (BEIR, MTEB)"),
+        help_text=gettext_lazy("Such as one with its holes filled. All queries are then in the test split."),
+    )
     preset = forms.ChoiceField(
         choices=_labelled_choices(PRESETS), initial="paper", label=gettext_lazy("Losses (Prism)")
     )
@@ -135,11 +167,27 @@ class SetForm(forms.Form):
         self.fields["relevant_from"].max_value = collection.grades  # type: ignore[attr-defined]
         self.collection = collection
         self.options = SetOptions()
+        self._offer_names(collection)
+
+    def _offer_names(self, collection: Collection) -> None:
+        """Offer the names of splits and the versions of the qrels; without any, nothing is asked."""
+        names = list_names(collection)
+        versions = list_versions(collection)
+        for field, choices in {
+            **{f"{side}_queries": [(name, name) for name in names] for side in SPLITS},
+            "qrels": [(one["number"], _name_version(one)) for one in reversed(versions)],
+        }.items():
+            if choices:
+                self.fields[field].choices = [("", _("none")), *choices]  # type: ignore[attr-defined]
+            else:
+                del self.fields[field]
 
     def clean(self) -> dict[str, Any]:
         """Gather the options as the command would take them."""
         given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
         first, last = given.pop("first_rank", RANKS[0]), given.pop("last_rank", RANKS[1])
+        names = {side: given.pop(f"{side}_queries", "") for side in SPLITS}
+        given["named_splits"] = tuple(f"{side}={name}" for side, name in names.items() if name)
         uploads: dict[str, Any] = {name: given.pop(name) for name in ("run", "tokenizer") if name in given}
         if not self.errors:
             try:
@@ -151,18 +199,10 @@ class SetForm(forms.Form):
         return self.cleaned_data
 
 
-def suggest_split(collection: Collection) -> float:
-    """Return the share of queries for training that leaves enough for a test of the gain: 0.9, or less where few are.
-
-    Half of the dev queries choose the checkpoint and the others test it, so that fewer than ten make no test.
-    """
-    relevant = Label.objects.filter(
-        pair__collection=collection, pair__query__is_current=True, aspect=None, grade__gte=collection.relevant_from
-    )
-    queries = relevant.values("pair__query").distinct().count()
-    if queries < 2 * DEV_QUERIES:  # Too few for both: half of them train.
-        return 0.5 if queries else SPLIT
-    return round(min(SPLIT, 1 - DEV_QUERIES / queries), 2)
+def _name_version(version: dict[str, Any]) -> str:
+    words = _("version %(number)s, %(pairs)s judged pairs")
+    shown = words % {"number": version["number"], "pairs": f"{version['judged']:,}"}
+    return f"{shown} ({version['note']})" if version["note"] else shown
 
 
 def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str) -> str:

@@ -5,8 +5,11 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.exports.rows import CHOSEN_LABELS, PAIRS
+from annotation.exports.rows import CHOSEN_AGGREGATED, CHOSEN_LABELS
 from annotation.exports.sets.rows import SetQuery
+from annotation.label_sources.aggregated_labels import AggregatedLabels
+from annotation.label_sources.choices import MADE_OF_GRADES
+from annotation.label_sources.statements import PAIRS
 from annotation.models.snapshots import Snapshot
 from corpus.models import ExportedLabels, ExportRecord
 
@@ -24,40 +27,49 @@ WHERE v.role = 'vote' AND v.counts AND v.outcome = 'labelled'"""
 # Of exports without labels: the pairs whose judgments they hold.
 _WITHOUT_LABELS = {"judgments": f"{_JUDGED} UNION {_VOTED}", "marks": f"{_JUDGED} AND j.spans IS NOT NULL"}
 _LABELS = f"SELECT q.id AS query, p.id AS pair, l.grade, l.origin {CHOSEN_LABELS}"
+_AGGREGATED = f"""SELECT q.id AS query, p.id AS pair,
+CASE WHEN %(by_grades)s THEN NULL ELSE l.grade END AS grade, l.origin {CHOSEN_AGGREGATED}"""
 
 
-def hold_rows(snapshot: Snapshot, left_out: Sequence[int]) -> None:
+def hold_rows(snapshot: Snapshot, left_out: Sequence[int], aggregated: AggregatedLabels | None = None) -> None:
     """Write what an export of one file holds. Nothing where the snapshot has no record: it locks nothing then."""
+    statement = _WITHOUT_LABELS.get(snapshot.format, _AGGREGATED if aggregated is not None else _LABELS)
     for record in _empty_records(snapshot).values():
         parameters = {
             "record": record.pk,
             "collection": snapshot.collection_id,
             "origins": snapshot.options["origins"],
             "left_out": list(left_out),
+            # What all grades make is no label of the collection, which may become another one.
+            "by_grades": snapshot.options.get("aggregate") in MADE_OF_GRADES,
+            **(aggregated.columns if aggregated is not None else {}),
         }
         with connection.cursor() as cursor:
-            cursor.execute(_INSERT.format(held=_WITHOUT_LABELS.get(snapshot.format, _LABELS)), parameters)
+            cursor.execute(_INSERT.format(held=statement), parameters)
 
 
-def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]]) -> None:
-    """Write which labels stand in which split of a training set; pairs that nobody judged have none."""
+def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]], *, as_judgments: bool = False) -> None:
+    """Write which labels stand in which split of a training set; pairs that nobody judged have none.
+
+    `as_judgments`: its labels are made of grades, or are those of a version of the qrels: only the pairs are noted.
+    """
     records = _empty_records(snapshot)
     if not records:
         return
     found = (
-        ExportedLabels(record=records[query.source], query_id=query.key, split=split, **_columns(query))
+        ExportedLabels(record=records[query.source], query_id=query.key, split=split, **_columns(query, as_judgments))
         for split, queries in sides.items()
         for query in queries
-        if any(not row.assumed for row in query.rows)
+        if any(row.pair and not row.assumed for row in query.rows)
     )
     ExportedLabels.objects.bulk_create(found, batch_size=BATCH)
 
 
-def _columns(query: SetQuery) -> dict[str, list[Any]]:
-    rows = sorted((row for row in query.rows if not row.assumed), key=lambda row: row.pair)
+def _columns(query: SetQuery, as_judgments: bool) -> dict[str, list[Any]]:
+    rows = sorted((row for row in query.rows if row.pair and not row.assumed), key=lambda row: row.pair)
     return {
         "pairs": [row.pair for row in rows],
-        "grades": [row.grade for row in rows],
+        "grades": [None if as_judgments else row.grade for row in rows],
         "origins": [row.origin for row in rows],
     }
 

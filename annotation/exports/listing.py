@@ -12,13 +12,14 @@ from django.utils.translation import gettext as _
 
 from annotation.exports.files import MANIFEST
 from annotation.exports.formats import EVERY, Format
+from annotation.exports.sets.options import SPLITS
 from annotation.exports.snapshots import exports_folder
 from annotation.models.snapshots import Snapshot
 from charts import Chart, draw_heatmap
 from corpus.models import Collection, Judgment, Label
 from jobs import background
 from judges.models import Attempt
-from store.files import fetch
+from store.files import exists
 
 MAKE = "annotation.make_snapshot"
 # Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s).
@@ -49,9 +50,9 @@ class ListedExport:
 
     @property
     def splits(self) -> list[tuple[str, dict[str, int]]]:
-        """The counts of each split, train before dev: the database forgets the order."""
+        """The counts of each split, train, dev, test: the database forgets the order."""
         found: dict[str, dict[str, int]] = self.snapshot.manifest["counts"]["splits"]
-        return sorted(found.items(), reverse=True)
+        return [(side, found[side]) for side in SPLITS if side in found]
 
     @property
     def balance_charts(self) -> list[Chart]:
@@ -148,4 +149,4 @@ def file_of(snapshot: Snapshot, name: str) -> Path | None:
     folder = Path(snapshot.folder)
     path = folder / name
     inside = exports_folder(snapshot.collection) in folder.parents and path.resolve().is_relative_to(folder.resolve())
-    return path if inside and fetch(path).is_file() else None
+    return path if inside and exists(path) else None

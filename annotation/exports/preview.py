@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.formats import Format
-from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.options import SPLITS, SetOptions
 from annotation.exports.snapshots import build_snapshot, write_files
 from corpus.models import Collection
 
@@ -23,6 +23,8 @@ def preview_export(
     origins: Sequence[str] | None,
     asked: SetOptions | None,
     leave_out_failed: bool,
+    aggregate: str | None = None,
+    assessors: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Make the export for its counts and first rows. Raises BadInput as `create_snapshot` and `write_snapshot` do.
 
@@ -37,6 +39,8 @@ def preview_export(
             origins=origins,
             asked=asked,
             leave_out_failed=leave_out_failed,
+            aggregate=aggregate,
+            assessors=assessors,
         )
         written = ExportFiles(Path(folder))
         try:
@@ -52,7 +56,7 @@ def _count_splits(counts: dict[str, Any]) -> list[tuple[str, dict[str, int]]]:
     """The counts by split; `other`: pairs that are not relevant."""
     found: dict[str, dict[str, int]] = counts.get("splits", {})
     counted = {side: n | {"other": n["pairs"] - n["relevant"]} for side, n in found.items()}
-    return sorted(counted.items(), reverse=True)
+    return [(side, counted[side]) for side in SPLITS if side in counted]
 
 
 def _read_first_rows(path: Path) -> list[str]:

@@ -7,6 +7,8 @@ from typing import Any
 from django.db import connection
 
 from annotation.agreement.grade_matrix import copied_places, judge_names, vote_names
+from annotation.label_sources.aggregated_labels import AggregatedLabels
+from annotation.label_sources.statements import AGGREGATED, KEPT, ORDER, PAIRS
 from corpus.aspects.exchange import ROWS as ASPECTS
 from corpus.models import Collection
 from judges.models import Campaign
@@ -14,19 +16,13 @@ from judges.models import Campaign
 BATCH = 5_000
 Row = tuple[Any, ...]
 
-ORDER = 'q.external_id COLLATE "C", d.external_id COLLATE "C"'
-# A pair of an older version of a text keeps its evidence but has the ids of the newer one: it would be in twice.
-PAIRS = """
-    JOIN corpus_pair p ON p.id = {of}.pair_id AND p.collection_id = %(collection)s
-    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-"""
-# Of labels `l`: pairs that the export leaves out.
-KEPT = "NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = l.pair_id)"
-
-CHOSEN_LABELS = f"""FROM corpus_label l {PAIRS.format(of="l")}
+_CHOSEN = f"""FROM {{labels}} l {PAIRS.format(of="l")}
     WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}"""
+CHOSEN_LABELS = _CHOSEN.format(labels="corpus_label")
+CHOSEN_AGGREGATED = _CHOSEN.format(labels=AGGREGATED)
 LABELS = f"SELECT q.external_id, d.external_id, l.grade, l.origin {CHOSEN_LABELS} ORDER BY {ORDER}"
+AGGREGATED_LABELS = f"""SELECT q.external_id, d.external_id, l.grade, l.origin, l.posterior
+    {CHOSEN_AGGREGATED} ORDER BY {ORDER}"""
 
 # `again`: places where a judge stands once more on its panel: each of its samples is a vote of its own.
 JUDGMENTS = f"""
@@ -77,10 +73,14 @@ DEBATES = f"""
 
 
 def rows_of(
-    format_name: str, collection: Collection, origins: Sequence[str] | None, left_out: Sequence[int] = ()
+    format_name: str,
+    collection: Collection,
+    origins: Sequence[str] | None,
+    left_out: Sequence[int] = (),
+    aggregated: AggregatedLabels | None = None,
 ) -> Iterator[list[Row]]:
     """Yield batches of rows as the format's `line` takes them. `origins` limits labels (None: all), `left_out`: pairs
-    whose labels are left out."""
+    whose labels are left out. `aggregated`: labels in place of the collection's, each row with its posterior."""
     campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
     parameters = {
         "collection": collection.pk,
@@ -106,6 +106,8 @@ def rows_of(
                 (*start, names[judge], verdict, reason, json.loads(quotes) if isinstance(quotes, str) else quotes)
                 for *start, judge, verdict, reason, quotes in batch
             ]
+    elif aggregated is not None:
+        yield from fetch_batches(AGGREGATED_LABELS, parameters | aggregated.columns)
     else:
         yield from fetch_batches({"marks": MARKS, "aspects": ASPECTS}.get(format_name, LABELS), parameters)
 

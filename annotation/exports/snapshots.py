@@ -19,12 +19,14 @@ from django.utils.translation import gettext as _
 from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.exports import files, held_labels
-from annotation.exports.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.exports.formats import EVERY, Format
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.assumed import identify_run
 from annotation.exports.sets.building import make_set
 from annotation.exports.sets.options import SetOptions, default_teacher
+from annotation.label_sources.aggregated_labels import aggregate_labels
+from annotation.label_sources.choices import MADE_OF_GRADES, check_aggregate
+from annotation.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.models import User
 from annotation.models.snapshots import Snapshot
 from corpus.errors import BadInput
@@ -47,22 +49,34 @@ def build_snapshot(
     origins: Sequence[str] | None = None,
     asked: SetOptions | None = None,
     leave_out_failed: bool = False,
+    aggregate: str | None = None,
+    assessors: Sequence[str] = (),
     user: User | None = None,
 ) -> Snapshot:
     """Build the row of a snapshot and do not save it. Without a folder it lies under VAR.
 
     `origins`: whose labels, for formats of labels; None: everybody's. `asked`: the choices of a training set.
-    `leave_out_failed`: without unsettled labels of routes that failed their audit. Raises BadInput for origins or what
-    is left out where a format has no labels.
+    `leave_out_failed`: without unsettled labels of routes that failed their audit. `aggregate`: labels made of all
+    grades, or of those of some `assessors` (AGGREGATES), in place of the collection's. Raises BadInput for what a
+    format without labels does not take.
     """
     if origins is not None and not form.labels:
         raise BadInput(_("format %(form)s has no labels, so it cannot be limited by source") % {"form": form.name})
     if leave_out_failed and not form.labels:
         raise BadInput(_("format %(form)s has no labels, so none can be left out") % {"form": form.name})
+    if aggregate is not None:
+        _check_aggregate(form, aggregate, origins)
+        if asked is not None:
+            # Checked with the other options of a set, too.
+            asked = replace(asked, aggregate=aggregate, assessors=tuple(assessors))
+    elif assessors:
+        raise BadInput(_("assessors are named where labels are made of their grades alone: choose an aggregate"))
     options: dict[str, Any] = {"origins": sorted(set(origins)) if origins is not None else None}
     options["leave_out_failed"] = leave_out_failed
+    options |= {"aggregate": aggregate, "assessors": list(assessors)}
     if form.is_set:
-        options["set"] = (asked or SetOptions(teacher=default_teacher(form.name))).in_manifest()
+        default = SetOptions(teacher=default_teacher(form.name), aggregate=aggregate, assessors=tuple(assessors))
+        options["set"] = (asked or default).in_manifest()
     return Snapshot(
         collection=collection,
         format=form.name,
@@ -147,9 +161,14 @@ def write_files(
             manifest["left_out"] = describe_left_out(list(held))
         if not form.is_set:
             left_out = list_unsettled_pairs(collection) if leave_out_failed else []
-            rows = rows_of(form.name, collection, origins, left_out)
+            aggregated = None
+            if (how := snapshot.options.get("aggregate")) is not None:  # older rows do not say
+                aggregated = aggregate_labels(collection, how, snapshot.options["assessors"])
+                manifest["aggregate"] = {"by": how, "of": {collection.name: aggregated.described}}
+                form = form.with_posterior()
+            rows = rows_of(form.name, collection, origins, left_out, aggregated)
             manifest["counts"] = files.write_rows(written, form, rows, progress)
-            held_labels.hold_rows(snapshot, left_out)
+            held_labels.hold_rows(snapshot, left_out, aggregated)
         else:
             asked = SetOptions.of(snapshot.options["set"])
             for given in (asked.run, asked.tokenizer):
@@ -159,12 +178,15 @@ def write_files(
                 asked, origins=None if origins is None else tuple(origins), leave_out_failed=leave_out_failed
             )
             manifest["counts"], details, sides = make_set(collection, form.name, asked, written, progress)
-            held_labels.hold_sets(snapshot, sides)
+            as_judgments = asked.qrels is not None or asked.aggregate in MADE_OF_GRADES
+            held_labels.hold_sets(snapshot, sides, as_judgments=as_judgments)
             manifest |= details
             relevant_from = asked.relevant_from or collection.relevant_from
             run = identify_run(asked.run) if asked.run is not None else None
             tokenizer = identify_run(str(file_of(asked.tokenizer))) if asked.tokenizer is not None else None
             own = {"origins": origins, "relevant_from": relevant_from, "run": run, "tokenizer": tokenizer}
+            if asked.qrels is not None:
+                own["split"] = None  # The version decides, not a share.
             manifest["options"] |= {**asked.in_manifest(), **own}
         manifest["files"] = written.written
     # The manifest comes last: a folder that has one is whole.
@@ -176,6 +198,17 @@ def write_files(
 
 def _manifest_text(manifest: dict[str, Any]) -> str:
     return json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+def _check_aggregate(form: Format, aggregate: str, origins: Sequence[str] | None) -> None:
+    check_aggregate(aggregate)
+    if not form.labels:
+        raise BadInput(_("format %(form)s has no labels, so none can be aggregated") % {"form": form.name})
+    if origins is not None and aggregate in MADE_OF_GRADES:
+        raise BadInput(
+            _("labels by %(aggregate)s are made of all grades, so they cannot be limited by source")
+            % {"aggregate": aggregate}
+        )
 
 
 @contextmanager

@@ -4,26 +4,28 @@ from itertools import chain
 from typing import Any
 
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from annotation.data.statistics import statistics_of
 from annotation.exports import listing
-from annotation.exports.failed_routes import list_failed_routes
 from annotation.exports.formats import EVERY, FORMATS, SETS, Format
 from annotation.exports.forms import SetForm
 from annotation.exports.preview import preview_export
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.label_quality.loading import load_label_quality
+from annotation.label_sources.choices import AGGREGATES
+from annotation.label_sources.failed_routes import list_failed_routes
 from annotation.models.snapshots import Snapshot
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from jobs import background, workers
 from judges.models import Campaign
+from store.downloads import send_file
 
 
 @action("admin")
@@ -44,7 +46,10 @@ def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         # 286 tells HTMX to stop asking.
         return render(request, "exports/_snapshots.html", context, status=200 if context["making"] else 286)
-    return _exports_page(request, scope, context, SetForm(collection=scope.collection))
+    asked = SetForm(collection=scope.collection)
+    if "qrels" in asked.fields:
+        asked.fields["qrels"].initial = request.GET.get("qrels")
+    return _exports_page(request, scope, context, asked)
 
 
 def _snapshot_context(scope: Scope) -> dict[str, Any]:
@@ -71,6 +76,9 @@ def _exports_page(
         "failed_routes": failed,
         "failed_pairs": sum(route.pairs for route in failed),
         "leaves_out": "leave_out_failed" in request.POST,
+        "aggregates": AGGREGATES.items(),
+        "aggregate": request.POST.get("aggregate", ""),
+        "assessors": request.POST.get("assessors", ""),
     }
     return render(request, "exports/exports.html", context, status=status)
 
@@ -79,12 +87,16 @@ def _read_choices(request: HttpRequest, scope: Scope, form: Format, asked: SetFo
     """What was chosen, as `build_snapshot` takes it."""
     chosen = request.POST.getlist("origin") if form.labels else []
     every = {origin for origin, _ in listing.count_origins(scope.collection)}
+    aggregate = request.POST.get("aggregate") or None if form.labels else None
+    whose = request.POST.get("assessors")
     return {
         "collection": scope.collection,
         "form": form,
         "origins": chosen if chosen and set(chosen) != every else None,
         "asked": asked.options if form.is_set else None,
         "leave_out_failed": form.labels and "leave_out_failed" in request.POST,
+        "aggregate": aggregate,
+        "assessors": [whose] if whose in ("people", "judges") and aggregate else [],
     }
 
 
@@ -123,7 +135,11 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = SetForm(request.POST, request.FILES, collection=scope.collection)
     if form.is_set and not asked.is_valid():
         return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
-    snapshot = create_snapshot(user=scope.user, **_read_choices(request, scope, form, asked))
+    try:
+        snapshot = create_snapshot(user=scope.user, **_read_choices(request, scope, form, asked))
+    except BadInput as error:
+        asked.add_error(None, str(error))
+        return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
     # Where no worker lives, the page waits for a large one all the same.
     if listing.is_large(form, scope.collection) and workers.has_workers():
         background.enqueue(listing.MAKE, snapshot.pk)
@@ -144,7 +160,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 @action("admin")
-@require_GET
+@require_safe
 def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) -> HttpResponseBase:
     """Download a file of a snapshot."""
     row = get_object_or_404(Snapshot.objects.select_related("collection"), pk=snapshot, collection=scope.collection)
@@ -152,4 +168,4 @@ def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) ->
     if path is None:
         raise Http404(_("File not found."))
     name = f"{scope.collection.name}-{row.pk}-{file.replace('/', '-')}"
-    return FileResponse(path.open("rb"), as_attachment=True, filename=name)
+    return send_file(request, path, name=name)

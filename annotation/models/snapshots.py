@@ -1,5 +1,6 @@
-"""Exports: what was made of a collection, with which options, and where its files lie."""
+"""Exports: what was made of a collection, with which options, where its files lie, and queries kept apart for tests."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
@@ -35,3 +36,22 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.collection} {self.format} {self.pk}"
+
+
+class QuerySplit(models.Model):
+    """A list of a collection's queries under a name, such as a team's fixed test queries.
+
+    Ids are those of files, so that a query whose text is updated stays on its list.
+    """
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="query_splits", db_index=False)
+    name = models.SlugField(max_length=40, db_index=False)
+    query_ids = ArrayField(models.TextField(), help_text="Ids of queries, sorted by their bytes.")
+    made_by = models.CharField(max_length=150, blank=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "name"], name="query_split_once")]
+
+    def __str__(self) -> str:
+        return f"{self.collection_id} {self.name}"

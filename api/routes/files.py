@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Literal
 
 from django.db import transaction
-from django.http import FileResponse, Http404, HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, File, Router, Schema, Status
 from ninja.decorators import decorate_view
@@ -23,16 +23,17 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import REFUSALS, Given
+from api.routes.downloads import describe_download
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from jobs import background, workers
+from store.downloads import send_file
 
 router = Router(tags=["files"])
 MANAGE = AccessToken.TokenScope.MANAGE
 MOST_FILES = 100
 # Options of the command in its errors, by the field of ImportOptionsIn.
 FIELDS = {"--empty keep": 'empty: "keep"', "--update": "update: true", "--bm25": "bm25", "; see --grades": ""}
-BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 class ImportedFileOut(Schema):
@@ -98,6 +99,12 @@ class SetIn(Given):
     shape: Literal["pair", "triplet", "n-tuple", "list"] = "pair"
     synthetic_dev: bool = False
     allow_incomplete: bool = False
+    named_splits: dict[Literal["train", "dev", "test"], str] = Field(
+        {}, description="A kept list of queries, or the split that queries carry, by the split that they become."
+    )
+    qrels: int | None = Field(
+        None, ge=1, lt=1 << 31, description="For beir and mteb: the grades of this version of the qrels, all in test."
+    )
 
 
 class ExportIn(Given):
@@ -105,6 +112,12 @@ class ExportIn(Given):
 
     format: str = Field(description="Its name: docs/exports.md.", json_schema_extra={"enum": list(EVERY)})
     origins: list[str] | None = Field(None, max_length=50, description="Whose labels; null: everybody's.")
+    aggregate: Literal["majority", "dawid-skene", "resolved"] | None = Field(
+        None, description="Labels made of all grades, with Dawid-Skene's posterior; null: the labels as they are."
+    )
+    assessors: list[str] = Field(
+        [], max_length=1000, description="With aggregate: whose grades, by name, or people and judges; none: all."
+    )
     leave_out_failed: bool = Field(False, description="Without unsettled labels of routes that failed their audit.")
     set: SetIn | None = Field(None, description="Of formats that are training sets.")
 
@@ -256,7 +269,9 @@ def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
     asked = None
     if form.is_set:
         given = (body.set or SetIn.model_validate({})).dict()
-        asked = SetOptions(**{**given, "teacher": given["teacher"] or default_teacher(form.name)})
+        named = tuple(f"{side}={split}" for side, split in given["named_splits"].items())
+        teacher = given["teacher"] or default_teacher(form.name)
+        asked = SetOptions(**{**given, "named_splits": named, "teacher": teacher})
     elif body.set is not None:
         raise BadInput(_("format %(form)s is no training set, so it takes no options of one") % {"form": form.name})
     snapshot = create_snapshot(
@@ -266,6 +281,8 @@ def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
         origins=body.origins,
         asked=asked,
         leave_out_failed=body.leave_out_failed,
+        aggregate=body.aggregate,
+        assessors=body.assessors,
     )
     if listing.is_large(form, scope.collection) and workers.has_workers():
         transaction.on_commit(lambda: background.enqueue(listing.MAKE, snapshot.pk))
@@ -288,14 +305,14 @@ def read_export(request: HttpRequest, name: str, number: int) -> Any:
     "/collections/{slug:name}/exports/{number}/files/{path:file}",
     auth=may("admin"),
     response=REFUSALS,
-    openapi_extra={"responses": {200: {"description": "The file.", "content": BINARY}}},
+    openapi_extra=describe_download("The file."),
 )
 def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
     """Download a file of an export."""
     path = listing.file_of(_find_export(request, number), file)
     if path is None:
         raise Http404(_("File not found."))
-    return FileResponse(path.open("rb"), as_attachment=True, content_type="application/octet-stream")
+    return send_file(request, path, content_type="application/octet-stream")
 
 
 def _find_export(request: HttpRequest, number: int) -> Snapshot:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from django.db import transaction
-from django.http import FileResponse, Http404, HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
@@ -16,13 +16,15 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import REFUSALS, Given, validate_form
+from api.routes.downloads import describe_download
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
+from store.downloads import send_file
 from store.files import fetch
 from training.comparisons.losses import LossForm, begin_comparison, group_losses
-from training.jobs import graded_outputs, lifecycle, pages
+from training.jobs import graded_outputs, lifecycle, model_files, pages
 from training.jobs.forms import BASES, OTHER, JudgeForm, TrainForm, UseForm
 from training.jobs.option_fields import option_names
 from training.lineage.model_sources import count_changed
@@ -32,9 +34,6 @@ from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
 router = Router(tags=["training"])
 MANAGE = AccessToken.TokenScope.MANAGE
 F = TypeVar("F", bound=TrainForm)
-MARKDOWN: dict[str, Any] = {
-    "responses": {200: {"description": "The card.", "content": {"text/markdown": {"schema": {"type": "string"}}}}}
-}
 
 
 class TrainingSetOut(Schema):
@@ -85,6 +84,13 @@ class ModelOut(Schema):
     is_here: bool
     changed_labels: int = Field(description="Labels that it learned from and that are others now.")
     created_at: datetime
+
+
+class ModelFileOut(Schema):
+    """A file of a model."""
+
+    name: str
+    bytes: int
 
 
 class UseIn(Given):
@@ -273,14 +279,38 @@ def read_model(request: HttpRequest, name: str, number: int) -> Any:
 
 
 @router.get(
-    "/collections/{slug:name}/models/{number}/card", auth=may("admin"), response=REFUSALS, openapi_extra=MARKDOWN
+    "/collections/{slug:name}/models/{number}/card",
+    auth=may("admin"),
+    response=REFUSALS,
+    openapi_extra=describe_download("The card.", "text/markdown"),
 )
 def read_model_card(request: HttpRequest, name: str, number: int) -> Any:
     """Download the card of a model."""
-    path = fetch(Path(_find_model(request, number).folder) / "README.md")
-    if not path.is_file():
+    path = Path(_find_model(request, number).folder) / "README.md"
+    return send_file(request, path, content_type="text/markdown; charset=utf-8")
+
+
+@router.get(
+    "/collections/{slug:name}/models/{number}/files", auth=may("admin"), response={200: list[ModelFileOut], **REFUSALS}
+)
+def list_model_files(request: HttpRequest, name: str, number: int) -> Any:
+    """List the files of a model; none where a command wrote it outside of the site's own folder."""
+    found = model_files.list_model_files(_find_model(request, number))
+    return [{"name": file, "bytes": size} for file, size in found.items()]
+
+
+@router.get(
+    "/collections/{slug:name}/models/{number}/files/{path:file}",
+    auth=may("admin"),
+    response=REFUSALS,
+    openapi_extra=describe_download("The file."),
+)
+def read_model_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
+    """Download a file of a model."""
+    path = model_files.model_file(_find_model(request, number), file)
+    if path is None:
         raise Http404(_("File not found."))
-    return FileResponse(path.open("rb"), as_attachment=True, content_type="text/markdown; charset=utf-8")
+    return send_file(request, path, content_type="application/octet-stream")
 
 
 @router.post(

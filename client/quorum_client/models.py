@@ -1463,6 +1463,36 @@ class SetIn(ApiModel):
     shape: Literal["pair", "triplet", "n-tuple", "list"] = "pair"
     synthetic_dev: bool = False
     allow_incomplete: bool = False
+    named_splits: Annotated[
+        dict[Literal["train", "dev", "test"], str],
+        Field(description="A kept list of queries, or the split that queries carry, by the split that they become."),
+    ] = {}
+    qrels: Annotated[
+        int | None,
+        Field(
+            description="For beir and mteb: the grades of this version of the qrels, all in test.",
+            ge=1,
+            lt=2147483648,
+        ),
+    ] = None
+
+
+class QueryListOut(ApiModel):
+    """A kept list of queries: they enter no training set, unless it names the list as a split."""
+
+    name: str
+    queries: int
+    made_by: str
+    changed_at: AwareDatetime
+
+
+class QueryListIn(ApiModel):
+    """The queries of a list."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+    )
+    query_ids: Annotated[list[str], Field(max_length=1000000, min_length=1)]
 
 
 class UploadedFilesIn(ApiModel):
@@ -2424,6 +2454,13 @@ class PageModelOut(ApiModel):
     ] = None
 
 
+class ModelFileOut(ApiModel):
+    """A file of a model."""
+
+    name: str
+    bytes: int
+
+
 class UseIn(ApiModel):
     """How a model is run."""
 
@@ -2916,6 +2953,17 @@ class ExportIn(ApiModel):
         list[str] | None,
         Field(description="Whose labels; null: everybody's.", max_length=50),
     ] = None
+    aggregate: Annotated[
+        Literal["majority", "dawid-skene", "resolved"] | None,
+        Field(description="Labels made of all grades, with Dawid-Skene's posterior; null: the labels as they are."),
+    ] = None
+    assessors: Annotated[
+        list[str],
+        Field(
+            description="With aggregate: whose grades, by name, or people and judges; none: all.",
+            max_length=1000,
+        ),
+    ] = []
     leave_out_failed: Annotated[
         bool,
         Field(description="Without unsettled labels of routes that failed their audit."),

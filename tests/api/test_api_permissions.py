@@ -66,6 +66,7 @@ def doors(world: World) -> Iterator[Door]:
         "campaigns/1/{act}": "campaigns/1/pause",
         "{act}": "cancel",
         "{path:file}": "labels.csv",
+        "{slug:split}": "fixed",
     }
     for _prefix, router in api._routers:
         for path, view in router.path_operations.items():

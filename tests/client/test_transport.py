@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +186,28 @@ def test_an_export_is_waited_for_and_downloaded_whole_or_not_at_all(tmp_path: Pa
     with pytest.raises(QuorumError, match="File not found"):
         missing.client().collection("books").exports.download(3, tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
+
+
+class BrokenStream(httpx2.SyncByteStream):
+    """The first bytes of a file, and then none."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"q,d"
+        raise httpx2.ReadError("lost")
+
+
+@pytest.mark.parametrize(
+    ("status", "content"), [(206, b",1\n"), (200, b"other,version\n")], ids=["the rest", "another version"]
+)
+def test_a_download_that_breaks_off_goes_on_in_the_same_version(status: int, content: bytes, tmp_path: Path) -> None:
+    begun = httpx2.Response(200, headers={"ETag": '"one"'}, stream=BrokenStream())
+    site = Site(begun, httpx2.Response(503), httpx2.Response(status, content=content, headers={"ETag": '"two"'}))
+    exports = site.client().collection("books").exports
+    (path,) = exports.download(3, tmp_path / "out", files=["labels.csv"])
+    assert path.read_bytes() == (b"q,d" + content if status == 206 else content)
+    assert "Range" not in site.requests[0].headers
+    for request in site.requests[1:]:
+        assert (request.headers["Range"], request.headers["If-Range"]) == ("bytes=3-", '"one"')
 
 
 @pytest.mark.parametrize(

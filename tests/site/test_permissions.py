@@ -13,6 +13,7 @@ from annotation.models import Assignment, Guideline, Membership, Role, Study, Us
 from annotation.models.aspects import PassageDraft
 from annotation.models.imports import FileImport, Upload
 from annotation.models.pair_table import BulkAct
+from annotation.models.snapshots import QuerySplit
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.permissions import SMALLEST
 from api.models import Webhook, WebhookDelivery
@@ -222,6 +223,7 @@ class World:
         admin = self.people["admin"]
         self.file_import = FileImport.objects.create(collection=self.collection, owner=admin, state="ready")
         self.upload = Upload.objects.create(collection=self.collection, owner=admin, name="corpus.jsonl", size=9)
+        QuerySplit.objects.create(collection=self.collection, name="fixed", query_ids=[self.pair.query.external_id])
         self.webhook = Webhook.objects.create(
             collection=self.collection, url="https://ice.example/hook", events=["export.ready"], made_by=admin
         )
@@ -272,6 +274,7 @@ class World:
             "<int:agent_job>": self.agent_job.pk,
             "<int:trace>": self.trace.pk,
             "<slug:file>": "traces",
+            "<slug:split>": "fixed",
             "<int:session>": 1,
             "<int:token>": 1,
             "<slug:provider_id>": "sso",

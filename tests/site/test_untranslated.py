@@ -44,7 +44,7 @@ NAMES = r"""
     Excel Quepid Label Studio Argilla
 """
 DATA = r"""
-    kept m-kept
+    kept m-kept fixed
     birds stones books zoe stranger outsider bystander annotator adjudicator admin owner offline[-\w]* main
     books-judge-\d m doc-\S* q\d+ ice\.example http overloaded tries from text title query_id doc_id answers _id
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes

@@ -95,7 +95,7 @@ def test_a_page_that_finds_the_store_away_says_when_to_come_back(
     def refuse(*_: object) -> None:
         raise StoreUnavailable("the store is away")
 
-    monkeypatch.setattr(ObjectStore, "get", refuse)
+    monkeypatch.setattr(ObjectStore, "open", refuse)
     answer = charlie.get(f"/c/birds/exports/{made.pk}/qrels.txt")
     assert answer.status_code == 503 and "file store" in answer.content.decode()
 

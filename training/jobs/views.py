@@ -6,20 +6,23 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import background, leases
+from store.downloads import send_file
 from store.files import fetch, fetch_matching
 from training.jobs import graded_outputs, lifecycle, pages, rollouts
 from training.jobs.forms import JudgeForm, TrainForm, UseForm
+from training.jobs.model_files import list_model_files
+from training.jobs.model_files import model_file as find_model_file
 from training.lineage.model_sources import count_changed, read_changed
 from training.models import Job, Model
 from training.recipes.table import is_embedding_recipe
@@ -214,6 +217,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "is_embedder": is_embedding_recipe(found.recipe),
         "no_gain": pages.explain_no_gain(summary.get("gain") or {}, tiny=found.words.startswith("tiny")),
         "place": pages.name_folder(Path(found.folder)),
+        "files": list_model_files(found),
         "form": UseForm(),
     }
     return render(request, "training/model.html", context)
@@ -251,7 +255,18 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
 def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponseBase:
     """Send the README.md of a model's folder."""
     found = get_object_or_404(Model, pk=model, collection=scope.collection)
-    return _send_file(Path(found.folder) / "README.md", f"{found.name}-README.md")
+    return send_file(request, Path(found.folder) / "README.md", name=f"{found.name}-README.md")
+
+
+@action("admin")
+@require_safe
+def model_file(request: HttpRequest, scope: AccessScope, model: int, file: str) -> HttpResponseBase:
+    """Send a file of a published model, weights too."""
+    found = get_object_or_404(Model, pk=model, collection=scope.collection)
+    path = find_model_file(found, file)
+    if path is None:
+        raise Http404(_("File not found."))
+    return send_file(request, path, name=path.name)
 
 
 @action("admin")
@@ -263,11 +278,6 @@ def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> H
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *made}
     if file not in names:
         raise Http404(_("File not found."))
-    return _send_file(Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}")
-
-
-def _send_file(path: Path, name: str) -> HttpResponseBase:
     # The log and the metrics of a job grow.
-    if not fetch(path, newest=True).is_file():
-        raise Http404(_("File not found."))
-    return FileResponse(path.open("rb"), as_attachment=True, filename=name)
+    path, shown = Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}"
+    return send_file(request, path, name=shown, grows=True)

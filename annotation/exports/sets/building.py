@@ -1,7 +1,6 @@
 """From labelled pairs to the files of a training set, in one pass over the pairs and one over the texts."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,27 +10,28 @@ from typing import Any
 from annotation.exports.files import Counts, ExportFiles
 from annotation.exports.sets import source
 from annotation.exports.sets.assumed import add_assumed
-from annotation.exports.sets.balancing import balance_pairs
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, filter_queries
+from annotation.exports.sets.dividing import divide_queries
 from annotation.exports.sets.erank import Chains, read_scored_rows
 from annotation.exports.sets.grouped import GROUPED, Grouped
 from annotation.exports.sets.mteb import Mteb
-from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.options import DEV, TRAIN, SetOptions
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
 from annotation.exports.sets.rows import SetQuery, SetRow, by_query, keep_rows, order_key
 from annotation.exports.sets.shapes import Completions, Shaped, rows_used
 from annotation.exports.sets.source import SetSource
-from annotation.exports.sets.splitting import DEV, TRAIN, split_queries
+from annotation.exports.sets.splitting import Sides
+from annotation.label_sources.qrels_versions import check_version_options
+from annotation.length_balance.balancing import balance_pairs
+from annotation.query_splits.named import fixed_ids, hold_out
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.evidence.targets import texts_of
 from corpus.models import Collection
-from corpus.search import near
 from corpus.search.lengths import length_counter
-from corpus.search.text import tokenize_text
 
 Progress = Callable[[int], None]
 # Formats whose rows carry each judge's vote, contribution and evidence.
@@ -51,23 +51,19 @@ def make_set(
         asked = replace(asked, teacher="labels")
     if name != "prism":
         asked = replace(asked, preset="paper")
+    if asked.qrels is not None:
+        check_version_options(name, asked)
     sources = _find_sources(collection, asked)
     left: Left = Counter()
     queries = _choose_queries(sources, name, asked, left)
-    groups, documents, sample = _group_near_duplicates(queries, asked)
-    near_texts: dict[str, Any] = {"groups": groups, "documents": documents}
-    sides = split_queries(queries, asked.split, asked.seed, **near_texts, left=left, synthetic_dev=asked.synthetic_dev)
-    if not sides[TRAIN]:
-        raise BadInput(
-            "nothing is left to train on: every document is, or nearly equals, one of dev; "
-            "let texts stand on both sides (--near-duplicates off) or take another --split"
-        )
-    details: dict[str, Any] = {"near_duplicates": {"from": asked.near, "shingle_sample": sample}} if groups else {}
+    sides, details = divide_queries(queries, sources, asked, left)
+    details |= _describe_labels(sources, asked)
     if asked.balance:
         sides[TRAIN], details["balance"] = _balance_train(sides[TRAIN], asked, left)
-    sides[TRAIN] = _with_a_line(sides[TRAIN], name, asked, left)  # the steps since the first time took pairs away
+    if TRAIN in sides:  # the steps since the first time took pairs away
+        sides[TRAIN] = _with_a_line(sides[TRAIN], name, asked, left)
     if not asked.allow_incomplete:
-        _check_whole(sides, left)
+        _check_whole(sides, asked, left)
     writer = _create_writer(name, files, asked, sources)
     rubrics = {one.collection.name: one.collection.relevance for one in sources}
     written: Counter[str] = Counter()
@@ -85,6 +81,19 @@ def make_set(
     return _count_rows(sides, written, left), details, sides
 
 
+def _describe_labels(sources: list[SetSource], asked: SetOptions) -> dict[str, Any]:
+    """Say for the manifest what the labels are, where they are not those of now, and which queries are held out."""
+    details: dict[str, Any] = {}
+    if asked.aggregate is not None:
+        of = {one.collection.name: one.described["aggregate"] for one in sources}
+        details["aggregate"] = {"by": asked.aggregate, "of": of}
+    if asked.qrels is not None:
+        details["qrels"] = sources[0].described["qrels"]
+    if held := [described for one in sources for described in one.described.get("held_out", [])]:
+        details["held_out"] = held
+    return details
+
+
 def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
     """The collections that the set is drawn from. Ids carry the collection's name where there are several."""
     names = dict.fromkeys((collection.name, *asked.collections))
@@ -98,7 +107,8 @@ def _choose_queries(sources: list[SetSource], name: str, asked: SetOptions, left
     """The queries of all collections with the rows that stay."""
     chosen = [_of_one(one, name, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
-    kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left)]
+    fixed = {pk for one in sources for pk in fixed_ids(one.collection, one.prefix, asked.named_sides.values())}
+    kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left, fixed)]
     source.mark_synthetic(kept, {one.collection.name: one.prefix for one in sources})
     if not kept:
         raise BadInput(f"nothing is left to train on ({_format_reasons(left) or 'no pair has such a label yet'})")
@@ -111,6 +121,9 @@ def _format_reasons(left: Left) -> str:
 
 def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
     rows = read_scored_rows(one, asked, left) if name == "erank-sft" else one.rows(asked, left)
+    if held := _hold_out(one, asked):
+        every, rows = len(rows), [row for row in rows if row.query_id not in held]
+        left[gettext_noop("its query is on a kept list, and held out")] += every - len(rows)
     source.check_teacher(rows, asked)
     if asked.preset == "released":
         # The released code takes no score that contradicts the label; without a text to learn nothing is left then.
@@ -126,6 +139,14 @@ def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[Se
     if asked.run is not None:
         add_assumed(queries, one, asked, left)
     return _with_a_line(filter_queries(queries, asked, left), name, asked, left)
+
+
+def _hold_out(one: SetSource, asked: SetOptions) -> set[str]:
+    """Return the ids of the queries that kept lists take out of this set, and note the lists for the manifest."""
+    if asked.qrels is not None:
+        return set()
+    held, one.described["held_out"] = hold_out(one.collection, one.prefix, asked.named_sides.values())
+    return held
 
 
 def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: Left) -> list[SetRow]:
@@ -167,14 +188,15 @@ def _drop_copies_of_positives(queries: list[SetQuery], left: Left) -> list[SetQu
     return keep_rows(queries, choose)
 
 
-def _check_whole(sides: dict[str, list[SetQuery]], left: Left) -> None:
+def _check_whole(sides: Sides, asked: SetOptions, left: Left) -> None:
     """Refuse a set that teaches nothing, or that nothing can be measured on, unless it was asked for."""
     why = f" ({reasons})" if (reasons := _format_reasons(left)) else ""
     for side, queries in sides.items():
         if not queries:
-            other = "take another --split (1: no dev set)" if side == DEV else "choose other options"
+            named = f"no query named {name} has a label" if (name := asked.named_sides.get(side)) else ""
+            other = "take another --split (1: no dev set)" if side == DEV else named or "choose other options"
             raise BadInput(f"{side} would be empty{why}; {other}, or allow an incomplete set (--allow-incomplete)")
-    relevant = [row.relevant for query in sides[TRAIN] for row in query.rows]
+    relevant = [row.relevant for query in sides.get(TRAIN, []) for row in query.rows]
     if len(set(relevant)) == 1:
         which = "relevant" if relevant[0] else "not relevant"
         raise BadInput(
@@ -183,33 +205,17 @@ def _check_whole(sides: dict[str, list[SetQuery]], left: Left) -> None:
         )
 
 
-def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: Left) -> list[SetQuery]:
-    """The first queries of the seeded order, in the order in which they came."""
+def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: Left, fixed: set[str]) -> list[SetQuery]:
+    """The first queries of the seeded order, in the order in which they came, and those whose split is `fixed`."""
     if quota is None or len(queries) <= quota:
         return queries
-    taken = {query.key for query in sorted(queries, key=lambda query: order_key(seed, query.id))[:quota]}
+    drawn = [query for query in queries if query.id not in fixed]
+    taken = {query.key for query in sorted(drawn, key=lambda query: order_key(seed, query.id))[:quota]}
+    taken |= {query.key for query in queries if query.id in fixed}
     left[gettext_noop("outside the queries drawn from its collection")] += sum(
         len(q.rows) for q in queries if q.key not in taken
     )
     return [query for query in queries if query.key in taken]
-
-
-def _group_near_duplicates(queries: list[SetQuery], asked: SetOptions) -> tuple[dict[int, int], dict[int, int], int]:
-    """Groups of near-duplicate queries and documents by their keys, none where nothing is split; the sample taken."""
-    if asked.near is None or asked.split >= 1:
-        return {}, {}, 1
-    texts = near.Shingles(near.QUERY_WORDS)
-    for keys in source.in_pieces([query.key for query in queries]):
-        texts.add((key, one.text) for key, one in sorted(source.read_queries(keys).items()))
-    wanted = sorted({row.document for query in queries for row in query.rows})
-    # One of so many shingles is compared, judged by the first texts, so that memory has a bound.
-    first = source.read_documents(wanted[: source.PIECE]).values()
-    shingles = sum(len(tokenize_text(one.whole)) for one in first) * len(wanted) / max(len(first), 1)
-    del first
-    documents = near.Shingles(near.DOCUMENT_WORDS, max(1, math.ceil(shingles / near.MOST)))
-    for keys in source.in_pieces(wanted):
-        documents.add((key, one.whole) for key, one in sorted(source.read_documents(keys).items()))
-    return texts.groups(asked.near), documents.groups(asked.near), documents.sample
 
 
 def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:

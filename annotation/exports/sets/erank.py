@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from annotation.exports.rows import ORDER, fetch_batches
+from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow, newest_label
 from annotation.exports.sets.source import LABELLED_AT, SetSource, in_pieces
+from annotation.label_sources.statements import ORDER
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from judges.domain.chains import HIGHEST, SYSTEM, render_answer, render_prompt
@@ -32,7 +33,7 @@ SCORED = f"""
     ORDER BY {ORDER}
 """
 # Options about whose labels are taken, and documents from elsewhere: what was drawn and scored is fixed.
-FIXED = ("run", "agreement", "origins", "balance")
+FIXED = ("run", "agreement", "origins", "balance", "aggregate", "qrels")
 
 
 def read_scored_rows(source: SetSource, asked: SetOptions, left: Left) -> list[SetRow]:

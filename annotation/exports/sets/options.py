@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from annotation.label_sources.choices import MADE_OF_GRADES, check_aggregate
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 
@@ -31,6 +32,8 @@ ENTROPIES = {
     "filled": gettext_noop("evenness over the cells that contain a pair"),
     "prism": gettext_noop("as in Prism: over all 48 cells, so nearly all of them must contain pairs"),
 }
+TRAIN, DEV, TEST = "train", "dev", "test"
+SPLITS = (TRAIN, DEV, TEST)
 CHOICES = {"teacher": TEACHERS, "preset": PRESETS, "labels": LABELS, "shape": SHAPES, "balance_entropy": ENTROPIES}
 RANKS = (11, 100)  # Of a run, where nobody says which: below what is most likely relevant.
 
@@ -74,6 +77,13 @@ class SetOptions:
     synthetic_dev: bool = False
     # Write the set even where a split is empty or train has only one label.
     allow_incomplete: bool = False
+    # SPLIT=NAME: queries that are on a kept list of this name, or that carry it as their split, are that split.
+    named_splits: tuple[str, ...] = ()
+    # How grades become labels (AGGREGATES), with the posterior of each; None: the labels as they are.
+    aggregate: str | None = None
+    assessors: tuple[str, ...] = ()  # Whose grades the aggregate is made of, by name; none: everybody's.
+    # Number of a version of the qrels whose grades are exported, all queries in test; None: the labels of now.
+    qrels: int | None = None
 
     def __post_init__(self) -> None:
         """Raise BadInput that names the option and what it may be."""
@@ -91,9 +101,20 @@ class SetOptions:
         for name in ("negatives", "documents", "quota", "relevant_from"):
             if (number := getattr(self, name)) is not None and number < 1:
                 raise BadInput(f"--{name.replace('_', '-')} must be 1 or more, not {number}")
+        if self.aggregate is not None:
+            check_aggregate(self.aggregate)
+        if self.aggregate in MADE_OF_GRADES and self.labels != "resolved":
+            raise BadInput(f"--labels does not go with --aggregate {self.aggregate}, which makes labels of all grades")
+        if len(self.named_sides) < len(self.named_splits):
+            raise BadInput("--split names a split twice; give each of train, dev and test at most one name")
         low, high = self.ranks
         if not 1 <= low <= high:
             raise BadInput(f"--ranks must be FIRST-LAST with 1 <= FIRST <= LAST, not {low}-{high}")
+
+    @property
+    def named_sides(self) -> dict[str, str]:
+        """The name of the queries of each split that is fixed. Raises BadInput for what is no SPLIT=NAME."""
+        return dict(parse_named_split(text) for text in self.named_splits)
 
     def in_manifest(self) -> dict[str, Any]:
         """Return every option by its name, as JSON holds it."""
@@ -105,6 +126,14 @@ class SetOptions:
         known = {field.name for field in fields(cls)} & set(values)
         chosen: dict[str, Any] = {name: tuple(v) if isinstance(v := values[name], list) else v for name in known}
         return cls(**chosen)
+
+
+def parse_named_split(text: str) -> tuple[str, str]:
+    """Read `test=NAME`. Raises BadInput for anything else."""
+    side, _, name = text.partition("=")
+    if side not in SPLITS or not name:
+        raise BadInput(f"--split must be a share such as 0.9, or train=NAME, dev=NAME or test=NAME, not {text}")
+    return side, name
 
 
 def default_teacher(format_name: str) -> str:

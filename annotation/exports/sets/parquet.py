@@ -23,8 +23,8 @@ SAME = ("query_id", "doc_id", "grade", "relevant", "votes", "source", "origin", 
 SAMPLED = 200  # Texts from which the card's languages come.
 
 
-def column_schema() -> "pyarrow.Schema":
-    """Return the columns, in order; they are the same for every collection."""
+def column_schema(*, posterior: bool = False) -> "pyarrow.Schema":
+    """Return the columns, in order; they are the same for every collection. `posterior`: of aggregated labels."""
     import pyarrow as pa
 
     text = ("query_id", "doc_id", "query", "title", "text", "instruction")
@@ -32,7 +32,7 @@ def column_schema() -> "pyarrow.Schema":
     columns += [("grade", pa.int16()), ("relevant", pa.bool_()), ("score", pa.float64())]
     columns += [("yes_votes", pa.int16()), ("votes", pa.int16()), ("contribution_evidence", pa.string())]
     columns += [("source", pa.string()), ("origin", pa.string()), ("assumed", pa.bool_())]
-    columns += [("synthetic", pa.bool_())]
+    columns += [("synthetic", pa.bool_()), *([("posterior", pa.float64())] if posterior else [])]
     return pa.schema(columns)
 
 
@@ -43,7 +43,7 @@ class Parquet:
         self.files = files
         self.asked = asked
         self.collection = collection
-        self.schema = column_schema()
+        self.schema = column_schema(posterior=asked.aggregate is not None)
         self.card = files.open("README.md")
         self.splits: dict[str, int] = {}
         self.languages: Counter[str] = Counter()
@@ -119,6 +119,7 @@ def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
         "synthetic": filled.query.synthetic,
         "score": row.teacher,
         "yes_votes": row.yes,
+        "posterior": row.posterior,
         "contribution_evidence": filled.targets.get(row.pair, "") if row.relevant else "",
     }
 
@@ -151,6 +152,7 @@ def dataset_card(
         "- `votes`, `yes_votes`: judges that voted on the pair, and how many said relevant",
         "- `origin`: who the label comes from: a policy of LLM judges, people, or an adjudicator",
         "- `synthetic`: a model wrote the query; nobody asked it",
+        *(["- `posterior`: Dawid-Skene's probability of the grade"] if asked.aggregate else []),
         "- `assumed`: nobody judged the pair; a ranking named it and it was taken as a negative",
         "",
         "The licence of the texts is that of their source; whoever shares this set must know it.",

@@ -61,6 +61,7 @@ class PrismWriter(LinesWriter):
                 "assumed": row.assumed,
                 "synthetic": filled.query.synthetic,
                 "labelled_at": newest_label([row]),
+                **({"posterior": row.posterior} if self.asked.aggregate else {}),
             }
 
     def end(self) -> dict[str, Any]:

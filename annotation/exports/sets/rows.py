@@ -28,6 +28,7 @@ class SetRow:
     rank: int = 0  # In the run, from 1; 0: not among the ranks that were asked for.
     campaign: int = 0  # Whose generations scored it (ERank); 0: none.
     labelled_at: datetime | None = None  # When its newest judgment was made; None: it has none.
+    posterior: float | None = None  # Dawid-Skene's probability of the grade, where labels are aggregated.
 
     @property
     def annotated_score(self) -> float | None:

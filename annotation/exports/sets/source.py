@@ -10,11 +10,14 @@ from typing import Any
 from django.db import connection
 
 from annotation.agreement.grade_matrix import vote_names
-from annotation.exports.failed_routes import list_unsettled_pairs
-from annotation.exports.rows import KEPT, ORDER, PAIRS, fetch_batches
+from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.choosing import SETTLED, Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
+from annotation.label_sources.aggregated_labels import aggregate_labels
+from annotation.label_sources.failed_routes import list_unsettled_pairs
+from annotation.label_sources.qrels_versions import QRELS_PAIRS, QRELS_VERSION, find_version
+from annotation.label_sources.statements import AGGREGATED, KEPT, ORDER, PAIRS
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -41,9 +44,9 @@ MACHINE = """(
 # When the newest judgment on a pair was made, which its label stands on: labels themselves may be rebuilt at any time.
 LABELLED_AT = "(SELECT max(j.created_at) FROM current_judgment j WHERE j.pair_id = p.id AND j.aspect_id IS NULL)"
 ROWS = f"""
-    SELECT p.id, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
-           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int, {LABELLED_AT}
-    FROM {{labels}} l {PAIRS.format(of="l")} LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
+    SELECT COALESCE(p.id, 0), q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
+           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int, {LABELLED_AT}, {{posterior}}
+    FROM {{labels}} l {{pairs}} LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
     WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}
     ORDER BY {ORDER}
 """
@@ -81,6 +84,7 @@ class SetSource:
     def __init__(self, collection: Collection, prefix: str = "") -> None:
         self.collection = collection
         self.prefix = prefix
+        self.described: dict[str, Any] = {}  # What its labels are, where they are not those of now: for the manifest.
         self.campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
 
     @cached_property
@@ -95,10 +99,13 @@ class SetSource:
             origins = [one for one in SETTLED if origins is None or one in origins]
         left_out = list_unsettled_pairs(self.collection) if asked.leave_out_failed else []
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
-        parameters["left_out"] = left_out
-        sql = ROWS.format(labels=MACHINE if asked.labels == "machine" else "corpus_label")
+        parameters |= {"left_out": left_out, "qrels": asked.qrels}
+        labels, pairs, posterior = self._choose_labels(asked, parameters, left)
+        sql = ROWS.format(labels=labels, pairs=pairs, posterior=posterior)
         rows = [self._row(values, asked) for batch in fetch_batches(sql, parameters) for values in batch]
-        if origins is not None or asked.labels == "machine":
+        if asked.qrels is not None:
+            left[gettext_noop("a text of it has a newer version")] += self.described["qrels"]["judged"] - len(rows)
+        elif origins is not None or asked.labels == "machine":
             labelled = {pair for batch in fetch_batches(LABELLED, parameters) for (pair,) in batch}
             wanted = labelled - set(left_out)
             left[gettext_noop("no label from the selected sources")] += len(wanted - {row.pair for row in rows})
@@ -106,14 +113,33 @@ class SetSource:
             left[gettext_noop("unresolved, from a route that failed its label audit")] += len(left_out)
         return rows
 
+    def _choose_labels(self, asked: SetOptions, parameters: dict[str, Any], left: Left) -> tuple[str, str, str]:
+        """Return the relation that the labels come from, how pairs are joined to it, and its column of posteriors."""
+        by_pair = PAIRS.format(of="l")
+        if asked.qrels is not None:
+            self.described["qrels"] = find_version(self.collection, asked.qrels)
+            return QRELS_VERSION, QRELS_PAIRS, "NULL::float8"
+        if asked.aggregate is not None:
+            made = aggregate_labels(self.collection, asked.aggregate, asked.assessors)
+            parameters |= made.columns
+            left[gettext_noop("its grades have no majority")] += made.ties
+            self.described["aggregate"] = made.described
+            return AGGREGATED, by_pair, "l.posterior"
+        return MACHINE if asked.labels == "machine" else "corpus_label", by_pair, "NULL::float8"
+
     def _row(self, values: Sequence[Any], asked: SetOptions) -> SetRow:
-        pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel, labelled_at = values
+        pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel, at, posterior = values
         relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
         name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
         row = SetRow(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
-        row.panel, row.labelled_at = panel, labelled_at
+        row.panel, row.labelled_at, row.posterior = panel, at, posterior
         row.teacher = teacher_of(row, score, asked)
         return row
+
+
+def _read_json(value: Any) -> Any:
+    # A cursor of Django's gives JSON as text.
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def teacher_of(row: SetRow, score: float | None, asked: SetOptions) -> float | None:
@@ -218,7 +244,7 @@ def read_corpus(source: "SetSource") -> Iterator[SetText]:
 
 def _build_text(values: Sequence[Any]) -> SetText:
     name, title, text, metadata, *answers = values
-    return SetText(name, title, text, json.loads(metadata) if isinstance(metadata, str) else metadata, *answers)
+    return SetText(name, title, text, _read_json(metadata), *answers)
 
 
 def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:

@@ -19,12 +19,12 @@ from annotation.exports.sets.options import (
     ranks_of,
 )
 from annotation.exports.snapshots import create_snapshot, write_snapshot
+from annotation.label_sources.choices import AGGREGATES
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 
 CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
-    "split": (float, "S", "share of queries in the training split (default: 0.9; 1 writes no dev file)"),
     "seed": (int, "N", "random seed (default: 0)"),
     "teacher": (str, "T", f"source of teacher values: {', '.join(TEACHERS)} (default: scores for prism, else labels)"),
     "preset": (str, "P", f"options of a paper: {', '.join(PRESETS)} (default: paper)"),
@@ -46,6 +46,7 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "quota": (int, "N", "number of queries to draw from each collection"),
     "shape": (str, "S", f"for sentence-transformers: {', '.join(SHAPES)} (default: pair)"),
 }
+TYPES: dict[str, Callable[[str], Any]] = {"split": float, "qrels": int}  # Of options with help of their own.
 FLAGS = {
     "keep_holes": "keep assumed negatives that a panel or a reranker scores high",
     "synthetic_dev": "let synthetic queries enter the dev split, too (default: training split only)",
@@ -72,7 +73,28 @@ class Command(QuorumCommand):
             action="store_true",
             help="leave out labels of routes that failed their label audit and that people have not settled",
         )
+        parser.add_argument(
+            "--aggregate",
+            metavar="HOW",
+            help=f"labels of all grades, with Dawid-Skene's posterior: {', '.join(AGGREGATES)}",
+        )
+        parser.add_argument(
+            "--assessors",
+            metavar="a,b,...",
+            help="with --aggregate: whose grades, by name as `agreement` has them; people and judges name all of them",
+        )
         sets = parser.add_argument_group("training sets")
+        sets.add_argument(
+            "--split",
+            action="append",
+            default=[],
+            metavar="S|SPLIT=NAME",
+            help="share of queries in the training split (default: 0.9; 1 writes no dev file); test=NAME, dev=NAME or "
+            "train=NAME: the queries of a kept list (query_splits), or those that carry this split; may be repeated",
+        )
+        sets.add_argument(
+            "--qrels", metavar="N", help="for beir and mteb: the grades of version N of the qrels, as split test"
+        )
         for name, (_, metavar, words) in CHOICES.items():
             sets.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=words)
         for name, words in FLAGS.items():
@@ -80,9 +102,10 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         form = format_named(options["format"])
-        given = {name: options[name] for name in (*CHOICES, *FLAGS) if options[name] not in (None, False)}
+        given = {name: options[name] for name in (*CHOICES, *FLAGS, "qrels") if options[name] not in (None, False)}
+        given |= split_options(options["split"])
         if not form.is_set and given:
-            option = next(iter(given)).replace("_", "-")
+            option = "split" if "named_splits" in given else next(iter(given)).replace("_", "-")
             raise BadInput(f"--{option} is for training sets; {form.name} is one file and never split")
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
@@ -93,6 +116,8 @@ class Command(QuorumCommand):
             folder=Path(options["out"]).resolve(),
             origins=names_of(options["origins"]) if options["origins"] is not None else None,
             leave_out_failed=options["leave_out_failed"],
+            aggregate=options["aggregate"],
+            assessors=names_of(options["assessors"]),
             asked=options_of({"teacher": default_teacher(form.name)} | given) if form.is_set else None,
         )
         try:
@@ -115,16 +140,28 @@ class Command(QuorumCommand):
             self.say(f"left out: {n} ({reason})")
 
 
+def split_options(texts: list[str]) -> dict[str, Any]:
+    """The share and the named splits of `--split`. Raises BadInput for two shares."""
+    shares = [text for text in texts if "=" not in text]
+    if len(shares) > 1:
+        raise BadInput(f"--split was given {len(shares)} shares; give one, and names as test=NAME")
+    named = tuple(text for text in texts if "=" in text)
+    return ({"split": shares[0]} if shares else {}) | ({"named_splits": named} if named else {})
+
+
 def options_of(given: dict[str, Any]) -> SetOptions:
     """The options of a training set from what was typed. Raises BadInput that names the option."""
-    values = {name: given[name] if name in FLAGS else _parse_option(name, given[name]) for name in given}
+    if "qrels" in given and "split" in given:
+        raise BadInput("--split with a share does not go with --qrels: its queries stand in test; name others")
+    plain = (*FLAGS, "named_splits")
+    values = {name: given[name] if name in plain else _parse_option(name, given[name]) for name in given}
     if "near_duplicates" in values:
         values["near"] = values.pop("near_duplicates")
     return SetOptions(**values)
 
 
 def _parse_option(name: str, text: str) -> Any:
-    kind = CHOICES[name][0]
+    kind = CHOICES[name][0] if name in CHOICES else TYPES[name]
     try:
         return kind(text)
     except ValueError:

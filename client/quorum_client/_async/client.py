@@ -9,7 +9,7 @@ import httpx2
 
 from quorum_client._async.aspects import AsyncAspectReviews, AsyncAspects
 from quorum_client._async.campaigns import AsyncAudits, AsyncCampaigns
-from quorum_client._async.files import AsyncExports, AsyncImports
+from quorum_client._async.files import AsyncExports, AsyncImports, AsyncQueryLists
 from quorum_client._async.judges import AsyncJudges, AsyncLabelErrors, AsyncPolicies, AsyncPrices
 from quorum_client._async.model_jobs import (
     AsyncAgents,
@@ -100,6 +100,7 @@ class AsyncCollection(AsyncResource):
         self.audits = AsyncAudits(*here)
         self.imports = AsyncImports(*here)
         self.exports = AsyncExports(*here)
+        self.query_lists = AsyncQueryLists(*here)
         self.agreement = AsyncAgreement(*here)
         self.runs = AsyncRuns(*here)
         self.qrels = AsyncQrels(*here)

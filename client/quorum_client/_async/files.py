@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from quorum_client._async.resources import AsyncJobs, end_of_job
+from quorum_client._async.resources import AsyncJobs, AsyncResource, end_of_job
 from quorum_client.answers import build_body
-from quorum_client.models import ExportIn, ExportOut, ImportOptionsIn, ImportOut
+from quorum_client.models import ExportIn, ExportOut, ImportOptionsIn, ImportOut, QueryListOut
 
 
 class AsyncImports(AsyncJobs[ImportOut]):
@@ -77,6 +77,26 @@ class AsyncImports(AsyncJobs[ImportOut]):
         return found.done, found.total
 
 
+class AsyncQueryLists(AsyncResource):
+    """Kept lists of queries: they enter no training set, unless it names the list as a split."""
+
+    async def list(self) -> Sequence[QueryListOut]:
+        """List them, by name."""
+        return await self.transport.read(tuple[QueryListOut, ...], self.at("query-lists"))
+
+    async def read(self, name: str) -> QueryListOut:
+        """Read one."""
+        return await self.transport.read(QueryListOut, self.at("query-lists", name))
+
+    async def keep(self, name: str, query_ids: Sequence[str]) -> QueryListOut:
+        """Keep these queries under the name, in place of those that it had."""
+        return await self.transport.put(QueryListOut, self.at("query-lists", name), {"query_ids": [*query_ids]})
+
+    async def delete(self, name: str, *, if_match: QueryListOut | None = None) -> None:
+        """Delete a list."""
+        await self.transport.delete(self.at("query-lists", name), if_match)
+
+
 class AsyncExports(AsyncJobs[ExportOut]):
     """Exports of labels, judgments and training sets, each of one moment."""
 
@@ -99,14 +119,7 @@ class AsyncExports(AsyncJobs[ExportOut]):
     ) -> Sequence[Path]:
         """Download the files of an export, or some of them, into a folder, and return where they lie."""
         names = (await self.read(number)).files if files is None else files
-        found = []
-        for name in names:
-            path = _place_of(Path(folder), name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            found.append(
-                await self.transport.download(self.at("exports", number, "files", name), path, progress=progress)
-            )
-        return found
+        return await self.download_files(("exports", number, "files"), names, Path(folder), progress=progress)
 
     async def run(self, asked: ExportIn | None = None, *, folder: str | Path, **options: Any) -> Sequence[Path]:
         """Make an export, wait for it and download its files; `progress`, `every` and `timeout` as `wait` has them."""
@@ -122,10 +135,3 @@ class AsyncExports(AsyncJobs[ExportOut]):
     def count_done(self, found: ExportOut) -> tuple[int, int]:
         """Count exports: how far one is, is not known."""
         return int(found.state == "ready"), 1
-
-
-def _place_of(folder: Path, name: str) -> Path:
-    """Return where a file comes to lie, which is in the folder whatever the server calls it."""
-    if not (folder / name).resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"{name} would lie outside of {folder}")
-    return folder / name

@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from quorum_client._async.transport import AsyncTransport
@@ -21,6 +23,24 @@ class AsyncResource:
     def at(self, *parts: object) -> str:
         """Return the address of something in the collection."""
         return "/".join(["collections", self.collection, *map(str, parts)])
+
+    async def download_files(
+        self, at: Sequence[object], names: Sequence[str], folder: Path, *, progress: bool
+    ) -> Sequence[Path]:
+        """Download files below an address into a folder, and return where they lie."""
+        found = []
+        for name in names:
+            path = _place_of(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            found.append(await self.transport.download(self.at(*at, name), path, progress=progress))
+        return found
+
+
+def _place_of(folder: Path, name: str) -> Path:
+    """Return where a file comes to lie, which is in the folder whatever the server calls it."""
+    if not (folder / name).resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{name} would lie outside of {folder}")
+    return folder / name
 
 
 class AsyncJobs(AsyncResource, Generic[T]):

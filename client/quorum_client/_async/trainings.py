@@ -6,7 +6,7 @@ from typing import Any
 
 from quorum_client._async.resources import AsyncJobs, AsyncResource, end_of_job
 from quorum_client.answers import build_body
-from quorum_client.models import CurveIn, CurveOut, JobOut, ModelOut, TrainingIn, TrainingSetOut, UseIn
+from quorum_client.models import CurveIn, CurveOut, JobOut, ModelFileOut, ModelOut, TrainingIn, TrainingSetOut, UseIn
 
 
 class AsyncTrainings(AsyncJobs[JobOut]):
@@ -66,6 +66,17 @@ class AsyncModels(AsyncResource):
     async def download_card(self, number: int, to: str | Path) -> Path:
         """Download the card of a model."""
         return await self.transport.download(self.at("models", number, "card"), Path(to))
+
+    async def list_files(self, number: int) -> Sequence[ModelFileOut]:
+        """List the files of a model."""
+        return await self.transport.read(tuple[ModelFileOut, ...], self.at("models", number, "files"))
+
+    async def download(
+        self, number: int, folder: str | Path, *, files: Sequence[str] | None = None, progress: bool = False
+    ) -> Sequence[Path]:
+        """Download the files of a model, or some of them, into a folder, and return where they lie."""
+        names = [one.name for one in await self.list_files(number)] if files is None else files
+        return await self.download_files(("models", number, "files"), names, Path(folder), progress=progress)
 
     async def use(self, number: int, act: str, asked: UseIn | None = None, **fields: Any) -> JobOut:
         """Begin a job with a model: `evaluate`, `rerank`, `order` the queue by it, or `generate`."""

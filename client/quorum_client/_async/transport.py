@@ -78,6 +78,10 @@ class AsyncTransport:
         content = {} if body is None else {"json": body}
         return self.parse(kind, await self.send("POST", path, is_repeatable=is_repeatable, **content))
 
+    async def put(self, kind: type[T], path: str, body: Any) -> T:
+        """Put an object in the place of the one that had its address."""
+        return self.parse(kind, await self.send("PUT", path, json=body))
+
     async def change(self, kind: type[T], path: str, body: Any, if_match: ApiModel | None = None) -> T:
         """Change an object; with `if_match` only where it is still as that was read."""
         return self.parse(kind, await self.send("PATCH", path, json=body, **self._conditions(if_match)))
@@ -141,18 +145,29 @@ class AsyncTransport:
         return (await self.send("GET", path, params=params)).text
 
     async def download(self, path: str, to: Path, *, progress: bool = False) -> Path:
-        """Stream a file to `to`, which is there when it is whole. What breaks off is begun again."""
-        attempt, part = 0, to.with_name(f"{to.name}.part")
+        """Stream a file to `to`, which is there when it is whole. What breaks off goes on where it was."""
+        attempt, part, etag = 0, to.with_name(f"{to.name}.part"), ""
+        part.unlink(missing_ok=True)
         while True:
             attempt += 1
             response, failure = None, None
+            # The rest of the version that was begun; of another the server sends the whole.
+            here = part.stat().st_size if etag and part.exists() else 0
+            rest = {"Range": f"bytes={here}-", "If-Range": etag} if here else {}
             try:
-                async with self.http.stream("GET", path) as response:
+                async with self.http.stream("GET", path, headers={"Accept-Encoding": "identity", **rest}) as response:
                     if not response.is_error:
-                        with part.open("wb") as file, ProgressBar(to.name, is_shown=progress, unit="B") as bar:
+                        goes_on, etag = response.status_code == 206, response.headers.get("ETag", "")
+                        total = int(response.headers.get("Content-Length", 0)) + here * goes_on
+                        with (
+                            part.open("ab" if goes_on else "wb") as file,
+                            ProgressBar(to.name, is_shown=progress, unit="B") as bar,
+                        ):
                             async for chunk in response.aiter_bytes():
                                 file.write(chunk)
-                                bar.show(file.tell(), int(response.headers.get("Content-Length", 0)))
+                                bar.show(file.tell(), total)
+                        return part.replace(to)
+                    if response.status_code == 416:  # Nothing is left of it.
                         return part.replace(to)
                     await response.aread()
             except httpx2.TransportError as error:

@@ -9,7 +9,7 @@ import httpx2
 
 from quorum_client._sync.aspects import AspectReviews, Aspects
 from quorum_client._sync.campaigns import Audits, Campaigns
-from quorum_client._sync.files import Exports, Imports
+from quorum_client._sync.files import Exports, Imports, QueryLists
 from quorum_client._sync.judges import Judges, LabelErrors, Policies, Prices
 from quorum_client._sync.model_jobs import (
     Agents,
@@ -100,6 +100,7 @@ class Collection(Resource):
         self.audits = Audits(*here)
         self.imports = Imports(*here)
         self.exports = Exports(*here)
+        self.query_lists = QueryLists(*here)
         self.agreement = Agreement(*here)
         self.runs = Runs(*here)
         self.qrels = Qrels(*here)

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from quorum_client._sync.resources import Jobs, end_of_job
+from quorum_client._sync.resources import Jobs, Resource, end_of_job
 from quorum_client.answers import build_body
-from quorum_client.models import ExportIn, ExportOut, ImportOptionsIn, ImportOut
+from quorum_client.models import ExportIn, ExportOut, ImportOptionsIn, ImportOut, QueryListOut
 
 
 class Imports(Jobs[ImportOut]):
@@ -77,6 +77,26 @@ class Imports(Jobs[ImportOut]):
         return found.done, found.total
 
 
+class QueryLists(Resource):
+    """Kept lists of queries: they enter no training set, unless it names the list as a split."""
+
+    def list(self) -> Sequence[QueryListOut]:
+        """List them, by name."""
+        return self.transport.read(tuple[QueryListOut, ...], self.at("query-lists"))
+
+    def read(self, name: str) -> QueryListOut:
+        """Read one."""
+        return self.transport.read(QueryListOut, self.at("query-lists", name))
+
+    def keep(self, name: str, query_ids: Sequence[str]) -> QueryListOut:
+        """Keep these queries under the name, in place of those that it had."""
+        return self.transport.put(QueryListOut, self.at("query-lists", name), {"query_ids": [*query_ids]})
+
+    def delete(self, name: str, *, if_match: QueryListOut | None = None) -> None:
+        """Delete a list."""
+        self.transport.delete(self.at("query-lists", name), if_match)
+
+
 class Exports(Jobs[ExportOut]):
     """Exports of labels, judgments and training sets, each of one moment."""
 
@@ -99,12 +119,7 @@ class Exports(Jobs[ExportOut]):
     ) -> Sequence[Path]:
         """Download the files of an export, or some of them, into a folder, and return where they lie."""
         names = (self.read(number)).files if files is None else files
-        found = []
-        for name in names:
-            path = _place_of(Path(folder), name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            found.append(self.transport.download(self.at("exports", number, "files", name), path, progress=progress))
-        return found
+        return self.download_files(("exports", number, "files"), names, Path(folder), progress=progress)
 
     def run(self, asked: ExportIn | None = None, *, folder: str | Path, **options: Any) -> Sequence[Path]:
         """Make an export, wait for it and download its files; `progress`, `every` and `timeout` as `wait` has them."""
@@ -120,10 +135,3 @@ class Exports(Jobs[ExportOut]):
     def count_done(self, found: ExportOut) -> tuple[int, int]:
         """Count exports: how far one is, is not known."""
         return int(found.state == "ready"), 1
-
-
-def _place_of(folder: Path, name: str) -> Path:
-    """Return where a file comes to lie, which is in the folder whatever the server calls it."""
-    if not (folder / name).resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"{name} would lie outside of {folder}")
-    return folder / name

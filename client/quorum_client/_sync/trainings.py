@@ -6,7 +6,7 @@ from typing import Any
 
 from quorum_client._sync.resources import Jobs, Resource, end_of_job
 from quorum_client.answers import build_body
-from quorum_client.models import CurveIn, CurveOut, JobOut, ModelOut, TrainingIn, TrainingSetOut, UseIn
+from quorum_client.models import CurveIn, CurveOut, JobOut, ModelFileOut, ModelOut, TrainingIn, TrainingSetOut, UseIn
 
 
 class Trainings(Jobs[JobOut]):
@@ -66,6 +66,17 @@ class Models(Resource):
     def download_card(self, number: int, to: str | Path) -> Path:
         """Download the card of a model."""
         return self.transport.download(self.at("models", number, "card"), Path(to))
+
+    def list_files(self, number: int) -> Sequence[ModelFileOut]:
+        """List the files of a model."""
+        return self.transport.read(tuple[ModelFileOut, ...], self.at("models", number, "files"))
+
+    def download(
+        self, number: int, folder: str | Path, *, files: Sequence[str] | None = None, progress: bool = False
+    ) -> Sequence[Path]:
+        """Download the files of a model, or some of them, into a folder, and return where they lie."""
+        names = [one.name for one in self.list_files(number)] if files is None else files
+        return self.download_files(("models", number, "files"), names, Path(folder), progress=progress)
 
     def use(self, number: int, act: str, asked: UseIn | None = None, **fields: Any) -> JobOut:
         """Begin a job with a model: `evaluate`, `rerank`, `order` the queue by it, or `generate`."""

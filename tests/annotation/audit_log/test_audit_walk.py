@@ -177,6 +177,14 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
+    "query_lists": (
+        "tests.annotation.exports.test_query_splits",
+        "test_the_page_keeps_a_list_makes_the_set_and_deletes_it",
+    ),
+    "delete_query_list": (
+        "tests.annotation.exports.test_query_splits",
+        "test_the_page_keeps_a_list_makes_the_set_and_deletes_it",
+    ),
     "tokens": ("tests.api.test_api", "test_a_token_is_made_on_the_page_shown_once_and_revoked"),
     "revoke_token": ("tests.api.test_api", "test_a_token_is_made_on_the_page_shown_once_and_revoked"),
     "control_study": (

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.exports.sets.balancing import LENGTHS, balance_pairs, cells_of, measure_spread
 from annotation.exports.sets.choosing import filter_queries
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow, order_key
 from annotation.exports.sets.splitting import split_queries
+from annotation.length_balance.balancing import LENGTHS, balance_pairs, cells_of, measure_spread
 from corpus.errors import BadInput
 from corpus.search import near
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from annotation.exports.forms import SetForm, suggest_split
+from annotation.exports.forms import SetForm
 from annotation.models import Role
+from annotation.query_splits.named import suggest_split
 from config.demo import load_collection
 from corpus.models import Label
 from tests.conftest import Manage

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.exports.rows import PAIRS
+from annotation.label_sources.statements import PAIRS
 from corpus.models import Collection
 from judges.campaigns import route_breakers
 from judges.domain.audits import route_of

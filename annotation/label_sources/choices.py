@@ -1,0 +1,17 @@
+"""How grades become labels: the choices of `--aggregate`. Pure."""
+
+from charts.translation import gettext_noop
+from corpus.errors import BadInput
+
+AGGREGATES = {
+    "majority": gettext_noop("the grade that most judges, people and imports gave; ties are left out"),
+    "dawid-skene": gettext_noop("the most probable grade, with each assessor's errors estimated"),
+    "resolved": gettext_noop("the label of the collection"),
+}
+MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are no label of the collection.
+
+
+def check_aggregate(name: str) -> None:
+    """Raise BadInput for what is no way to make labels of grades."""
+    if name not in AGGREGATES:
+        raise BadInput(f"--aggregate must be one of {', '.join(AGGREGATES)}, not {name}")

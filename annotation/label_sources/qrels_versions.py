@@ -1,0 +1,81 @@
+"""Versions of the qrels as an export reads them: rows of the benchmark's tables, which this app shares by SQL alone."""
+
+import json
+from typing import Any
+
+from django.db import connection
+
+from corpus.errors import BadInput
+from corpus.models import Collection
+
+FORMATS = ("beir", "mteb")  # What a version can be exported as: corpus, queries and qrels.
+# Options that would change the grades of a version of the qrels, or which of them there are.
+CHANGING = (
+    "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",
+    "quota", "uniform",
+)  # fmt: skip
+# The grades of a version, in the form of corpus_label; not every pair of it is a row of corpus_pair.
+QRELS_VERSION = """(
+    SELECT r.query_id, of_query.document_id, NULL::bigint AS pair_id, of_query.grade, of_query.origin,
+           NULL::bigint AS aspect_id
+    FROM benchmark_qrels v JOIN benchmark_qrelsrow r ON r.qrels_id = v.id
+    CROSS JOIN LATERAL unnest(r.documents, r.grades, r.origins) AS of_query(document_id, grade, origin)
+    WHERE v.collection_id = %(collection)s AND v.number = %(qrels)s
+)"""
+QRELS_PAIRS = """
+    JOIN corpus_query q ON q.id = l.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = l.document_id AND d.is_current
+    LEFT JOIN corpus_pair p ON p.query_id = q.id AND p.document_id = d.id
+"""
+KNOWN = """
+    SELECT number, kind, note, content_hash, counts FROM benchmark_qrels WHERE collection_id = %s ORDER BY number
+"""
+
+
+def find_version(collection: Collection, number: int) -> dict[str, Any]:
+    """Return what the manifest says of a version of the qrels. Raises BadInput that names those that exist."""
+    versions = {one["number"]: one for one in list_versions(collection)}
+    if number not in versions:
+        known = ", ".join(map(str, list(versions)[:20])) or "none yet"
+        raise BadInput(f"{collection.name} has no qrels version {number}; there are: {known}")
+    return versions[number]
+
+
+def list_versions(collection: Collection) -> list[dict[str, Any]]:
+    """Return the versions of the qrels, the oldest first: number, kind, note, sha256 and how many pairs are judged."""
+    with connection.cursor() as cursor:
+        cursor.execute(KNOWN, [collection.pk])
+        rows = cursor.fetchall()
+    return [
+        {"number": number, "kind": kind, "note": note, "sha256": digest, "judged": _judged_pairs(counts)}
+        for number, kind, note, digest, counts in rows
+    ]
+
+
+def _judged_pairs(counts: Any) -> int:
+    # A cursor of Django's gives JSON as text.
+    found: dict[str, Any] = json.loads(counts) if isinstance(counts, str) else counts
+    return int(found.get("judged", 0))
+
+
+def check_version_options(name: str, asked: Any) -> None:
+    """Raise BadInput for options of a set (SetOptions) that would change a version of the qrels."""
+    if name not in FORMATS:
+        raise BadInput(f"--qrels goes with the formats {' and '.join(FORMATS)}, not with {name}")
+    changing: tuple[str, ...] = (
+        "aggregate",
+        "origins",
+        "leave_out_failed",
+        "run",
+        "agreement",
+        "negatives",
+        "documents",
+        "balance",
+    )
+    changing += ("collections", "quota", "uniform")
+    given = [option for option in changing if getattr(asked, option)]
+    if asked.labels != "resolved":
+        given.append("labels")
+    if given:
+        option = given[0].replace("_", "-")
+        raise BadInput(f"--{option} does not go with --qrels: a version of the qrels is exported as it is")

@@ -1,0 +1,1 @@
+"""Queries whose split is fixed: lists that a collection keeps out of training sets, and their page."""

@@ -1,0 +1,41 @@
+"""The form of a kept list: its name, and query ids typed or in a file."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.query_splits import lists
+from corpus.errors import BadInput
+from corpus.formats.files import FileSource
+
+MOST_BYTES = 20_000_000
+
+
+class KeptListForm(forms.Form):
+    """A list of queries that stay out of training sets."""
+
+    name = forms.SlugField(
+        max_length=40,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Letters, digits, - and _. A list of the same name is replaced."),
+    )
+    ids = forms.CharField(
+        required=False, widget=forms.Textarea(attrs={"rows": 8}), label=gettext_lazy("Query ids, one per line")
+    )
+    file = forms.FileField(required=False, label=gettext_lazy("Or a file of query ids"))
+
+    def read_ids(self) -> list[str]:
+        """Return the ids of both. Raises BadInput for a file that is none, or too large."""
+        ids: list[str] = self.cleaned_data["ids"].split("\n")
+        upload = self.cleaned_data["file"]
+        if upload is None:
+            return ids
+        if upload.size > MOST_BYTES:
+            raise BadInput(_("%(name)s is too large for a list of query ids") % {"name": upload.name})
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "ids"
+            path.write_bytes(upload.read())
+            return [*ids, *lists.read_ids(FileSource(path, name=Path(upload.name or "file").name))]

@@ -1,0 +1,228 @@
+"""Fixed splits: kept lists of queries, splits that queries carry, and that neither leaks into a training set."""
+
+import json
+from collections import Counter
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.exports.sets.rows import SetQuery, SetRow
+from annotation.exports.sets.splitting import split_queries
+from annotation.models import AuditEntry, Role
+from annotation.models.snapshots import QuerySplit, Snapshot
+from annotation.query_splits.lists import carried_names, keep_split, list_splits
+from corpus.collections.removal import delete_collection
+from corpus.errors import BadInput
+from corpus.models import Document, ExportedLabels, Query
+from tests.factories import make_member
+from tests.judged_books import export, lines, make_books
+from tests.reading import flat
+
+
+def query(number: int) -> SetQuery:
+    row = SetRow("books", f"q{number}", f"d{number}", number, number, number, 1, "people", True)
+    return SetQuery("books", f"q{number}", number, [row])
+
+
+def divide(named, *, groups=None, documents=None, share=0.5, queries=10):
+    left = Counter()
+    given = {"groups": groups or {}, "documents": documents or {}, "left": left, "named": named}
+    sides = split_queries([query(n) for n in range(queries)], share, 0, **given)
+    return {side: {one.key for one in found} for side, found in sides.items()}, +left
+
+
+def test_a_named_test_split_stays_whole_and_the_rest_is_divided_by_the_share():
+    sides, left = divide({"test": {0, 1}})
+    assert list(sides) == ["train", "dev", "test"] and not left
+    assert sides["test"] == {0, 1} and (len(sides["train"]), len(sides["dev"])) == (4, 4)
+
+
+def test_where_dev_is_named_the_rest_is_trained_on_and_where_train_is_named_the_rest_is_left_out():
+    sides, left = divide({"dev": {5}, "test": {0, 1}})
+    assert sides == {"train": {2, 3, 4, 6, 7, 8, 9}, "dev": {5}, "test": {0, 1}} and not left
+    sides, left = divide({"train": {2, 3}, "test": {0}})
+    assert sides == {"train": {2, 3}, "test": {0}} and left.total() == 7
+    sides, _left = divide({"test": {0, 1}}, share=1)
+    assert sides == {"train": set(range(2, 10)), "test": {0, 1}}
+
+
+def test_what_nearly_equals_a_query_or_a_document_of_test_gives_way():
+    sides, left = divide({"test": {0, 1}}, groups={0: 1, 2: 1, 3: 1})
+    assert sides["test"] == {0, 1} and {2, 3}.isdisjoint(sides["train"] | sides["dev"])
+    assert left == {"its query is, or nearly equals, one of a named split": 2}
+    alone = {n: n for n in range(10)}
+    sides, left = divide({"test": {0, 1}}, documents=alone | {2: 0}, share=1)
+    assert sides["train"] == set(range(3, 10)) and left == {"the document or a near-duplicate is in test": 1}
+
+
+@given(
+    st.dictionaries(st.integers(0, 11), st.sampled_from(["train", "dev", "test"]), max_size=6),
+    st.lists(st.integers(0, 4), min_size=12, max_size=12),
+    st.lists(st.integers(0, 9), min_size=12, max_size=12),
+    st.floats(0.05, 1),
+    st.integers(0, 3),
+)
+def test_named_dev_and_test_stay_whole_and_nothing_like_them_is_trained_on(place, groups, documents, share, seed):
+    named = {side: {key for key, name in place.items() if name == side} for side in set(place.values())}
+    left = Counter()
+    queries = [query(n) for n in range(12)]
+    near = {"groups": dict(enumerate(groups)), "documents": dict(enumerate(documents))}
+    sides = split_queries(queries, share, seed, **near, left=left, named=named)
+    keys = {side: [one.key for one in found] for side, found in sides.items()}
+    for side in ("dev", "test"):
+        if side in named:
+            assert set(keys[side]) == named[side]
+    measured = [key for side in ("dev", "test") for key in keys.get(side, [])]
+    assert {documents[key] for key in keys["train"]}.isdisjoint({documents[key] for key in measured})
+    assert {groups[key] for key in keys["train"]}.isdisjoint({groups[key] for key in measured})
+    every = [key for found in keys.values() for key in found]
+    assert len(every) == len(set(every)) == 12 - left.total()
+
+
+@pytest.fixture
+def books(db):
+    return make_books()
+
+
+@pytest.fixture
+def alice(client, books, settings, tmp_path):
+    settings.VAR = tmp_path / "var"
+    client.force_login(make_member(books, "alice", Role.ADMIN).user)
+    return client
+
+
+def keep(books, name="fixed", ids=("q0", "q1")):
+    return keep_split(None, books, name, ids, made_by="alice")
+
+
+def test_queries_of_a_kept_list_enter_no_set_unless_it_is_named(books, tmp_path):
+    keep(books)
+    manifest = export(books, "prism", tmp_path / "one", teacher="votes")
+    held = {row["query_id"] for split in ("train", "dev") for row in lines(tmp_path / "one" / f"{split}.jsonl")}
+    assert held == {f"q{n}" for n in range(2, 10)}
+    assert manifest["counts"]["left_out"]["its query is on a kept list, and held out"] == 6
+    (told,) = manifest["held_out"]
+    assert (told["name"], told["queries"], told["from"]) == ("fixed", 2, "list")
+    manifest = export(books, "prism", tmp_path / "two", teacher="votes", named_splits=("test=fixed",))
+    assert {row["query_id"] for row in lines(tmp_path / "two" / "test.jsonl")} == {"q0", "q1"}
+    assert manifest["named_splits"][0] | told == manifest["named_splits"][0]  # the same queries, the same sha256
+    assert manifest["counts"]["splits"]["test"] == {"rows": 6, "pairs": 6, "queries": 2, "relevant": 2}
+    assert "held_out" not in manifest
+    keep(books, ids=["q1"])
+    assert export(books, "prism", tmp_path / "three", teacher="votes")["held_out"][0]["sha256"] != told["sha256"]
+
+
+def test_the_labels_of_a_test_split_are_held_as_such(books, tmp_path):
+    keep(books)
+    export(books, "beir", tmp_path / "out", named_splits=("test=fixed",))
+    assert set(ExportedLabels.objects.values_list("split", flat=True)) == {"train", "dev", "test"}
+    assert (tmp_path / "out" / "qrels" / "test.tsv").read_text().count("\n") == 7
+
+
+def test_queries_may_carry_their_split(books, tmp_path):
+    for name, numbers in {"train": range(5), "dev": (5, 6), "test": (7, 8, 9)}.items():
+        ids = [f"q{n}" for n in numbers]
+        Query.objects.filter(collection=books, external_id__in=ids).update(metadata={"split": name})
+    assert carried_names(books) == ["dev", "test", "train"]
+    every = tuple(f"{side}={side}" for side in ("train", "dev", "test"))
+    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits=every)
+    assert {side: n["queries"] for side, n in manifest["counts"]["splits"].items()} == {"train": 5, "dev": 2, "test": 3}
+    assert {one["from"] for one in manifest["named_splits"]} == {"queries"}
+
+
+def test_a_query_whose_text_is_updated_stays_on_its_list(books, tmp_path):
+    keep(books)
+    old = Query.objects.get(collection=books, external_id="q0")
+    Query.objects.filter(pk=old.pk).update(is_current=False)
+    Query.objects.create(collection=books, external_id="q0", text="What is it?", content_hash="new", version=2)
+    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits=("test=fixed",))
+    assert manifest["named_splits"][0]["queries"] == 2
+
+
+def test_names_that_do_not_exist_or_overlap_are_refused(books, tmp_path):
+    keep(books)
+    keep(books, "other", ["q1", "q2"])
+    for named, words in (
+        (("test=none",), r"--split test=none: no kept list .* there are: fixed, other"),
+        (("test=fixed", "dev=other"), "query q1 stands in two of the named splits"),
+        (("test=fixed", "test=other"), "names a split twice"),
+        (("best=fixed",), "--split must be a share such as 0.9, or train=NAME"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
+
+
+def test_a_quota_never_takes_from_a_named_split(books, tmp_path):
+    keep(books)
+    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits=("test=fixed",), quota=4)
+    assert manifest["counts"]["queries"] == 6
+
+
+def command(capsys, *arguments):
+    """Exit code and both outputs of a command."""
+    out, err = StringIO(), StringIO()
+    try:
+        call_command(*arguments, stdout=out, stderr=err)
+    except SystemExit as stop:
+        return stop.code, out.getvalue(), err.getvalue()
+    return 0, out.getvalue(), err.getvalue()
+
+
+def test_the_commands_keep_a_list_and_export_by_its_name(books, tmp_path, capsys):
+    ids = tmp_path / "ids.txt"
+    ids.write_text("q3\nq4\n\nq3\n")
+    code, out, _ = command(capsys, "query_splits", "books", "--keep", "fixed", "--file", str(ids), "--json")
+    assert code == 0 and json.loads(out)["lists"] == [{"name": "fixed", "queries": 2}]
+    options = ("--format", "prism", "--teacher", "labels", "--split", "0.8", "--split", "test=fixed", "--json")
+    code, out, _ = command(capsys, "export", "books", *options, "--out", str(tmp_path / "out"))
+    manifest = json.loads(out)
+    assert code == 0 and manifest["options"]["split"] == 0.8 and manifest["options"]["named_splits"] == ["test=fixed"]
+    assert [file["name"] for file in manifest["files"]] == ["train.jsonl", "dev.jsonl", "test.jsonl"]
+    ids.write_text("q3\nnobody\n")
+    code, out, err = command(capsys, "query_splits", "books", "--keep", "fixed", "--file", str(ids))
+    assert (code, out) == (2, "") and "1 of 2 ids are no queries of books: nobody" in err
+    assert QuerySplit.objects.get().query_ids == ["q3", "q4"]
+    assert command(capsys, "query_splits", "books", "--keep", "a b", "--file", str(ids))[0] == 2
+    assert command(capsys, "query_splits", "books", "--keep", "fixed")[0] == 2
+    assert command(capsys, "query_splits", "books", "--delete", "none")[0] == 2
+    code, _, err = command(
+        capsys, "export", "books", "--format", "csv", "--split", "test=fixed", "--out", str(tmp_path / "no")
+    )
+    assert code == 2 and "--split is for training sets" in err
+    assert command(capsys, "query_splits", "books", "--delete", "fixed")[0] == 0 and not list_splits(books)
+    assert list(AuditEntry.objects.filter(act__startswith="export.split").values_list("act", flat=True)) == [
+        "export.split-kept",
+        "export.split-deleted",
+    ]
+
+
+def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):
+    address = reverse("query_lists", args=["books"])
+    refused = alice.post(address, {"name": "fixed", "ids": "q0\nnobody"})
+    assert refused.status_code == 422 and "nobody" in refused.content.decode() and not list_splits(books)
+    assert "q0\nnobody" in refused.content.decode()  # what was typed stays
+    assert alice.post(address, {"name": "fixed", "ids": "q0\r\nq1\r\n"}).status_code == 302
+    assert "2 queries of “fixed” stay out of training sets." in alice.get(address).content.decode()
+    page = flat(alice.get(reverse("exports", args=["books"])).content.decode())
+    assert '<option value="fixed">fixed</option>' in page
+    values = {"format": "beir", "split": "0.9", "seed": "0", "near": "0.8", "labels": "resolved", "teacher": "labels"}
+    values |= {"preset": "paper", "shape": "pair", "test_queries": "fixed"}
+    assert alice.post(reverse("make_export", args=["books"]), values).status_code == 302
+    assert Snapshot.objects.get().manifest["counts"]["splits"]["test"]["queries"] == 2
+    page = flat(alice.get(reverse("exports", args=["books"])).content.decode())
+    assert "test: fixed" in page and "Held out" not in page
+    assert alice.post(reverse("delete_query_list", args=["books", "fixed"])).status_code == 302
+    assert not list_splits(books)
+    acts = AuditEntry.objects.filter(act__startswith="export.split").order_by("pk")
+    told = [(one.act, one.person.username, one.details["split"]) for one in acts]
+    assert told == [("export.split-kept", "alice", "fixed"), ("export.split-deleted", "alice", "fixed")]
+
+
+def test_a_list_goes_with_its_collection(books):
+    keep(books)
+    delete_collection(books)
+    assert not QuerySplit.objects.exists() and not Document.objects.exists()

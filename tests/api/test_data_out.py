@@ -1,0 +1,102 @@
+"""Exports by the API: kept lists, named splits, aggregates, versions of the qrels; ranges of files, models included."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import AuditEntry, Role
+from benchmark.qrels.versions import labels_version
+from tests.api.conftest import Call
+from tests.factories import make_member
+from tests.judged_books import make_books
+from training.models import Job, Model
+
+pytestmark = pytest.mark.django_db
+EXPORTS = "collections/books/exports"
+LISTS = "collections/books/query-lists"
+
+
+@pytest.fixture
+def alice(settings: Any, tmp_path: Path) -> Any:
+    settings.VAR = tmp_path
+    return make_member(make_books(), "alice", Role.ADMIN).user
+
+
+def test_a_list_is_kept_named_as_a_split_and_deleted(call: Call, alice: Any) -> None:
+    assert call(alice, "PUT", f"{LISTS}/fixed", {"query_ids": ["q0", "nobody"]}).status_code == 422
+    kept = call(alice, "PUT", f"{LISTS}/fixed", {"query_ids": ["q0", "q1"]})
+    assert kept.status_code == 200 and kept.json()["queries"] == 2
+    assert [one["name"] for one in call(alice, "GET", LISTS).json()] == ["fixed"]
+    asked = {"format": "beir", "set": {"named_splits": {"test": "fixed"}}}
+    made = call(alice, "POST", EXPORTS, asked)
+    assert made.status_code == 201 and "qrels/test.tsv" in made.json()["files"]
+    refused = call(alice, "POST", EXPORTS, {"format": "beir", "set": {"named_splits": {"test": "none"}}})
+    assert refused.status_code == 422 and "no kept list" in refused.json()["detail"]
+    read = call(alice, "GET", f"{LISTS}/fixed")
+    assert call(alice, "DELETE", f"{LISTS}/fixed", **{"If-Match": '"other"'}).status_code == 412
+    assert call(alice, "DELETE", f"{LISTS}/fixed", **{"If-Match": read["ETag"]}).status_code == 204
+    assert call(alice, "DELETE", f"{LISTS}/fixed").status_code == 404
+    acts = (
+        AuditEntry.objects.filter(act__startswith="export.split").order_by("pk").values_list("act", "person__username")
+    )
+    assert list(acts) == [("export.split-kept", "alice"), ("export.split-deleted", "alice")]
+
+
+def test_aggregates_and_versions_of_the_qrels_are_exported(call: Call, alice: Any) -> None:
+    made = call(alice, "POST", EXPORTS, {"format": "csv", "aggregate": "dawid-skene"}).json()
+    assert made["manifest"]["aggregate"]["by"] == "dawid-skene"
+    file = call(alice, "GET", f"{EXPORTS}/{made['number']}/files/labels.csv")
+    assert b"".join(file.streaming_content).startswith(b"query_id,doc_id,grade,origin,posterior\n")
+    from corpus.models import Collection
+
+    number = labels_version(Collection.objects.get()).number
+    made = call(alice, "POST", EXPORTS, {"format": "mteb", "set": {"qrels": number}}).json()
+    assert made["manifest"]["qrels"]["number"] == number and "qrels/test.jsonl" in made["files"]
+    assert call(alice, "POST", EXPORTS, {"format": "mteb", "set": {"qrels": 99}}).status_code == 422
+    assert call(alice, "POST", EXPORTS, {"format": "debates", "aggregate": "majority"}).status_code == 422
+
+
+def test_a_broken_download_goes_on(call: Call, alice: Any) -> None:
+    made = call(alice, "POST", EXPORTS, {"format": "qrels"}).json()
+    address = f"{EXPORTS}/{made['number']}/files/qrels.txt"
+    whole = call(alice, "GET", address)
+    content = b"".join(whole.streaming_content)
+    rest = call(alice, "GET", address, Range="bytes=100-", **{"If-Range": whole["ETag"]})
+    assert rest.status_code == 206 and b"".join(rest.streaming_content) == content[100:]
+    assert call(alice, "GET", address, Range="bytes=100000-").status_code == 416
+    assert call(alice, "GET", address, **{"If-None-Match": whole["ETag"]}).status_code == 304
+
+
+def test_the_files_of_a_model_are_listed_and_sent_in_parts(call: Call, alice: Any, tmp_path: Path, client: Any) -> None:
+    from corpus.models import Collection
+
+    folder = tmp_path / "models" / "books" / "one"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(bytes(range(256)))
+    (folder / "reranker.json").write_text("{}")
+    (folder / ".hidden").write_text("")
+    books = Collection.objects.get()
+    job = Job.objects.create(collection=books, folder=str(tmp_path), state=Job.State.FINISHED)
+    model = Model.objects.create(collection=books, job=job, name="one", recipe="prism", base="tiny", folder=str(folder))
+    address = f"collections/books/models/{model.pk}/files"
+    assert call(alice, "GET", address).json() == [
+        {"name": "model.safetensors", "bytes": 256},
+        {"name": "reranker.json", "bytes": 2},
+    ]
+    part = call(alice, "GET", f"{address}/model.safetensors", Range="bytes=-6")
+    assert part.status_code == 206 and b"".join(part.streaming_content) == bytes(range(250, 256))
+    for name in ("none", ".hidden", "../one/reranker.json"):
+        assert call(alice, "GET", f"{address}/{name}").status_code == 404
+    client.force_login(alice)
+    page = client.get(f"/c/books/training/models/{model.pk}/").content.decode()
+    assert f"/c/books/training/models/{model.pk}/files/model.safetensors" in page
+    assert f"hub push books OWNER/NAME --model {model.pk}" in page
+    sent = client.get(f"/c/books/training/models/{model.pk}/files/model.safetensors", headers={"range": "bytes=0-1"})
+    assert (sent.status_code, sent["Content-Range"]) == (206, "bytes 0-1/256")
+    elsewhere = Model.objects.create(
+        collection=books, job=Job.objects.create(collection=books, folder="/x"), name="two", recipe="prism",
+        base="tiny", folder="/etc",
+    )  # fmt: skip
+    assert call(alice, "GET", f"collections/books/models/{elsewhere.pk}/files").json() == []
+    assert call(alice, "GET", f"collections/books/models/{elsewhere.pk}/files/hostname").status_code == 404
