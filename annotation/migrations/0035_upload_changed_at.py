@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0033_web_search'),
+        ('annotation', '0034_query_split'),
     ]
 
     operations = [
