@@ -95,6 +95,10 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "find_label_errors": ("POST label-errors",),
     "cancel_label_errors": ("POST label-errors/cancel",),
     # rankings
+    "query_lists": ("PUT query-lists/{name}",),
+    "delete_query_list": ("DELETE query-lists/{name}",),
+    "create_upload": ("POST uploads",),
+    "delete_upload": ("DELETE uploads/{number}",),
     "upload_runs": ("POST runs/import",),
     "make_run": ("POST runs", "POST runs/estimate"),
     "delete_run": ("DELETE runs/{number}",),
@@ -156,7 +160,6 @@ EXCEPTIONS = {
     "aspects_dismiss": BY_EYE,
     "save_view": "filters of the page of pairs that somebody keeps for themselves",
     "change_view": "filters of the page of pairs that somebody keeps for themselves",
-    "create_upload": "the address speaks tus, a protocol of its own, beside POST imports",
     "preview_export": "shows what the form would export; nothing is written",
     "test_model": "a person waits up to 45 seconds for a model; a program runs a self-check, or check_judges",
     "export_site_audit_log": "the audit log of the whole site, accounts among it; that of a collection is read",

@@ -33,6 +33,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     with serve_hub() as server:
         monkeypatch.setattr(constants, "ENDPOINT", server.address)
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # Its protocol has no stand-in.
+        # Another test of this process may have imported huggingface_hub while its own network was closed.
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         yield server
 
