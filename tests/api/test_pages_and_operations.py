@@ -95,8 +95,8 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "find_label_errors": ("POST label-errors",),
     "cancel_label_errors": ("POST label-errors/cancel",),
     # rankings
-    "query_lists": ("PUT query-lists/{name}",),
-    "delete_query_list": ("DELETE query-lists/{name}",),
+    "query_lists": ("PUT query-lists/{slug:split}",),
+    "delete_query_list": ("DELETE query-lists/{slug:split}",),
     "create_upload": ("POST uploads",),
     "delete_upload": ("DELETE uploads/{number}",),
     "upload_runs": ("POST runs/import",),
