@@ -184,6 +184,6 @@ def test_command_and_page_ask_for_it(books, tmp_path, client, settings):
     client.post(reverse("make_export", args=["books"]), {"format": "csv", "aggregate": "dawid-skene"})
     made = Snapshot.objects.order_by("-pk")[0]
     assert made.manifest["aggregate"]["by"] == "dawid-skene"
-    assert "Labels of all grades</dt><dd>dawid-skene" in client.get(reverse("exports", args=["books"])).content.decode()
+    assert "Aggregation</dt><dd>dawid-skene" in client.get(reverse("exports", args=["books"])).content.decode()
     wrong = client.post(reverse("make_export", args=["books"]), {"format": "csv", "aggregate": "mean"})
     assert wrong.status_code == 422
