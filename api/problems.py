@@ -8,6 +8,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, BadRequest, PermissionDenie
 from django.forms import BaseForm as Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 from pydantic import AfterValidator, ConfigDict
@@ -96,6 +97,12 @@ def handle_problems(api: NinjaAPI) -> None:
     api.add_exception_handler(Unknown, lambda request, error: refuse(404, _("This pair was never assigned to you.")))
     api.add_exception_handler(HttpError, _refuse_http_error)  # type: ignore[arg-type]
     api.add_exception_handler(ValidationError, _refuse_validation)  # type: ignore[arg-type]
+
+
+@csrf_exempt
+def answer_not_found(request: HttpRequest) -> HttpResponse:
+    """Answer an address that no operation has as the API answers what it does not find, not with a page."""
+    return refuse(404, _("Not found."))
 
 
 def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, re_path
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
@@ -20,7 +20,7 @@ from api.people import (
     quality_control,
     tasks,
 )
-from api.problems import JSON, handle_problems
+from api.problems import JSON, answer_not_found, handle_problems
 from api.rankings import agents, answers, fillings, reference_study, reports, runs, suites, syntheses
 from api.routes import (
     audit_log,
@@ -90,9 +90,10 @@ api = QuorumAPI(
 for one in ROUTES:
     api.add_router("", one.router)
 handle_problems(api)
+operations, *names = api.urls
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/", api.urls),
+    path("api/v1/", ([*operations, re_path("", answer_not_found)], *names)),
     path("accounts/tokens/", views.tokens, name="tokens"),
     path("accounts/tokens/<int:token>/revoke/", views.revoke, name="revoke_token"),
     *webhook_pages.urlpatterns,

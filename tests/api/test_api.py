@@ -320,3 +320,13 @@ def test_a_nul_character_in_an_address_is_a_problem_as_any_other_refusal(call: C
     alice = make_member(make_collection("c"), "alice", Role.ADMIN)
     answer = call(alice.user, "GET", "collections/c/agreement?assessors=%00")
     assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "address", ["nothing", "collections/birds/query-lists/%3F", "collections/birds/runs/1/files/a%0Ab"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_address_without_an_operation_is_refused_as_a_problem(address: str, method: str) -> None:
+    answer = Client().generic(method, f"/api/v1/{address}")
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+    assert answer.json()["detail"] == "Not found."
