@@ -147,18 +147,16 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             graded = _add_up(graded, (added.new, 0, added.unchanged))
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
         counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
-        new, updated, unchanged = ({what: three[n] for what, three in counted.items()} for n in range(3))
+        changes = _describe_changes(counted)
         report = {
             "collection": name,
             **_count_contents(collection),
-            "new": new,
-            "updated": updated,
-            "unchanged": unchanged,
+            **changes,
             "empty_documents": empty,
             "grades_below_zero": unjudged,
             "qrels": graded_rows,
             "labels_changed": labels,
-            "changed": is_new or any(new.values()) or any(updated.values()),
+            "changed": is_new or any(changes["new"].values()) or any(changes["updated"].values()),
             "dry_run": files.dry_run,
         }
         # A dry run does all of the work, so that it finds what the import would find, and then takes it back.
@@ -166,8 +164,15 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             transaction.set_rollback(True)
         elif any(documents):
             full_text.request_index(collection.pk)
-        table_statistics.renew_statistics(sum([*new.values(), *updated.values()]), Document, Query, Pair, Judgment)
+        written = sum([*changes["new"].values(), *changes["updated"].values()])
+        table_statistics.renew_statistics(written, Document, Query, Pair, Judgment)
     return report
+
+
+def _describe_changes(counted: dict[str, tuple[int, int, int]]) -> dict[str, dict[str, int]]:
+    """Return how many rows of each kind are new, updated and unchanged, by what became of them."""
+    names = ("new", "updated", "unchanged")
+    return {name: {kind: three[at] for kind, three in counted.items()} for at, name in enumerate(names)}
 
 
 def _import_judgments(
