@@ -194,7 +194,9 @@ def test_the_commands_keep_a_list_and_export_by_its_name(books, tmp_path, capsys
     )
     assert code == 2 and "--split is for training sets" in err
     assert command(capsys, "query_splits", "books", "--delete", "fixed")[0] == 0 and not list_splits(books)
-    assert list(AuditEntry.objects.filter(act__startswith="export.split").values_list("act", flat=True)) == [
+    assert list(
+        AuditEntry.objects.filter(act__startswith="export.split").order_by("id").values_list("act", flat=True)
+    ) == [
         "export.split-kept",
         "export.split-deleted",
     ]

@@ -77,7 +77,7 @@ def test_the_folder_is_a_training_set_that_says_it_is_synthetic(worker, tmp_path
     assert (manifest["format"], manifest["synthetic"], manifest["counts"]["synthetic_queries"]) == ("rtriever", True, 6)
     for one in manifest["files"]:
         assert sha256((out / one["name"]).read_bytes()).hexdigest() == one["sha256"]
-    rows = [json.loads(line) for name in ("train", "dev") for line in (out / f"{name}.jsonl").open()]
+    rows = [json.loads(line) for name in ("train", "dev") for line in (out / f"{name}.jsonl").read_text().splitlines()]
     assert len(rows) == 6 and all(row["synthetic"] is True for row in rows)
     assert "Nobody judged them" in (out / "README.md").read_text()
 
