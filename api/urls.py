@@ -90,10 +90,10 @@ api = QuorumAPI(
 for one in ROUTES:
     api.add_router("", one.router)
 handle_problems(api)
-operations, app_name, namespace = api.urls
+operations, api_name, api_namespace = api.urls
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/", ([*operations, re_path("", answer_not_found)], app_name, namespace)),
+    path("api/v1/", ([*operations, re_path("", answer_not_found)], api_name, api_namespace)),
     path("accounts/tokens/", views.tokens, name="tokens"),
     path("accounts/tokens/<int:token>/revoke/", views.revoke, name="revoke_token"),
     *webhook_pages.urlpatterns,
