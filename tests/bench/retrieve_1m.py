@@ -7,7 +7,6 @@ VAR (`again`), and bm25s by itself on the same words (`theirs`), whose results m
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.memory import peak_megabytes
 
 DOCUMENTS = int(os.environ.get("QUORUM_BENCH_DOCUMENTS", "1000000"))
 QUERIES = 1_000
@@ -177,4 +178,4 @@ if __name__ == "__main__":
 
     django.setup()
     figures = theirs() if sys.argv[1] == "theirs" else make(sys.argv[1])
-    print(json.dumps(figures | {"peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)}))
+    print(json.dumps(figures | {"peak_mb": peak_megabytes()}))

@@ -318,6 +318,7 @@ from annotation.agreement.measures import compute_measures
 from annotation.agreement.report import AgreementReport, OneAssessor, build_json_document
 from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors
 from tests.crowd import votes_of
+from tests.memory import peak_megabytes
 grades = np.full((956, 19168), -1, dtype=np.int16)
 for who, item, grade in votes_of(956, 19168, 3):
     grades[who, item] = grade
@@ -329,9 +330,7 @@ found = GradeMatrix(people, np.arange(19168), grades)
 report = AgreementReport("x", None, "all", ones, compute_measures(grades, bootstrap={bootstrap}), found)
 told = json.dumps(build_json_document(report, aggregates.dawid_skene_document(aggregates.fit_dawid_skene(report))))
 spent = time.perf_counter() - started
-with open("/proc/self/status") as status:  # not ru_maxrss, which a child takes over from its parent
-    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
-print(json.dumps([spent, peak, len(told)]))
+print(json.dumps([spent, peak_megabytes(), len(told)]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     seconds, megabytes, length = json.loads(done.stdout.splitlines()[-1])

@@ -27,12 +27,13 @@ QUERIES = 1_000
 MOST_MB = 1_000
 GROWTH_MB = 60
 WORK = """
-import json, resource, time
+import json, time
 import django
 django.setup()
 from annotation.imports.importing import perform_import, start_import
 from annotation.models.imports import FileImport
 from jobs import leases
+from tests.memory import peak_megabytes
 told = {}
 for what in ("check_s", "import_s"):
     begin = time.perf_counter()
@@ -42,7 +43,7 @@ for what in ("check_s", "import_s"):
     row = FileImport.objects.get(pk=job.pk)
     if what == "check_s" and row.is_checked:
         start_import(row)
-told["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+told["peak_mb"] = peak_megabytes()
 print(json.dumps({**told, "state": row.state, "error": row.error, "new": row.report.get("new"), "done": row.done}))
 """
 

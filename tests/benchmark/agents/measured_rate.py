@@ -11,6 +11,8 @@ from pathlib import Path
 
 import django
 
+from tests.memory import peak_megabytes
+
 QUERIES, SYSTEMS, LATENCY, PLAIN, TURNS = 200, 4, 0.2, 2000, 3
 
 
@@ -124,8 +126,7 @@ def main(port, log):
         plain = (before + after) / 2
         print(json.dumps({"plain_per_s": plain, "agents_per_s": rate, "ratio": rate / plain, "calls": calls}))
         before = after
-    with Path("/proc/self/status").open() as status:  # not ru_maxrss, which a child takes over from its parent
-        print(json.dumps({"peak_mb": next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024}))
+    print(json.dumps({"peak_mb": peak_megabytes()}))
 
 
 if __name__ == "__main__":

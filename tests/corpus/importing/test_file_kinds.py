@@ -428,16 +428,17 @@ def test_a_large_parquet_file_is_read_in_batches(tmp_path: Path, monkeypatch: py
 
 
 MEASURE = """
-import resource, sys
+import sys
 from django.conf import settings
 settings.configure(USE_I18N=False)
 from corpus.importing import records
 from corpus.importing.detection import list_sources
 import openpyxl, pyarrow.parquet
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from tests.memory import peak_megabytes
+before = peak_megabytes()
 (source,) = list_sources(__import__("pathlib").Path(sys.argv[1]))
 rows = sum(1 for row in records.read_documents(source))
-print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print(rows, peak_megabytes() - before)
 """
 
 

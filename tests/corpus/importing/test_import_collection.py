@@ -259,9 +259,9 @@ import sys
 import django
 django.setup()
 from corpus.importing.service import ImportFiles, import_collection
+from tests.memory import peak_megabytes
 report = import_collection("large", ImportFiles(*sys.argv[1:3], qrels=(sys.argv[3],)))
-peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(report["documents"], report["judgments"], int(peak) // 1024)
+print(report["documents"], report["judgments"], peak_megabytes())
 """
 
 
