@@ -146,6 +146,8 @@ def large_site(pairs: int, name: str = "large", *, attempts: bool = True) -> tup
     with connection.cursor() as cursor:
         for script in (TEXTS, WORK, *([ATTEMPT] if attempts else []), PEOPLE, TALLIES):
             for statement in filter(str.strip, script.split(";\n")):
+                # Without figures of the rows before it, a join over a million of them is a loop of hours.
+                cursor.execute("ANALYZE corpus_query, corpus_document, corpus_pair, corpus_item, judges_work")
                 cursor.execute(statement, values)
     return collection, campaign, charlie
 
