@@ -2,12 +2,16 @@
 
 xdist's own `--dist loadgroup` marks a test's id, which pytest 9.2 no longer lets it do: each process writes down the
 groups beside the session's services, and the scheduler reads them.
+
+The tests of training are collected by the first process alone, and run there: no other one imports their libraries,
+which takes longer than importing all else.
 """
 
 import json
 import os
 from collections.abc import Generator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,20 @@ from xdist.workermanage import WorkerController
 from tests.standing import STANDING, end_standing_worker
 
 FILE = "groups.json"
+FIRST = "gw0"
+TRAINING = Path(__file__).parent / "training"
+
+
+def is_first() -> bool:
+    """Whether this is the first process of xdist, or the only one."""
+    return os.environ.get("PYTEST_XDIST_WORKER", FIRST) == FIRST
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """No process but the first collects the tests of training, unless they are asked for by their path."""
+    if is_first() or collection_path != TRAINING or any(TRAINING.name in Path(one).parts for one in config.args):
+        return None
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -43,8 +61,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=needs_database)
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
         session = Path(os.environ["QUORUM_VAR"]).parent
-        (session / f"{FILE}.{worker}").write_text(json.dumps({item.nodeid: group_of(item) for item in items}))
-        (session / f"{FILE}.{worker}").rename(session / FILE)
+        if is_first():
+            (session / f"{FILE}.{worker}").write_text(json.dumps({item.nodeid: group_of(item) for item in items}))
+            (session / f"{FILE}.{worker}").rename(session / FILE)
 
 
 def needs_database(item: pytest.Item) -> bool:
@@ -76,8 +95,38 @@ class ByGroup(LoadScopeScheduling):
         """The group of each test; "" for none."""
         return dict(json.loads((Path(os.environ["QUORUM_VAR"]) / FILE).read_text()))
 
+    @cached_property
+    def of_first(self) -> dict[str, None]:
+        """The scopes that hold a test which the first process alone has collected, in their order."""
+        first, *others = self.registered_collections.values()
+        common = set(first).intersection(*others)
+        return dict.fromkeys(self._split_scope(one) for one in first if one not in common)
+
     def _split_scope(self, nodeid: str) -> str:
         return self.groups[nodeid] or nodeid
+
+    def schedule(self) -> None:
+        """The first process has collected all tests, and says so before the others."""
+        for node in [node for node in self.registered_collections if node.gateway.id != FIRST]:
+            self.registered_collections[node] = self.registered_collections.pop(node)
+        super().schedule()
+
+    def _check_nodes_have_same_collection(self) -> bool:
+        """Nobody has collected what the first has not."""
+        first, *others = self.registered_collections.values()
+        return set(first).issuperset(chain(*others)) or super()._check_nodes_have_same_collection()
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """The first process begins with what nobody else can run; a process for which nothing is left ends."""
+        if node.gateway.id == FIRST:
+            waiting = next((scope for scope in self.of_first if scope in self.workqueue), next(iter(self.workqueue)))
+        else:
+            waiting = next((scope for scope in self.workqueue if scope not in self.of_first), "")
+        if not waiting:
+            node.shutdown()
+            return
+        self.workqueue.move_to_end(waiting, last=False)
+        super()._assign_work_unit(node)
 
     def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
         """Finished groups are forgotten: they would all be looked at again after each further test."""
