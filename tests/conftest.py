@@ -48,6 +48,7 @@ def pytest_configure() -> None:
         **settings.STORAGES,
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
+    settings.STATIC_ROOT = settings.VAR / "no-static"  # each new client would look through the collected files
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     # The same few examples in every run, and once a week many others. How long one takes depends on the machine: the
     # first text of a clean clone builds a table of all characters, which takes seconds on busy cores.
