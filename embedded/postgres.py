@@ -86,7 +86,8 @@ class Postgres:
         settings += ["max_wal_size=2GB", "jit=off", "random_page_cost=1.1", "log_min_messages=warning"]
         if os.environ.get("QUORUM_DURABLE") == "0":
             # The tests' throw-away instances need not outlive a power cut.
-            settings += ["fsync=off", "full_page_writes=off"]
+            settings += ["fsync=off", "full_page_writes=off", "synchronous_commit=off"]
+            settings += ["wal_level=minimal", "max_wal_senders=0"]
         args = [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.sockets)]
         with self.log.open("ab") as log:
             self.log_start = log.tell()
