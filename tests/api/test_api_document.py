@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import schemathesis
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.test import Client
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from annotation.imports.tus import PART_TYPE
 from api.tokens import make_token
@@ -61,6 +59,9 @@ PARTS = 6
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.usefixtures("one_connection")
 def test_every_operation_answers_what_the_document_says(settings: Any, part: int) -> None:
+    import schemathesis
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
     settings.API_PER_MINUTE = 1_000_000
     world = World()
     token = make_token(world.people["admin"], None, name="n", scopes=["read", "judge", "manage"], days=1)[1]
