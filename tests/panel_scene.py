@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
+from django.db import connection
 from numpy.typing import NDArray
 
 from corpus.models import Collection, Document, Judgment, Pair
@@ -60,8 +61,25 @@ def vote(collection: Collection, votes: NDArray[np.int64]) -> None:
     """Judges j0 to j6 and `coin` voted in one campaign; the first is the cheapest."""
     judges = [make_judge(name) for name in [*HONEST, "coin"]]
     campaign = make_campaign(collection, judges)
-    for place, (judge, verdicts) in enumerate(zip(judges, votes, strict=True)):
-        cast(campaign, judge, verdicts, place, cost=0.001 * (place + 1))
+    cast(campaign, judges[0], votes[0], cost=0.001)
+    for place, (judge, verdicts) in enumerate(zip(judges[1:], votes[1:], strict=True), 1):
+        cast_as(judges[0], campaign, judge, verdicts, place)
+
+
+def cast_as(first: JudgeVersion, campaign: Campaign, judge: JudgeVersion, votes: NDArray[np.int64], place: int) -> None:
+    """What `first` cast in the campaign with another judge's verdicts: one statement, since a scene has hundreds."""
+    own = ("judge_id", "place", "cost", "cache_key", "verdict")
+    columns = [field.column for field in Attempt._meta.concrete_fields if not field.primary_key]
+    same = ", ".join(name for name in columns if name not in own)
+    values = f"{same}, %s, %s, %s, campaign_id || '-' || %s || '-' || pair_id, other.vote"
+    pairs = [pair.pk for pair in pairs_of(campaign.collection)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO judges_attempt ({same}, {', '.join(own)}) SELECT {values} FROM judges_attempt "
+            "JOIN unnest(%s::bigint[], %s::smallint[]) other(pair, vote) ON other.pair = pair_id "
+            "WHERE campaign_id = %s AND judge_id = %s ORDER BY id",
+            [judge.pk, place, 0.001 * (place + 1), judge.pk, pairs, votes.tolist(), campaign.pk, first.pk],
+        )
 
 
 def refer(collection: Collection, truth: Iterable[int], name: str = "qrels") -> None:
