@@ -93,6 +93,7 @@ def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 
                 (min(float(means.max()) + 0.05, 1.0), 0.2, start),
                 jac=lambda at: _slopes(counts, *at),
                 bounds=(LOWEST, HIGHEST),
+                method="dogbox",  # for few parameters within bounds: half the time of the default
                 xtol=1e-12,
                 ftol=1e-12,
                 gtol=1e-12,
