@@ -286,6 +286,7 @@ def revise_aspects(request: HttpRequest, name: str, number: int, act: AspectAct,
     """Do an act on the aspects of a query, or on a document under them; each appends a revision, none overwrites."""
     scope, query = scope_of(request), _find_query(request, number)
     require_admitted(scope)
+    _require_own_weights(scope, query)
     with transaction.atomic():
         if not _revise(scope, query, act, body):
             _put_document(scope, query, act, body)
@@ -359,9 +360,14 @@ def _find_document(scope: Scope, name: str) -> Document:
     return found
 
 
-def _show_query(scope: Scope, query: QueryRow) -> dict[str, Any]:
+def _require_own_weights(scope: Scope, query: QueryRow) -> None:
+    """Raise BadInput for a reviewer of the query who has not given their own weights yet."""
     if blind_review_of(scope.member, query):
         raise BadInput(_("You review this query: give your own weights first, before you see the others."))
+
+
+def _show_query(scope: Scope, query: QueryRow) -> dict[str, Any]:
+    _require_own_weights(scope, query)
     found = load_workspace(query)
     undoable = found["undoable"]
     return {

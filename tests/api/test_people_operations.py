@@ -251,6 +251,17 @@ def test_a_second_person_reviews_aspects_step_by_step_and_sees_no_weights_first(
     assert none.status_code == 422 and "No query is waiting" in none.json()["detail"]
 
 
+def test_who_reviews_a_query_changes_nothing_of_it_before_their_own_weights(call: Call) -> None:
+    _ice, query, people = ice_scene()
+    decide_all(query, people["bob"])
+    dana = people["dana"].user
+    call(dana, "POST", "collections/ice/aspect-reviews/claim")
+    before = revising.newest_revision(query)
+    refused = call(dana, "POST", f"collections/ice/aspects/{query.pk}/weigh", {"importances": {"a1": 1}})
+    assert refused.status_code == 422 and "your own weights first" in refused.json()["detail"]
+    assert revising.newest_revision(query) == before and "aspects.revised" not in acts()
+
+
 def test_a_review_is_released_by_its_own_reviewer_alone(call: Call) -> None:
     _ice, query, people = ice_scene()
     decide_all(query, people["bob"])
