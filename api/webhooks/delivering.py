@@ -45,8 +45,10 @@ ORDER BY one.due_at, one.id"""
 
 CLAIM = f"""
 WITH due AS (
-    SELECT d.id FROM api_webhook w CROSS JOIN LATERAL ({_DUE} LIMIT %(each)s FOR UPDATE SKIP LOCKED) d
-    WHERE w.disabled = '' AND w.id <> ALL (%(busy)s) LIMIT %(most)s
+    SELECT d.id FROM api_webhook w
+    LEFT JOIN unnest(%(webhooks)s::bigint[], %(counts)s::bigint[]) AS out (webhook, requests) ON out.webhook = w.id
+    CROSS JOIN LATERAL ({_DUE} LIMIT %(each)s - coalesce(out.requests, 0) FOR UPDATE SKIP LOCKED) d
+    WHERE w.disabled = '' LIMIT %(most)s
 )
 UPDATE api_webhookdelivery d
 SET fencing_token = d.fencing_token + 1, due_at = statement_timestamp() + make_interval(secs => %(lease)s)
@@ -86,9 +88,9 @@ def claim_due(out: Sequence[WebhookDelivery] = ()) -> list[WebhookDelivery]:
     if room <= 0:
         return []
     counted = Counter(one.webhook_id for one in out)
-    busy = [webhook for webhook, count in counted.items() if count >= OF_ONE_WEBHOOK]
     lease = min(LEASE_S, float(settings.LEASE_SECONDS))
-    given: dict[str, Any] = {"each": OF_ONE_WEBHOOK, "busy": busy, "most": room, "lease": lease}
+    given: dict[str, Any] = {"each": OF_ONE_WEBHOOK, "most": room, "lease": lease}
+    given |= {"webhooks": list(counted), "counts": list(counted.values())}
     with connection.cursor() as cursor:
         cursor.execute(CLAIM, given)
         claimed = [pk for (pk,) in cursor.fetchall()]

@@ -75,6 +75,15 @@ def test_objects_do_not_wait_for_each_other(receiver: Receiver, hooked: Hooked, 
     assert states(hooked) == ["pending", "pending", "delivered", "delivered"]
 
 
+def test_a_webhook_has_eight_requests_out_at_most(hooked: Hooked) -> None:
+    for n in range(20):
+        write(hooked, f"task:{n}", n)
+    out = claim_due()
+    assert len(out) == delivering.OF_ONE_WEBHOOK
+    assert claim_due(out) == []
+    assert len(claim_due(out[1:])) == 1, "one has come back: one more may go"
+
+
 def test_an_event_that_failed_for_good_lets_the_later_ones_of_its_object_go(receiver: Receiver, hooked: Hooked) -> None:
     write(hooked, "campaign:1", 1)
     write(hooked, "campaign:1", 2)
