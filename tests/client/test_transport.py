@@ -234,6 +234,28 @@ def test_a_progress_bar_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) 
     assert "campaign 7" in capsys.readouterr().err
 
 
+def test_an_upload_that_does_not_go_on_is_an_error_and_no_endless_loop(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(transport, "PART", 50_000)
+    file = tmp_path / "corpus.jsonl"
+    file.write_bytes(bytes(100_000))
+    begun = httpx2.Response(201, headers={"Location": "/api/v1/collections/books/uploads/7"})
+    refusal = httpx2.Response(409, json={**PROBLEM, "status": 409, "detail": "Another request adds to it."})
+    nothing_came = httpx2.Response(200, headers={"Upload-Offset": "0"})
+    site = Site(begun, *[refusal, nothing_came] * SOON.attempts, httpx2.Response(500))
+    with pytest.raises(QuorumError, match="cannot be sent beyond byte 0"):
+        site.client().collection("books").imports.create([file])
+    assert [one.method for one in site.requests] == ["POST", *["PATCH", "HEAD"] * SOON.attempts]
+
+    def shorten(request: httpx2.Request) -> httpx2.Response:
+        file.write_bytes(bytes(50_000))
+        return httpx2.Response(204, headers={"Upload-Offset": "50000"})
+
+    shorter = Site(httpx2.Response(201, headers={"Location": "/uploads/7"}), shorten, httpx2.Response(500))
+    with pytest.raises(QuorumError, match="became shorter while it was sent"):
+        shorter.client().collection("books").imports.create([file])
+    assert len(shorter.requests) == 2
+
+
 def test_the_asynchronous_client_does_the_same() -> None:
     async def use() -> None:
         site = Site(httpx2.Response(503), started(), page(LABEL, after=1), page({**LABEL, "number": 2}))

@@ -114,18 +114,26 @@ class Transport:
         said = {"Upload-Length": str(size), "Upload-Metadata": f"filename {b64encode(file.name.encode()).decode()}"}
         begun = self.send("POST", path, headers={**TUS, **said})
         number = int(begun.headers["Location"].rstrip("/").rpartition("/")[2])
-        address, offset = f"{path}/{number}", 0
+        address, offset, stalled = f"{path}/{number}", 0, 0
         with file.open("rb") as source, ProgressBar(file.name, is_shown=progress, unit="B") as bar:
             while offset < size:
                 source.seek(offset)
                 said = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+                if not (part := source.read(PART)):
+                    raise QuorumError(f"{file} became shorter while it was sent")
                 try:
-                    answer = self.send("PATCH", address, headers={**TUS, **said}, content=source.read(PART))
+                    answer = self.send("PATCH", address, headers={**TUS, **said}, content=part)
                 except QuorumError as error:
                     if error.status != 409:
                         raise
-                    answer = self.send("HEAD", address, headers=TUS)  # some of it came, or its answer was lost
-                offset = int(answer.headers["Upload-Offset"])
+                    # Some of it came, or its answer was lost.
+                    answer = self.send("HEAD", address, headers=TUS)
+                received = int(answer.headers["Upload-Offset"])
+                stalled = 0 if received > offset else stalled + 1
+                if stalled >= self.retries.attempts:
+                    raise QuorumError(f"{file} cannot be sent beyond byte {received}")
+                time.sleep(self.retries.first * stalled)
+                offset = received
                 bar.show(offset, size)
         return number
 
