@@ -145,8 +145,9 @@ def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -
 def measure_agreement(request: HttpRequest, name: str, body: AssessorsIn) -> Any:
     """Measure agreement and keep it for the table: by a worker where one lives. Only large collections need it."""
     scope = scope_of(request)
+    filters = _filters_of(scope.collection, body)
     record(scope, "statistics.asked")
-    return {"done": cached_results.refresh(scope.collection, _filters_of(scope.collection, body))}
+    return {"done": cached_results.refresh(scope.collection, filters)}
 
 
 @router.get("/collections/{slug:name}/agreement.csv", auth=may("admin"), response=REFUSALS, openapi_extra=CSV)

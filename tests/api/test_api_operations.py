@@ -288,6 +288,8 @@ def test_agreement_is_a_table_of_every_two_assessors(call: Call) -> None:
     assert (row["a"], row["b"], row["n"]) == ("bob", "charlie", "3")
     assert call(alice.user, "GET", "collections/c/agreement.csv?assessors=nobody").status_code == 422
     assert call(alice.user, "GET", "collections/c/agreement.csv?binarize=9").status_code == 422
+    assert call(alice.user, "POST", "collections/c/agreement", {"binarize": 9}).status_code == 422
+    assert "statistics.asked" not in acts(), "what was refused was not asked for"
     measured = call(alice.user, "POST", "collections/c/agreement", {"people": True})
     assert measured.json() == {"done": True} and "statistics.asked" in acts()
 
