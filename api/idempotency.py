@@ -1,20 +1,25 @@
 """Requests that may be sent again: the header Idempotency-Key, and ETags of what is read."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import wraps
 from hashlib import sha256
 from typing import Any
 
+from django.core.exceptions import SuspiciousOperation
 from django.db import IntegrityError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
+from django.utils import timezone
 
 from api.models import AccessToken, IdempotentAnswer
-from api.problems import refuse
+from api.problems import refuse, refuse_body
 from api.tokens import bearer_token
 
 HEADER = "Idempotency-Key"
 LONGEST = 255
+KEPT = timedelta(days=30)
+DELETED_AT_ONCE = 10_000
 Operation = Callable[..., HttpResponse]
 
 
@@ -42,6 +47,8 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
             asked = hash_request(request)
         except MultiPartParserError as error:
             return refuse(400, str(error))
+        except SuspiciousOperation as error:
+            return refuse_body(request, error)
         fresh = not connection.in_atomic_block
         try:
             with transaction.atomic():
@@ -67,7 +74,7 @@ def hash_request(request: HttpRequest) -> str:
     """Return the SHA-256 of what a request asks for: its method, its address and its body.
 
     Of files their names and contents count, and not the body: another one may part them otherwise. They may be larger
-    than the memory. Raises MultiPartParserError.
+    than the memory. Raises MultiPartParserError and SuspiciousOperation.
     """
     asked = sha256(f"{request.method} {request.get_full_path()}\n".encode())
     if request.content_type != "multipart/form-data":
@@ -98,3 +105,11 @@ def _repeat(kept: IdempotentAnswer, asked: str) -> HttpResponse:
     again = HttpResponse(bytes(kept.body), status=kept.status, content_type=kept.content_type)
     again["Idempotent-Replayed"] = "true"
     return again
+
+
+def delete_old_answers() -> int:
+    """Delete answers that are older than 30 days, some thousands at once; return how many."""
+    # The oldest by their numbers, which rise with the time: no index of the times is needed.
+    oldest = IdempotentAnswer.objects.order_by("pk").values("pk")[:DELETED_AT_ONCE]
+    count, _rows = IdempotentAnswer.objects.filter(pk__in=oldest, created_at__lt=timezone.now() - KEPT).delete()
+    return count

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from django.core.exceptions import NON_FIELD_ERRORS, BadRequest, PermissionDenied, RequestDataTooBig
+from django.conf import settings
+from django.core.exceptions import (
+    NON_FIELD_ERRORS,
+    BadRequest,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFilesSent,
+)
 from django.forms import BaseForm as Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
@@ -80,9 +88,9 @@ def _place_of(field: str) -> tuple[str, ...]:
 def handle_problems(api: NinjaAPI) -> None:
     """Say each refusal of ours and of the framework's as a problem; anything else is a fault of ours, a 500."""
 
-    def answers(*kinds: type[Exception], status: int, detail: str = "") -> None:
+    def answers(*kinds: type[Exception], status: int) -> None:
         def handle(request: HttpRequest, error: Exception) -> HttpResponse:
-            return refuse(status, detail or str(error))
+            return refuse(status, str(error))
 
         for kind in kinds:
             api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
@@ -92,7 +100,7 @@ def handle_problems(api: NinjaAPI) -> None:
     answers(PreconditionFailed, status=412)
     answers(PermissionDenied, status=403)
     answers(BadRequest, status=400)
-    answers(RequestDataTooBig, status=413, detail="The request is larger than this server takes; send a file instead.")
+    api.add_exception_handler(SuspiciousOperation, refuse_body)  # type: ignore[arg-type]
     api.add_exception_handler(Http404, lambda request, error: refuse(404, str(error) or _("Not found.")))
     api.add_exception_handler(Unknown, lambda request, error: refuse(404, _("This pair was never assigned to you.")))
     api.add_exception_handler(HttpError, _refuse_http_error)  # type: ignore[arg-type]
@@ -103,6 +111,16 @@ def handle_problems(api: NinjaAPI) -> None:
 def answer_not_found(request: HttpRequest) -> HttpResponse:
     """Answer an address that no operation has as the API answers what it does not find, not with a page."""
     return refuse(404, _("Not found."))
+
+
+def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpResponse:
+    """Answer a body that Django does not read: with too many bytes, files or fields."""
+    if isinstance(error, RequestDataTooBig):
+        return refuse(413, "The request is larger than this server takes; send a file instead.")
+    if isinstance(error, TooManyFilesSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FILES
+        return refuse(422, _("At most %(most)s files at once; put them in a zip archive.") % {"most": most})
+    return refuse(400, str(error))
 
 
 def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:

@@ -1,9 +1,10 @@
-"""Celery's side of the API: webhooks are delivered, alarms of audits written, old deliveries deleted."""
+"""Celery's side of the API: deliver webhooks, write alarms of audits, delete old deliveries and kept answers."""
 
 from collections.abc import Callable
 
 from celery import shared_task
 
+from api import idempotency
 from api.webhooks import alarms, delivering, services
 from jobs.notifications import notify, redis_client, redis_key
 from jobs.tasks import CHORES, TOLD_S, is_shutting_down
@@ -43,3 +44,4 @@ def _every(seconds: int, what: str, act: Callable[[], object]) -> Callable[[], N
 CHORES.append(("", wake_deliverer))
 CHORES.append(("", _every(LOOK_FOR_ALARMS_S, "webhooks.alarms", alarms.write_alarms)))
 CHORES.append(("", _every(CLEAN_UP_S, "webhooks.clean", services.delete_old_deliveries)))
+CHORES.append(("", _every(CLEAN_UP_S, "api.answers.clean", idempotency.delete_old_answers)))

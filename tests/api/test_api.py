@@ -14,6 +14,7 @@ from annotation.exports.snapshots import write_snapshot
 from annotation.models import AuditEntry, Role
 from annotation.models.imports import FileImport
 from annotation.models.snapshots import Snapshot
+from api.idempotency import delete_old_answers
 from api.models import AccessToken, IdempotentAnswer
 from api.tokens import digest_of, make_token, revoke_token
 from corpus.errors import BadInput
@@ -176,6 +177,31 @@ def test_a_refused_request_keeps_no_answer_so_its_key_may_be_used_again(call: Ca
     assert call(alice.user, "POST", "collections/c/exports", {"format": "no"}, **key).status_code == 422
     assert not IdempotentAnswer.objects.exists()
     assert call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key).status_code == 201
+
+
+def test_kept_answers_are_deleted_after_thirty_days(call: Call) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    for key in ("old", "new"):
+        call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **{"Idempotency-Key": key})
+    IdempotentAnswer.objects.filter(key="old").update(created_at=timezone.now() - timedelta(days=31))
+    assert delete_old_answers() == 1 and IdempotentAnswer.objects.get().key == "new"
+
+
+@pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "one"}], ids=["without a key", "with a key"])
+def test_a_body_that_is_not_read_is_refused_as_a_problem(
+    call: Call, client: Client, settings: Any, key: dict[str, str]
+) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000
+    large = call(alice.user, "POST", "collections/c/exports", {"format": "csv", "origins": ["x" * 2_000]}, **key)
+    assert large.status_code == 413 and large["Content-Type"] == "application/problem+json"
+    settings.DATA_UPLOAD_MAX_NUMBER_FILES = 2
+    _row, token = make_token(alice.user, None, name="n", scopes=["manage"], days=1)
+    files = [SimpleUploadedFile(f"{n}.jsonl", b"{}") for n in range(3)]
+    headers = {"Authorization": f"Bearer {token}", **key}
+    many = client.post("/api/v1/collections/c/imports", {"files": files}, headers=headers)
+    assert many.status_code == 422 and "At most 2 files at once" in many.json()["detail"]
+    assert not FileImport.objects.exists()
 
 
 def test_a_campaign_is_estimated_started_read_and_cancelled(call: Call) -> None:
