@@ -115,7 +115,7 @@ class AsyncTransport:
         begun = await self.send("POST", path, headers={**TUS, **said})
         number = int(begun.headers["Location"].rstrip("/").rpartition("/")[2])
         address, offset, stalled = f"{path}/{number}", 0, 0
-        with file.open("rb") as source, ProgressBar(file.name, is_shown=progress, unit="B") as bar:
+        with file.open("rb", buffering=0) as source, ProgressBar(file.name, is_shown=progress, unit="B") as bar:
             while offset < size:
                 source.seek(offset)
                 said = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
