@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: a bearer token with the scope, held by a person whose role allows the action."""
+"""Authentication by bearer token: its scope, and the role of the person who holds it, must allow the operation."""
 
 import time
 from typing import cast
@@ -16,11 +16,12 @@ from api.models import AccessToken
 from api.tokens import find_token
 from corpus.access import Action
 
+# ADR 0091: requests are counted in Redis, for ninja's throttles keep their state in one process only.
 WINDOW_S = 60
 
 
 class AccessTokenAuth(HttpBearer):
-    """Lets who may do `action` run an operation, by a token with `scope`; its Scope stands on the request."""
+    """Authentication of an operation: a token with `scope` whose person may do `action`. Sets `request.scope`."""
 
     def __init__(self, action: Action, scope: str) -> None:
         super().__init__()
@@ -32,8 +33,10 @@ class AccessTokenAuth(HttpBearer):
         row = find_token(token)
         if row is None:
             return None
+        # A 403 and not a 401: the token is valid, and signing in anew would not help.
         if self.scope not in row.scopes:
             raise AuthorizationError(message=_("This token lacks the scope “%(scope)s”.") % {"scope": self.scope})
+        # Whatever of Django asks for the person finds the owner of the token; a session cookie means nothing here.
         request.user = row.user
         request.access_token = row  # type: ignore[attr-defined]
         found = self._find_scope(request, row)
@@ -43,6 +46,7 @@ class AccessTokenAuth(HttpBearer):
     def _find_scope(self, request: HttpRequest, row: AccessToken) -> Scope | SiteScope:
         if self.action in SMALLEST:
             name = request.resolver_match.kwargs["name"] if request.resolver_match else ""
+            # Whether another collection of this name exists is not for this token: a 404 for both.
             if row.collection is not None and row.collection.name != name:
                 raise Http404(_("Collection not found."))
             return collection_scope(row.user, self.action, name)
@@ -54,29 +58,33 @@ class AccessTokenAuth(HttpBearer):
 
 
 def may(action: Action, scope: str = AccessToken.TokenScope.READ) -> list[AccessTokenAuth]:
-    """What an operation's `auth` says: the action, as on pages, and the token's scope."""
+    """Return the `auth` of an operation: the action that pages name, too, and the scope that a token needs."""
     return [AccessTokenAuth(action, scope)]
 
 
 def scope_of(request: HttpRequest) -> Scope:
-    """The scope of an operation on a collection."""
+    """Return the Scope of an operation on a collection: who asks, and the collection."""
     return cast(Scope, request.scope)  # type: ignore[attr-defined]
 
 
 class TokenThrottle(BaseThrottle):
-    """At most QUORUM_API_PER_MINUTE requests of a token in a minute; without Redis nobody is held up."""
+    """Limit of QUORUM_API_PER_MINUTE requests of a token in a minute; not applied while Redis is away."""
 
     def allow_request(self, request: HttpRequest) -> bool:
-        """Count the request; False where the token has had its share."""
+        """Count the request and return whether the token may still make it in this minute."""
         row: AccessToken = request.access_token  # type: ignore[attr-defined]
+        # The minute is part of the key, so a new minute starts from 0 without a reset; the expiry only frees the
+        # memory.
         key = f"{settings.PREFIX}api:{row.pk}:{int(time.time()) // WINDOW_S}"
         try:
+            # Without limits of time every request would hang with a Redis that hangs.
             with Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1) as redis:
                 counted = redis.pipeline().incr(key).expire(key, WINDOW_S).execute()[0]
         except RedisError:
+            # The limit protects the server; an absent Redis is no reason to refuse everybody.
             return True
         return int(counted) <= settings.API_PER_MINUTE
 
     def wait(self) -> float:
-        """Seconds until the next window."""
+        """Return the seconds until the next minute begins."""
         return WINDOW_S - time.time() % WINDOW_S

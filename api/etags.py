@@ -22,6 +22,7 @@ class PreconditionFailed(Exception):
 
 def etag_of(content: bytes) -> str:
     """Return the ETag of an answer."""
+    # 128 bits tell all states apart; the other half would only make headers longer.
     return f'"{sha256(content).hexdigest()[:32]}"'
 
 
@@ -36,8 +37,10 @@ def tag_answer(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     response["ETag"] = etag
     if request.method == "PATCH":
         return response
-    response["Cache-Control"] = "private, no-cache"  # kept by the reader alone, and asked about each time
+    # Kept by the reader alone, and asked about each time.
+    response["Cache-Control"] = "private, no-cache"
     found = get_conditional_response(request, etag=etag, response=response)
+    # Django would answer 412 with a page; the API answers with a problem.
     if found is None or found.status_code == 412:
         raise precondition_failed()
     return found if isinstance(found, HttpResponse) else response
@@ -52,11 +55,13 @@ def require_match(request: HttpRequest, schema: type[Schema], found: Any) -> Non
     if given is None:
         return
     names = parse_etags(given)
+    # Through the same schema and renderer as the answer of a read: another order of keys would be another hash.
     data = schema.model_validate(found).model_dump()
+    # RFC 9110: `*` matches whatever exists, and the caller has found the row.
     if names != ["*"] and etag_of(JSONRenderer().render(request, data, response_status=200).encode()) not in names:
         raise precondition_failed()
 
 
 def precondition_failed() -> PreconditionFailed:
-    """Return the refusal, to be raised."""
+    """Return the error that a changed object is refused with."""
     return PreconditionFailed(_("It has changed since you read it. Read it again, and repeat the change if it fits."))

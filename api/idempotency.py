@@ -1,4 +1,4 @@
-"""Requests that may be sent again: the header Idempotency-Key, and ETags of what is read."""
+"""Requests that may be sent again: the header Idempotency-Key, and the answers that are kept for it."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,15 +16,18 @@ from api.models import AccessToken, IdempotentAnswer
 from api.problems import refuse, refuse_body
 from api.tokens import bearer_token
 
+# The header, and the 422 for a key that was used for another request, are those of the IETF's draft (draft-ietf-
+# httpapi-idempotency-key-header).
 HEADER = "Idempotency-Key"
 LONGEST = 255
+# As long as the log of webhooks. Nobody sends a request again after weeks, and each answer is stored whole.
 KEPT = timedelta(days=30)
 DELETED_AT_ONCE = 10_000
 Operation = Callable[..., HttpResponse]
 
 
 class _Repeated(Exception):
-    """The key was used before."""
+    """The Idempotency-Key was used before with the same token."""
 
 
 def once(operation: Operation, *, one_view: bool = False) -> Operation:
@@ -38,6 +41,7 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
     @wraps(operation)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         key = request.headers.get(HEADER, "")
+        # This runs before the operation's own authentication, which answers where there is no valid token.
         row = bearer_token(request) if key else None
         if row is None:
             return operation(request, *args, **kwargs)
@@ -49,6 +53,7 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
             return refuse(400, str(error))
         except SuspiciousOperation as error:
             return refuse_body(request, error)
+        # The isolation can be set only before the first query of a transaction.
         fresh = not connection.in_atomic_block
         try:
             with transaction.atomic():
@@ -56,9 +61,11 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
                     connection.cursor().execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 kept = _keep_key(row, key, asked)
                 response = operation(request, *args, **kwargs)
+                # ninja has turned exceptions into answers, so nothing else would roll back what they interrupted.
                 if response.status_code >= 400:
                     transaction.set_rollback(True)
                     return response
+                # Operations with a key answer with JSON, never with a stream: the content is all there.
                 kept.status, kept.body = response.status_code, response.content
                 kept.content_type = response.headers["Content-Type"]
                 kept.save()
@@ -87,12 +94,15 @@ def hash_request(request: HttpRequest) -> str:
             asked.update(repr((name, file.name, file.size)).encode())
             for chunk in file.chunks():
                 asked.update(chunk)
+            # The operation reads the file again, from its beginning.
             file.seek(0)
     return asked.hexdigest()
 
 
 def _keep_key(token: AccessToken, key: str, asked: str) -> IdempotentAnswer:
     try:
+        # A savepoint, for the violated constraint would end the outer transaction. The constraint is the lock as well:
+        # the second insert waits until the transaction of the first request has ended.
         with transaction.atomic():
             return IdempotentAnswer.objects.create(token=token, key=key, request=asked)
     except IntegrityError:
@@ -103,6 +113,7 @@ def _repeat(kept: IdempotentAnswer, asked: str) -> HttpResponse:
     if kept.request != asked:
         return refuse(422, f"this {HEADER} was used for another request")
     again = HttpResponse(bytes(kept.body), status=kept.status, content_type=kept.content_type)
+    # So that a client can tell a repeated answer from a first one; the name is that of Stripe's API.
     again["Idempotent-Replayed"] = "true"
     return again
 

@@ -12,7 +12,7 @@ from corpus.models import Collection
 
 
 class AccessToken(models.Model):
-    """What a program shows to work as a person. The token itself is shown once; its SHA-256 is what is kept."""
+    """Access token with which a program works as a person. It is shown once; only its SHA-256 is stored."""
 
     class TokenScope(models.TextChoices):
         READ = "read", gettext_lazy("Read: everything that your role may see")
@@ -24,6 +24,7 @@ class AccessToken(models.Model):
         Collection, models.CASCADE, null=True, related_name="+", help_text="Null: all collections of the person."
     )
     name = models.CharField(max_length=100)
+    # The index of this constraint finds the token of each request.
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token, in hexadecimal digits.")
     scopes = ArrayField(models.CharField(max_length=6, choices=TokenScope))
     created_at = models.DateTimeField(db_default=Now())
@@ -44,6 +45,7 @@ class IdempotentAnswer(models.Model):
     token = models.ForeignKey(AccessToken, models.CASCADE, related_name="answers")
     key = models.CharField(max_length=255)
     request = models.CharField(max_length=64, help_text="SHA-256 of the method, the address and the body.")
+    # 0 only while its request runs: the row and the answer are committed together.
     status = models.PositiveSmallIntegerField(default=0)
     content_type = models.CharField(max_length=100, default="")
     body = models.BinaryField(default=b"")
@@ -108,9 +110,11 @@ class WebhookDelivery(models.Model):
         DELIVERED = "delivered", gettext_lazy("delivered")
         FAILED = "failed", gettext_lazy("failed")
 
-    TEST = "webhook.test"  # The event that an admin sends to see whether it arrives.
+    # The event that an admin sends to see whether it arrives.
+    TEST = "webhook.test"
 
     # Without a constraint: a trigger must neither fail nor wait because somebody deletes the webhook at that moment.
+    # It needs no index of its own either: three of those below begin with the webhook.
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_constraint=False, db_index=False)
     message_id = models.UUIDField(db_default=RandomUUID(), help_text="The same in every attempt, for the receiver.")
     event = models.CharField(max_length=20)
@@ -128,11 +132,16 @@ class WebhookDelivery(models.Model):
 
     class Meta:
         verbose_name_plural = "webhook deliveries"
+        # The trigger and `alarms.py` may both write an alarm: the second insert does nothing.
         constraints = [models.UniqueConstraint(fields=["webhook", "once"], condition=~Q(once=""), name="delivery_once")]
         indexes = [
+            # What a webhook has to send now, and whether an earlier event of the subject is pending
+            # (`delivering.CLAIM`).
             models.Index(fields=["webhook", "due_at"], condition=Q(state="pending"), name="delivery_due"),
             models.Index(fields=["webhook", "subject", "id"], condition=Q(state="pending"), name="delivery_order"),
+            # The log on the webhook's page, the newest first.
             models.Index(fields=["webhook", "-id"], name="delivery_newest"),
+            # What `services.delete_old_deliveries` looks for each hour.
             models.Index(fields=["ended_at"], condition=Q(ended_at__isnull=False), name="delivery_ended"),
         ]
 
@@ -141,12 +150,12 @@ class WebhookDelivery(models.Model):
 
     @property
     def header_id(self) -> str:
-        """The header webhook-id."""
+        """Value of the header webhook-id."""
         return f"msg_{self.message_id.hex}"
 
 
 class WebhookAttempt(models.Model):
-    """One request of a delivery and what came back."""
+    """Attempt to deliver an event: one request, and the answer or the problem."""
 
     class DeliveryProblem(models.TextChoices):
         STATUS = "status", gettext_lazy("the receiver did not answer with a status from 200 to 299")

@@ -38,20 +38,20 @@ CleanText = Annotated[str, AfterValidator(clean_text)]
 
 
 class Given(Schema):
-    """What a request holds; a field that nobody knows is refused, for it is most often a slip of the pen."""
+    """Body of a request. An unknown field is refused, for most often it is a slip of the pen."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class FieldProblem(Schema):
-    """What is wrong with one field: where it stands in the request, and why."""
+    """Problem of one field: its place in the request, and what is wrong."""
 
     field: str
     problem: str
 
 
 class ProblemDetails(Schema):
-    """A refusal."""
+    """A refusal of a request."""
 
     title: str
     status: int
@@ -64,7 +64,7 @@ REFUSALS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 409, 412, 413, 422
 
 
 def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:
-    """Answer with a problem."""
+    """Return an answer with a problem."""
     body = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or []}
     return JsonResponse(body, status=status, content_type=JSON)
 
@@ -76,6 +76,7 @@ def validate_form(form: Form, names: Mapping[str, str] | None = None) -> dict[st
     """
     if form.is_valid():
         return form.cleaned_data
+    # A field may have several problems; the answer names it once, with all of them.
     wrong = [(field, " ".join(map(str, problems))) for field, problems in form.errors.items()]
     called = {NON_FIELD_ERRORS: "", **(names or {})}
     raise ValidationError([{"loc": _place_of(called.get(field, field)), "msg": text} for field, text in wrong])
@@ -86,7 +87,7 @@ def _place_of(field: str) -> tuple[str, ...]:
 
 
 def handle_problems(api: NinjaAPI) -> None:
-    """Say each refusal of ours and of the framework's as a problem; anything else is a fault of ours, a 500."""
+    """Answer each known error, of Quorum or of the framework, with a problem; any other one is a fault and a 500."""
 
     def answers(*kinds: type[Exception], status: int) -> None:
         def handle(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -95,7 +96,9 @@ def handle_problems(api: NinjaAPI) -> None:
         for kind in kinds:
             api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
 
+    # The errors of services with their one clear line, BadInput above all.
     answers(QuorumError, Invalid, TooSoon, status=422)
+    # The request is well formed, but somebody or something closed the pair first.
     answers(DecisionRefused, status=409)
     answers(PreconditionFailed, status=412)
     answers(PermissionDenied, status=403)
@@ -107,9 +110,10 @@ def handle_problems(api: NinjaAPI) -> None:
     api.add_exception_handler(ValidationError, _refuse_validation)  # type: ignore[arg-type]
 
 
+# A program sends no CSRF cookie: without this a POST to a wrong address would get a page about that.
 @csrf_exempt
 def answer_not_found(request: HttpRequest) -> HttpResponse:
-    """Answer an address that no operation has as the API answers what it does not find, not with a page."""
+    """Answer an address that no operation has with a 404 problem instead of a page."""
     return refuse(404, _("Not found."))
 
 
@@ -117,6 +121,7 @@ def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
     """Answer a body that Django does not read: with too many bytes, files or fields."""
     if isinstance(error, RequestDataTooBig):
         return refuse(413, "The request is larger than this server takes; send a file instead.")
+    # Django counts the files while it parses the body, before an operation can say the same.
     if isinstance(error, TooManyFilesSent):
         most = settings.DATA_UPLOAD_MAX_NUMBER_FILES
         return refuse(422, _("At most %(most)s files at once; put them in a zip archive.") % {"most": most})
@@ -126,6 +131,7 @@ def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
 def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     if isinstance(error, AuthenticationError):
         answer = refuse(401, _("Send a valid access token: “Authorization: Bearer quorum_…”."))
+        # RFC 6750, section 3: a 401 names the scheme that it expects.
         answer["WWW-Authenticate"] = "Bearer"
         return answer
     answer = refuse(error.status_code, str(error))
@@ -136,6 +142,7 @@ def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 def _refuse_validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """Name each field by its place in the request, as `body.grade`."""
+    # A problem without a message is shown whole rather than lost.
     errors = [
         {"field": ".".join(str(part) for part in one.get("loc", ())), "problem": str(one.get("msg", one))}
         for one in error.errors

@@ -9,6 +9,7 @@ from api.webhooks import alarms, delivering, services
 from jobs.notifications import notify, redis_client, redis_key
 from jobs.tasks import CHORES, TOLD_S, is_shutting_down
 
+# ADR 0092: people answer audits for days, and the query joins all that was answered lately.
 LOOK_FOR_ALARMS_S = 30
 CLEAN_UP_S = 3_600
 
@@ -19,17 +20,19 @@ def _deliver() -> None:
     delivering.deliver_due(is_shutting_down)
 
 
+# Nobody waits for a result: the log of deliveries says what became of each.
 deliver_webhooks = shared_task(_deliver, name=services.TASK, ignore_result=True)
 
 
 def wake_deliverer() -> None:
-    """Send a message where something is due: it waited for its next attempt, or its worker was killed."""
+    """Wake a worker where a delivery is due: its pause is over, or the worker that had claimed it was killed."""
+    # The database first: mostly nothing is due, and then nothing is written to Redis.
     if delivering.is_any_due() and _is_first(services.TASK, TOLD_S):
         notify(services.TASK)
 
 
 def _is_first(what: str, seconds: int) -> bool:
-    """Whether no worker has done so in the last seconds."""
+    """Return whether no worker has done `what` in the last seconds; from now on this one has."""
     return bool(redis_client().set(redis_key("told", what), 1, nx=True, ex=seconds))
 
 
@@ -41,6 +44,7 @@ def _every(seconds: int, what: str, act: Callable[[], object]) -> Callable[[], N
     return chore
 
 
+# The empty name is the common queue of workers; a worker for training alone delivers nothing.
 CHORES.append(("", wake_deliverer))
 CHORES.append(("", _every(LOOK_FOR_ALARMS_S, "webhooks.alarms", alarms.write_alarms)))
 CHORES.append(("", _every(CLEAN_UP_S, "webhooks.clean", services.delete_old_deliveries)))

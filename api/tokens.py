@@ -1,4 +1,4 @@
-"""Access tokens: made, found, revoked. A token is `quorum_` and 43 random characters; only its SHA-256 is kept."""
+"""Services of access tokens. A token is `quorum_` and 43 random characters; only its SHA-256 is stored."""
 
 import secrets
 from collections.abc import Collection as Several
@@ -17,9 +17,13 @@ from api.models import AccessToken
 from corpus.errors import BadInput
 from corpus.models import Collection
 
-PREFIX = "quorum_"  # So that scanners of repositories recognise a token that was committed by mistake.
+# So that scanners of repositories recognise a token that was committed by mistake.
+PREFIX = "quorum_"
+# A year, with the day of a leap year: a token that was forgotten ends by itself.
 LONGEST_DAYS = 366
-MOST = 50  # Tokens of one person that hold at the same time.
+# Tokens of one person that are valid at the same time.
+MOST = 50
+# A token that is used a thousand times a minute costs one write, not a thousand.
 MINUTE = timedelta(minutes=1)
 
 
@@ -60,6 +64,7 @@ def current_tokens(user: User) -> QuerySet[AccessToken]:
 
 def find_token(token: str) -> AccessToken | None:
     """Return the row of a token that holds now and whose person may sign in; None for any other text."""
+    # Any other text, as a session's or another service's, needs no look into the database.
     if not token.startswith(PREFIX):
         return None
     rows = AccessToken.objects.select_related("user", "collection")
@@ -68,6 +73,7 @@ def find_token(token: str) -> AccessToken | None:
     if row is None or row.expires_at <= now:
         return None
     if row.last_used_at is None or row.last_used_at < now - MINUTE:
+        # An update of one column: a revocation at the same moment must not be overwritten.
         AccessToken.objects.filter(pk=row.pk).update(last_used_at=now)
     return row
 
@@ -81,5 +87,6 @@ def bearer_token(request: HttpRequest) -> AccessToken | None:
 @transaction.atomic
 def revoke_token(row: AccessToken) -> None:
     """End a token; doing so again changes nothing."""
+    # The condition is in the statement: of two revocations at once one writes the line of the audit log.
     if AccessToken.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=timezone.now()):
         record(row.user, "token.revoked", row.collection, token=row.pk)

@@ -41,6 +41,7 @@ from api.routes import (
 )
 from api.webhooks import urls as webhook_pages
 
+# In the order in which the reference page shows them.
 ROUTES = (
     collections, pair_acts, settings, members, tasks, adjudication, quality_control, gold, aspects, aspect_reviews,
     experiments, judges, campaigns, audits, files, query_lists, uploads, web_searches, results, audit_log, runs,
@@ -49,10 +50,10 @@ ROUTES = (
 
 
 class QuorumAPI(NinjaAPI):
-    """The API: reads carry ETags, and its document says so, and that refusals are problem+json."""
+    """Quorum's API: its reads carry ETags, and its document describes them and the refusals as problem+json."""
 
     def create_response(self, request: HttpRequest, data: Any, **options: Any) -> HttpResponse:
-        """Return the answer of an operation; that of a read with its ETag."""
+        """Return the answer of an operation, with an ETag where it is a read."""
         return tag_answer(request, super().create_response(request, data, **options))
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
@@ -61,6 +62,7 @@ class QuorumAPI(NinjaAPI):
         for operations in document["paths"].values():
             for method, operation in operations.items():
                 _describe_etags(method, operation)
+                # ninja knows one media type for all answers; refusals have their own (RFC 9457).
                 for status, answer in operation["responses"].items():
                     if int(status) >= 400 and "content" in answer:
                         answer["content"] = {JSON: answer["content"]["application/json"]}
@@ -68,13 +70,14 @@ class QuorumAPI(NinjaAPI):
 
 
 def _describe_etags(method: str, operation: dict[str, Any]) -> None:
-    """Say in an operation's part of the document which conditional headers it knows."""
+    """Add the conditional headers that an operation knows to its part of the document."""
     is_read = method == "get" and "application/json" in operation["responses"].get(200, {}).get("content", {})
     changes = method == "patch" and 200 in operation["responses"]
     if is_read or changes:
         operation["responses"][200]["headers"] = {"ETag": {"schema": {"type": "string"}}}
     if is_read:
         operation["responses"][304] = {"description": "Not Modified"}
+    # A DELETE whose answer has headers is that of an upload: tus does not know If-Match.
     if is_read or changes or (method == "delete" and "headers" not in operation["responses"].get(204, {})):
         header = {"name": IF_NONE_MATCH if is_read else IF_MATCH, "in": "header", "schema": {"type": "string"}}
         operation.setdefault("parameters", []).append(header)
@@ -93,6 +96,7 @@ handle_problems(api)
 operations, api_name, api_namespace = api.urls
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # The last address takes whatever no operation has, with any method.
     path("api/v1/", ([*operations, re_path("", answer_not_found)], api_name, api_namespace)),
     path("accounts/tokens/", views.tokens, name="tokens"),
     path("accounts/tokens/<int:token>/revoke/", views.revoke, name="revoke_token"),

@@ -10,7 +10,7 @@ from corpus.models import Collection
 
 
 class TokenForm(forms.Form):
-    """What a token is for, where and how long it is valid, and what it may do."""
+    """Form of a new access token: its name, collection, scopes and days of validity."""
 
     token_name = forms.CharField(
         max_length=100,
@@ -36,5 +36,6 @@ class TokenForm(forms.Form):
     def __init__(self, *args: object, user: User, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         rows = Collection.objects.order_by("name")
+        # Owners of the site reach every collection without being a member.
         mine = rows if user.is_owner else rows.filter(memberships__user=user, memberships__is_active=True)
         self.fields["collection"].queryset = mine  # type: ignore[attr-defined]

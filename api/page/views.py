@@ -16,7 +16,7 @@ from corpus.errors import BadInput
 @action("site")
 @require_http_methods(["GET", "POST"])
 def tokens(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """The person's valid tokens, and the form for a new one, which the answer shows once."""
+    """Show the person's valid tokens and the form for a new one; a new token is shown once, in the answer."""
     form = TokenForm(request.POST or None, user=scope.user)
     made = ""
     if request.method == "POST" and form.is_valid():
@@ -26,6 +26,7 @@ def tokens(request: HttpRequest, scope: SiteScope) -> HttpResponse:
             _row, made = make_token(scope.user, given["collection"], **what)
         except BadInput as error:
             form.add_error(None, str(error))
+    # The token stands in the answer to the POST and not behind a redirect: it is kept nowhere to be read again.
     context = {
         "scope": scope,
         "form": TokenForm(user=scope.user) if made else form,

@@ -23,7 +23,7 @@ JUDGE = AccessToken.TokenScope.JUDGE
 
 
 class OpinionOut(Schema):
-    """What somebody said of the pair, without a name: a grade, a flag, or (neither) why it was skipped."""
+    """Opinion of an annotator on the pair, without a name: a grade, a flag, or (neither) why it was skipped."""
 
     number: int
     grade: int | None
@@ -70,6 +70,7 @@ class DecidedItemIn(Given):
 )
 def read_conflict(request: HttpRequest, name: str, leave: int | None = None) -> Any:
     """Read a conflict that waits; `leave` names the item of one that is left for later."""
+    # A number beyond the column's range names no item; the database would refuse it with an error.
     return _show_conflict(scope_of(request), after=leave if leave is not None and 0 <= leave < BIG else None)
 
 
@@ -93,6 +94,8 @@ def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
             body.grade,
             comment=clean_text(body.comment),
             milliseconds=body.milliseconds,
+            # The stamp is signed: how long the conflict was open is the server's measure, beside the client's
+            # `milliseconds`.
             shown_ms=forms.parse_shown({"shown": body.shown}, forms.CONFLICT, scope.member, body.item),
         )
     except Unknown:

@@ -37,7 +37,7 @@ class VerdictIn(Given):
 
 
 class DocumentVerdictIn(VerdictIn):
-    """What is said of a decision on a document; changed: the aspects that it supports instead."""
+    """Verdict on a decision about a document; where it is changed, the aspects that the document supports instead."""
 
     document: Name
     aspect: Name = Field("", description="Under which it was kept; empty: it was discarded.")
@@ -51,7 +51,7 @@ class WeightsIn(Given):
 
 
 class CriteriaIn(Given):
-    """What is said of the aspects, and their importances where the weights are changed."""
+    """Verdicts on the aspects by criterion, and new importances where the weights are changed."""
 
     base: int = Field(ge=0, lt=1 << 31, description="The revision that you read.")
     criteria: dict[Criterion, VerdictIn]
@@ -59,7 +59,7 @@ class CriteriaIn(Given):
 
 
 class DecisionsIn(Given):
-    """What is said of each decision on a document."""
+    """Verdicts on all decisions about documents."""
 
     base: int = Field(ge=0, lt=1 << 31, description="The revision that you read.")
     decisions: list[DocumentVerdictIn] = Field(max_length=2_000)
@@ -178,12 +178,14 @@ def judge_documents(request: HttpRequest, name: str, number: int, body: Decision
     scope = scope_of(request)
     require_admitted(scope)
     own = _find_own(scope, number)
+    # Requests name documents and aspects; the service knows decisions by their keys.
     keys = {(one.external_id, one.aspect): one.key for one in review_steps.decisions_under_review(own)}
     said = {}
     for one in body.decisions:
         key = keys.get((one.document, one.aspect))
         if key is None:
             raise BadInput(_("No decision is about the document %(id)s there.") % {"id": one.document})
+        # The aspect that a decision is about is no change of it, and each other one counts once.
         aspects = tuple(dict.fromkeys(name for name in one.aspects if name != one.aspect))
         said[key] = Verdict(one.accept, _reason(one), () if one.accept else aspects)
     review_steps.judge_documents(own, scope.member, said, body.base)
@@ -204,6 +206,7 @@ def control_review(request: HttpRequest, name: str, number: int, act: Literal["u
         require_admitted(scope)
         review_steps.undo_step(own, scope.member)
     else:
+        # The release and its line in the audit log stand together or not at all.
         with transaction.atomic():
             reviews.release_review(scope.member, own)
     return _show_task(scope, number)
@@ -223,7 +226,7 @@ def _reviews(scope: Scope) -> Any:
 
 
 def _find_own(scope: Scope, number: int) -> AspectReview:
-    """Return one's own review. Raises Http404."""
+    """Return a review whose reviewer is the member who asks. Raises Http404."""
     rows = _reviews(scope).filter(reviewer=scope.member.assessor)
     found: AspectReview = find_row(rows, number, _("Review not found."))
     return found
@@ -241,6 +244,7 @@ def _show_task(scope: Scope, number: int) -> dict[str, Any]:
     steps = reviews.current_steps(row)
     newest = newest_revision(row.query)
     step = review_steps.next_kind(steps) if mine and row.state == AspectReview.State.OPEN else ""
+    # Importances given after seeing the first person's would not be a second opinion.
     blind = step == ReviewStep.Kind.WEIGHTS
     return {
         **_show_review(row),
@@ -255,9 +259,10 @@ def _show_task(scope: Scope, number: int) -> dict[str, Any]:
 
 
 def _show_aspects(row: AspectReview, *, blind: bool) -> list[dict[str, Any]]:
-    """Return the aspects as they hold now; to who gives weights first those under review, shuffled and unweighed."""
+    """Return the current aspects; `blind`: those under review, shuffled and without importances."""
     before = load_aspects(row.revision.aspects)
     newest = newest_revision(row.query)
+    # Shuffled by the review's number: the order says nothing of the weights, and is the same at each reading.
     entries = shuffle_aspects(before, f"review {row.pk}") if blind else load_aspects(newest.aspects) if newest else ()
     first = {} if blind else {entry.id: entry.importance for entry in before}
     return [

@@ -48,7 +48,7 @@ AspectAct = Literal[
 
 
 class WordingIn(Given):
-    """What an aspect is about, and in one or two sentences why an answer needs it."""
+    """Wording of an aspect: what it is about, and in one or two sentences why an answer needs it."""
 
     text: Annotated[CleanText, Field(max_length=LONGEST)] = ""
     rationale: Annotated[CleanText, Field(max_length=LONGEST)] = ""
@@ -56,7 +56,7 @@ class WordingIn(Given):
 
 
 class AspectActIn(WordingIn):
-    """What an act on aspects or documents takes: docs/api.md says which act takes which fields."""
+    """Fields of an act on aspects or documents; docs/api.md says which act takes which."""
 
     base: int | None = Field(None, ge=0, lt=1 << 31, description="The revision that you read: refused if another is.")
     aspect: Name = ""
@@ -85,7 +85,7 @@ class AspectQueryOut(Schema):
 
 
 class AspectTotalsOut(Schema):
-    """How far the aspects of a collection are."""
+    """Counts of a collection's queries and aspects, and how many queries were reviewed."""
 
     queries: int
     decomposed: int
@@ -169,7 +169,7 @@ class WeighedIn(Given):
 
 
 class SampleOut(Schema):
-    """How far two persons agree on importances, where a sample was drawn."""
+    """Agreement of two persons on importances, where a sample was drawn."""
 
     drawn: int
     agreement: dict[str, Any] | None = Field(description="Kappa and percent agreement with their 95% intervals.")
@@ -199,6 +199,7 @@ def read_aspect_totals(request: HttpRequest, name: str) -> Any:
     return {**listing.count_totals(collection), "reviewed": count_reviewed(collection)}
 
 
+# A POST although it changes nothing of the aspects: the audit log tells of every export.
 @router.post("/collections/{slug:name}/aspects/export", auth=may("adjudicate"), response=REFUSALS, openapi_extra=LINES)
 def export_aspects(request: HttpRequest, name: str) -> Any:
     """Download the aspects file: queries, aspects and the documents under them as JSON lines."""
@@ -286,6 +287,7 @@ def revise_aspects(request: HttpRequest, name: str, number: int, act: AspectAct,
     """Do an act on the aspects of a query, or on a document under them; each appends a revision, none overwrites."""
     scope, query = scope_of(request), _find_query(request, number)
     require_admitted(scope)
+    # Before anything is written: a refusal afterwards would say that nothing happened.
     _require_own_weights(scope, query)
     with transaction.atomic():
         if not _revise(scope, query, act, body):
@@ -341,9 +343,11 @@ def _put_document(scope: Scope, query: QueryRow, act: AspectAct, body: AspectAct
         case "reopen":
             documents.reopen(query, author, _find_document(scope, body.document))
         case "join":
+            # A document that is named twice is joined once.
             found = [_find_document(scope, one) for one in dict.fromkeys(body.documents)]
             documents.join(query, author, found, body.aspect)
         case _:
+            # Where a passage is from stays with its document, for whoever reviews or exports it.
             source = {"kind": "paste", **({"url": body.url} if body.url else {})}
             passage = NewPassage(body.title, body.passage, body.aspects, {"source": source})
             documents.add_passages(query, author, [passage])
@@ -356,6 +360,7 @@ def _wording(body: WordingIn) -> Wording:
 def _find_document(scope: Scope, name: str) -> Document:
     found = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
     if found is None:
+        # In the request's own word: a document is a field of the body here, so this is no 404.
         raise BadInput(_("No document has the id “%(id)s”.") % {"id": name})
     return found
 

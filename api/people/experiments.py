@@ -71,6 +71,7 @@ def list_studies(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 def start_study(request: HttpRequest, name: str, body: PairedStudyIn) -> Any:
     """Start a paired study: its pairs come first to those who take part."""
     scope = scope_of(request)
+    # A form's choices are texts.
     form = StudyForm({**body.dict(), "people": [str(one) for one in body.people]}, collection=scope.collection)
     given = validate_form(form)
     made = make_study(
@@ -106,10 +107,12 @@ def stop_study(request: HttpRequest, name: str, number: int) -> Any:
 
 
 def _studies(request: HttpRequest) -> Any:
+    # Counted by the statement that reads the list, and not by one more for each study.
     rows = Study.objects.select_related("collection").annotate(tasks=Count("items"))
     return rows.filter(collection=scope_of(request).collection)
 
 
 def _show_study(row: Any) -> dict[str, Any]:
     shown = {name: getattr(row, name) for name in ("seed", "overlap", "created_at", "ended_at")}
+    # Each pair has two tasks: one for the group that sees the debate, one for the other.
     return {"number": row.pk, **shown, "pairs": row.tasks // 2}

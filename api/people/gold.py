@@ -54,7 +54,7 @@ class GoldOut(Schema):
 
 
 class GoldAnswerOut(Schema):
-    """What an expert, or a reviewer after them, said of a gold pair."""
+    """Grade of a gold pair by an expert, or by a reviewer after them."""
 
     username: str
     who: str = Field(description="expert or senior.")
@@ -103,6 +103,7 @@ class GoldGradeIn(Given):
 @router.get("/collections/{slug:name}/gold", auth=may("admin"), response={200: Page[GoldOut], **REFUSALS})
 def list_gold(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the gold samples, the oldest first."""
+    # One count for all samples: a collection has few, and each alone would be a statement of its own.
     progress = _progress_of(request)
     return page_of(_samples(request), after, limit, lambda row: progress[row.pk])
 
@@ -138,6 +139,7 @@ def grade_gold(request: HttpRequest, name: str, body: GoldGradeIn) -> Any:
 def read_gold_review(request: HttpRequest, name: str) -> Any:
     """Read the next gold pair that you review; what the expert said is not shown."""
     scope = scope_of(request)
+    # The reviewer grades as blindly as the expert did: what the expert said is not in the answer.
     return _show_queue(scope, gold.next_for_senior(scope.member))
 
 
@@ -204,6 +206,7 @@ def _show_pair(row: GoldPair) -> dict[str, Any]:
     said = [
         {"username": one.membership.user.username, "who": one.who, "grade": one.grade, "comment": one.comment}
         | {"created_at": one.created_at}
+        # Sorted here, for an order in the query would not use what was prefetched.
         for one in sorted(row.answers.all(), key=lambda one: one.pk)
     ]
     facts = {name: getattr(row, name) for name in ("practice", "spot", "stratum")}

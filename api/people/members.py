@@ -42,7 +42,7 @@ class MemberOut(Schema):
 
 
 class MemberIn(Given):
-    """What changes; a field that is left out, or null, stays as it is."""
+    """Changes of a member; a field that is left out, or null, stays as it is."""
 
     role: RoleName | None = None
     active: bool | None = Field(None, description="False ends the membership; its judgments stay.")
@@ -122,6 +122,7 @@ def remove_member(request: HttpRequest, name: str, number: int) -> Any:
     """End a membership. The judgments stay, and so does the row: it can be made active again."""
     with transaction.atomic():
         row = _hold_member(request, number)
+        # Answered with the member and not with 204: the row stays, and can be made active again.
         return _change_member(request, row, MemberIn.model_validate({"active": False}))
 
 
@@ -138,6 +139,7 @@ def admit_member(request: HttpRequest, name: str, number: int, act: Literal["pas
 
 def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dict[str, Any]:
     by, role = scope_of(request).user, Role[body.role.upper()] if body.role else Role(row.role)
+    # Checked for the state that all fields together lead to, before any of them changes.
     if problem := members.explain_lockout(by, row, role if body.active is not False else None):
         raise BadInput(problem)
     if role != row.role:
@@ -148,6 +150,7 @@ def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dic
         exclusion.pause(membership=row, by=by, note=body.note.replace("\x00", ""))
     elif body.paused is False and row.paused_at is not None:
         exclusion.go_on(membership=row, by=by)
+    # Only a change is written, so that the audit log tells of changes and not of requests.
     if body.expert is not None and body.expert != row.is_expert:
         Membership.objects.filter(pk=row.pk).update(is_expert=body.expert)
         record(scope_of(request), "member.expert", concerns=row.user, expert=body.expert)
@@ -163,6 +166,7 @@ def _find_member(request: HttpRequest, number: int) -> Membership:
 def _hold_member(request: HttpRequest, number: int) -> Membership:
     """Find a member as If-Match says; nobody else changes the row until the transaction ends."""
     found = _find_member(request, number)
+    # The lock first, then the row again: it may have changed since it was found.
     Membership.objects.select_for_update().get(pk=found.pk)
     found.refresh_from_db()
     require_match(request, MemberOut, _show_member(found))
@@ -190,11 +194,13 @@ def list_invitations(request: HttpRequest, name: str, after: Cursor = 0, limit: 
 def invite_people(request: HttpRequest, name: str, body: InvitationIn) -> Any:
     """Make an invitation for each name, or none."""
     scope = scope_of(request)
+    # The page's form takes a name in each line, and checks them all.
     data = {"people": "\n".join(body.people), "role": Role[body.role.upper()].value, "days": body.days}
     given = validate_form(InvitationForm(data))
     made = members.invite_each(
         collection=scope.collection, role=given["role"], author=scope.user, notes=given["people"], days=given["days"]
     )
+    # Mailed from here, where the request knows the address of the site that the links begin with.
     mail_invitations(request, made)
     return Status(201, [_show_invitation(request, one) for one in made])
 

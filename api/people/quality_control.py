@@ -29,6 +29,7 @@ from corpus.models import Collection
 
 router = Router(tags=["quality control"])
 MANAGE = AccessToken.TokenScope.MANAGE
+# Years beyond are slips of the pen; at the ends of the calendar the conversion to a time zone overflows.
 EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 Share = Annotated[float, Field(ge=0, le=0.5)]
 Size = Annotated[int, Field(ge=1, le=10_000)]
@@ -36,7 +37,7 @@ Seed = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
 class QualityControlIn(Given):
-    """What changes; a field that is left out, or null, stays as it is."""
+    """Changes of the settings of quality control; a field that is left out, or null, stays as it is."""
 
     checks: Share | None = Field(None, description="The share of attention checks in the work.")
     repeats: Share | None = Field(None, description="The share of pairs that come again.")
@@ -59,7 +60,7 @@ class QualityControlOut(Schema):
 
 
 class ChecksIn(Given):
-    """How many attention checks are made of gold pairs, and in which form."""
+    """Number and form of attention checks that are made of gold pairs."""
 
     count: Size = 20
     seed: Seed = 0
@@ -82,7 +83,7 @@ class CheckPoolOut(Schema):
 
 
 class CheckCountOut(Schema):
-    """How many attention checks an act was about."""
+    """Number of attention checks that an act was about."""
 
     count: int
 
@@ -115,13 +116,13 @@ class QualificationTestOut(Schema):
 
 
 class ConsentIn(Given):
-    """What annotators agree to before their next pair; null: nobody is asked any more."""
+    """Text that annotators agree to before their next pair; null: nobody is asked any more."""
 
     text: Annotated[CleanText, Field(max_length=20_000)] | None
 
 
 class ExclusionIn(Given):
-    """Whose judgments and texts are excluded from everything."""
+    """Member whose judgments and texts are excluded from everything."""
 
     member: int = Field(ge=1, lt=1 << 63, description="Its number.")
     note: Annotated[CleanText, Field(max_length=1000)] = ""
@@ -149,7 +150,7 @@ class ExclusionOut(Schema):
 
 
 class NearPairsOut(Schema):
-    """Groups of nearly equal pairs whose labels differ; `done` false: a worker compares them."""
+    """Groups of nearly equal pairs whose labels differ; `all` false: only the newest labels were compared."""
 
     compared: int
     all: bool
@@ -158,7 +159,7 @@ class NearPairsOut(Schema):
 
 
 class ComparedOut(Schema):
-    """Whether labels were compared at once; else a worker does it."""
+    """State of a comparison; `done` false: a worker compares the labels later."""
 
     done: bool
 
@@ -185,6 +186,7 @@ def change_quality_control(request: HttpRequest, name: str, body: QualityControl
         require_match(request, QualityControlOut, _show_settings(row))
         if given:
             fields = QualityControlForm.Meta.fields
+            # The form checks all its fields together, so those that were not given come from the row.
             form = QualityControlForm(model_to_dict(row, fields=fields) | given, instance=row)
             validate_form(form)
             form.save()
@@ -206,6 +208,7 @@ def _show_settings(row: Collection) -> dict[str, Any]:
 def read_checks(request: HttpRequest, name: str) -> Any:
     """Count the attention checks, the answers to them, and the gold that could become some."""
     collection = scope_of(request).collection
+    # Read once: both the counts and the estimate need the features of all pairs.
     ordinary, gold = attention_checks.read_features(collection)
     closed = batch_counts(collection.pk)
     return {
@@ -252,6 +255,7 @@ def write_arguments(request: HttpRequest, name: str) -> Any:
     """Have the configured models argue about gold pairs that have only the offline judges' words; a worker does it."""
     scope = scope_of(request)
     ordinary, gold = attention_checks.read_features(scope.collection)
+    # Counted first: the worker may begin at once, and then fewer are left.
     left = gold_reasons.forecast_arguments(scope.collection, ordinary, gold).offline
     with transaction.atomic():
         if not gold_reasons.write_later(scope.collection, by=scope.user):
@@ -365,6 +369,7 @@ def _show_exclusion(row: JudgmentExclusion) -> dict[str, Any]:
         "judgments": len(row.judgments),
         "texts": len(row.texts),
         "reinstates": row.reverses_id,
+        # The other side of a one-to-one relation is an attribute only where there is such a row.
         "is_reinstated": hasattr(row, "reversed_by"),
         "made_by": row.made_by.username if row.made_by else None,
     }

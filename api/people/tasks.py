@@ -24,6 +24,7 @@ from corpus.evidence.measures import EvidenceTarget
 
 router = Router(tags=["tasks"])
 JUDGE = AccessToken.TokenScope.JUDGE
+# Up to here every reader of JSON keeps whole numbers exactly; JavaScript rounds larger ones.
 BIG = 1 << 53
 
 
@@ -35,7 +36,7 @@ class QuoteOut(Schema):
 
 
 class TurnOut(Schema):
-    """What one side says in a round of the debate."""
+    """Statement of one side in a round of the debate."""
 
     round: int
     side: Literal["for", "against"]
@@ -90,7 +91,7 @@ class QueueOut(Schema):
 
 
 class HeldTask(Given):
-    """Which pair a decision is about."""
+    """The pair that a decision is about, with the token of its assignment."""
 
     item: int = Field(ge=0, lt=BIG)
     token: str = Field(max_length=100)
@@ -138,6 +139,7 @@ def read_task(request: HttpRequest, name: str) -> Any:
     return _show_queue(scope_of(request).member)
 
 
+# Without a key: claiming again renews the lease of the same pair.
 @router.post("/collections/{slug:name}/task/claim", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
 def claim_task(request: HttpRequest, name: str) -> Any:
     """Claim the next pair, or renew the lease of the one that is held."""
@@ -149,6 +151,7 @@ def claim_task(request: HttpRequest, name: str) -> Any:
 def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     """Submit a judgment and claim the next pair. Sent again with the same token it changes nothing."""
     member = scope_of(request).member
+    # The scale is the collection's, so that the schema of the request cannot hold it.
     if body.grade > member.collection.grades:
         raise Invalid(f"grade {body.grade} is outside the scale of 0 to {member.collection.grades}; nothing was saved")
     answer = SubmittedAnswer(
@@ -159,6 +162,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
         milliseconds=body.milliseconds,
         spans=_check_spans(body.spans),
     )
+    # The token of the assignment does what a key does elsewhere: judged twice with it is judged once.
     return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
 
 
@@ -209,6 +213,7 @@ def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], ob
     desk = AnnotatorContext.of(member)
     assignment.in_transaction(lambda db: decision(db, desk))
     shown = _show_queue(member)
+    # After everything else: the time of an answer must not tell an attention check from another pair.
     submitting.wait_for_grid(member.collection, began)
     return shown
 
@@ -226,6 +231,7 @@ def _check_spans(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 def _show_queue(member: Membership) -> dict[str, Any]:
     work, desktop = page.read_open_task(member)
+    # Whoever holds a pair may finish it, whatever closes the queue meanwhile.
     stop = onboarding.find_stop(member) if work is None else None
     return {
         "task": work and _show_task(work, member.collection.grades),

@@ -142,6 +142,7 @@ def read_agent_file(
 ) -> Any:
     """Download traces, the judgments of their newest grading, or reference answers as JSON lines."""
     found = _find_job(request, number)
+    # A search is graded as often as somebody asks; its file has the newest judgments alone.
     graded = grading.newest_grading(found)
     if file == "traces" and found.kind == AgentJob.Kind.SEARCH:
         rows = exchange.describe_traces(found)
@@ -194,6 +195,7 @@ def _find_search(request: HttpRequest, number: int) -> AgentJob:
 
 
 def _show_job(row: AgentJob) -> dict[str, Any]:
+    # A grading has no protocol of its own: it grades the answers of its search.
     protocol = (row.graded or row).options.get("protocol", "")
     return {**show_model_job(row), "kind": row.kind, "graded": row.graded_id, "protocol": protocol}
 

@@ -34,7 +34,7 @@ MANAGE = AccessToken.TokenScope.MANAGE
 
 
 class AnswersIn(LimitsIn):
-    """Which models answer from which runs' documents, and who says whether the answers are right."""
+    """Models that answer from the documents of runs, and the judge who says whether the answers are right."""
 
     runs: list[str] = Field([], max_length=1000, description="Their names; none: all that are ready.")
     generators: list[str] = Field(min_length=1, max_length=100, description="Models.")
@@ -54,7 +54,7 @@ class AnswerEvaluationOut(ModelJobOut):
 
 
 class AnswerFiguresOut(Schema):
-    """What the answers come to by two versions of the qrels: docs/answers.md."""
+    """Figures of the answers by two versions of the qrels: docs/answers.md."""
 
     document: dict[str, Any]
 
@@ -104,6 +104,7 @@ def start_answers(request: HttpRequest, name: str, body: AnswersIn) -> Any:
 
 def _options_of(collection: Collection, body: AnswersIn) -> dict[str, Any]:
     """Return the checked options, as the page's form gives them. Raises ValidationError and BadInput."""
+    # The page has all boxes ticked; a program that names none means the same.
     runs = body.runs or [run.name for run in chosen.ready_runs(collection)]
     form = AnswersForm({**body.dict(), "systems": runs}, collection=collection)
     validate_form(form, {"systems": "runs"})
@@ -138,6 +139,7 @@ def read_answer_figures(
 )
 def list_answers(request: HttpRequest, name: str, number: int, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the answers of an evaluation with their verdicts."""
+    # The evidence of an answer may be long, and no field shows it.
     rows = GeneratedAnswer.objects.filter(evaluation=_find_evaluation(request, number)).defer("evidence")
     return page_of(rows.select_related("query", "run"), after, limit, _show_answer)
 

@@ -27,11 +27,12 @@ from jobs.models import JobState
 
 router = Router(tags=["hole filling"])
 MANAGE = AccessToken.TokenScope.MANAGE
-NAMES = {"k": "depth"}  # What the page's form calls otherwise.
+# What the page's form calls otherwise.
+NAMES = {"k": "depth"}
 
 
 class HoleJudgingIn(Given):
-    """Who judges holes, and what judges may spend."""
+    """Judges of the holes, people or a policy of models, and what models may spend."""
 
     policy: Literal["people", "debate+ensemble", "debate", "ensemble", "single"] = "people"
     panel: str = Field("", max_length=100, description="Empty: the panel that is in use.")
@@ -49,13 +50,13 @@ class FillingIn(HoleJudgingIn):
 
 
 class SendIn(HoleJudgingIn):
-    """How many of the pairs that could settle the order are judged."""
+    """Number of pairs to judge, of those that could decide the order of the runs."""
 
     first: int = Field(100, ge=1, le=2000, description="The most informative first.")
 
 
 class FillingEstimateOut(JobEstimateOut):
-    """What a filling would come to: its pool, what is judged already, and what judges would be asked."""
+    """Estimate of a hole filling: its pool, the pairs that are judged already, and what judges would be asked."""
 
     queries: int
     pool: int
@@ -85,6 +86,7 @@ class FillingOut(Schema):
 @router.get("/collections/{slug:name}/hole-fillings", auth=may("admin"), response={200: Page[FillingOut], **REFUSALS})
 def list_fillings(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the hole fillings, the oldest first, as they were counted last."""
+    # To count as of now would be a statement or more for each filling; `_show_one` does that for one.
     return page_of(_fillings(request), after, limit, lambda row: _show_filling(row, row.funnel))
 
 
@@ -105,7 +107,8 @@ def estimate_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
         estimate = None
         if given["policy"] != PEOPLE:
             estimate = planning.estimate_cost(*where, asked["policy"], asked["panel"], asked["filters"])
-        transaction.set_rollback(True)  # An estimate leaves no version of the qrels.
+        # An estimate leaves no version of the qrels behind.
+        transaction.set_rollback(True)
     return {**counted, **show_estimate(estimate)}
 
 
@@ -146,6 +149,7 @@ def send_informative_pairs(request: HttpRequest, name: str, body: SendIn) -> Any
     with transaction.atomic():
         found = starting.send_pairs(
             collection=scope.collection,
+            # A run that was deleted since the report was made has no pairs to send.
             runs=list(Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)),
             before=stored.report.before,
             k=stored.k,
@@ -197,6 +201,7 @@ def control_filling(request: HttpRequest, name: str, number: int, act: Literal["
 
 
 def _fillings(request: HttpRequest) -> Any:
+    # The pairs of a filling are thousands of numbers in one column, and only counts are shown.
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs").prefetch_related("runs")
     return rows.filter(collection=scope_of(request).collection)
 

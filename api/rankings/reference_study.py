@@ -29,7 +29,7 @@ Value = Annotated[int, Field(ge=1, le=5)]
 
 
 class ReferenceStudyIn(Given):
-    """How many queries people write about, drawn by which seed."""
+    """Number of queries that people write about, and the seed that draws them."""
 
     queries: int = Field(QUERIES, ge=1, lt=1 << 31)
     seed: int = Field(SEED, ge=0, lt=1 << 31)
@@ -125,6 +125,7 @@ def start_reference_study(request: HttpRequest, name: str, body: ReferenceStudyI
     with transaction.atomic():
         made = study.start_study(scope.collection, **body.dict(), by=scope.user.username)
         record(scope, "references.study", study=made.pk, what="start", **body.dict())
+    # The database sets the time; the new object does not know it.
     made.refresh_from_db()
     return Status(201, _show_study(made))
 
@@ -261,6 +262,7 @@ def _show_rating(request: HttpRequest, found: ReferenceStudy) -> dict[str, Any]:
     rater = scope_of(request).member.assessor
     waiting = study.answers_to_rate(found, rater)
     answer: StudyAnswer | None = waiting.first()
+    # Which of the two stands first differs by rater and answer, so that the place says nothing of the writer.
     first, second = study.shown_answers(found, answer, rater) if answer else ("", "")
     query = answer.reference.query if answer else None
     return {

@@ -1,4 +1,4 @@
-"""What the benchmark says of the runs: the leaderboard, and reports over two versions of the qrels."""
+"""Results of the benchmark: the leaderboard, and reports over two versions of the qrels."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -30,7 +30,7 @@ Number = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class ReportIn(Given):
-    """Which runs are measured by which two versions of the qrels."""
+    """Runs to measure, and the two versions of the qrels to measure them by."""
 
     runs: list[int] = Field([], max_length=1000, description="Their numbers; none: all that are ready.")
     before: Number | None = Field(None, description="A version of the qrels; null: the first.")
@@ -114,6 +114,7 @@ def compute_leaderboard(request: HttpRequest, name: str) -> Any:
         found = boards.request_leaderboard(scope.collection, scope.user.username)
         number = found.before.number
         record(scope, "report.asked", report=found.pk, before=number, after=number, k=found.options["k"])
+    # Outside of the transaction: the lease of its work needs rows that are committed.
     boards.make_small(found)
     return _show_leaderboard(scope.collection, "ndcg")
 
@@ -151,12 +152,14 @@ def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
     """Make a report; a worker does the work. The same report asked for again is the one that is there."""
     scope = scope_of(request)
     collection, by = scope.collection, scope.user.username
+    # Read once: of many numbers in a request each would else be a statement.
     known = {run.pk: run for run in chosen.runs_of(collection)}
     if unknown := [str(number) for number in body.runs if number not in known]:
         raise BadInput(_("no run of this collection has the number %(numbers)s") % {"numbers": ", ".join(unknown)})
     runs = [known[number] for number in body.runs] or chosen.ready_runs(collection)
     k = body.k or boards.common_depth(runs)
     with transaction.atomic():
+        # The first report of a collection makes the first version of its qrels.
         every = chosen.versions_of(collection) or [versions.first_version(collection, by)]
         before = versions.version_numbered(collection, body.before) if body.before else every[0]
         after = versions.version_numbered(collection, body.after) if body.after else every[-1]

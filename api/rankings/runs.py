@@ -61,7 +61,7 @@ class RunIn(Given):
 
 
 class RunEstimateOut(Schema):
-    """What making a run is expected to ask of models; `asks` false: nothing. `cost` null: no known price."""
+    """Expected calls to models of making a run, and their cost; `asks` false: none. `cost` null: no known price."""
 
     asks: bool
     calls: float
@@ -95,7 +95,7 @@ class QrelsOut(Schema):
 
 
 class QrelsIn(Given):
-    """What a new version of the qrels holds."""
+    """Content of a new version of the qrels."""
 
     kind: Literal["original", "labels"] = Field(description="The imported reference grades, or all labels of now.")
 
@@ -149,6 +149,7 @@ def _form_of(collection: Collection, body: RunIn) -> MakeForm:
             % {"kind": body.kind, "names": ", ".join(unknown), "known": ", ".join(sorted(known))}
         )
     offered = MakeForm(collection=collection, kind=body.kind).fields
+    # A browser sends every field of the form with the value that it offers; a program only what it changes.
     usual = {key: field.initial for key, field in offered.items() if field.initial is not None}
     form = MakeForm(
         {**usual, **body.options, "name": body.name, "depth": body.depth}, collection=collection, kind=body.kind
@@ -175,6 +176,7 @@ def import_runs(
     form = UploadForm(data, request.FILES)
     given = validate_form(form, {"name": "run"})
     named = form.named()
+    # A dictionary below would keep the last of them without a word.
     if len({one for one, _file in named}) < len(named):
         raise BadInput(_("two files have the same name: each run needs its own name"))
     with importing.saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
@@ -201,6 +203,7 @@ def delete_run(request: HttpRequest, name: str, number: int) -> Any:
     scope = scope_of(request)
     with transaction.atomic():
         found = _find_run(request, number)
+        # The lock first, then the row again: it may have changed since it was found.
         Run.objects.select_for_update(no_key=True).get(pk=found.pk)
         found.refresh_from_db()
         require_match(request, RunOut, _show_run(found))
@@ -270,12 +273,14 @@ def make_qrels(request: HttpRequest, name: str, body: QrelsIn) -> Any:
 def read_qrels_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a version of the qrels in TREC's format, by its number."""
     collection = scope_of(request).collection
+    # The column is a PostgreSQL integer; a larger number would be an error of the database.
     if not 0 < number < 1 << 31 or not (found := Qrels.objects.filter(collection=collection, number=number).first()):
         raise Http404(_("Qrels not found."))
     return _send_text(reading.write_trec(found), f"{collection.name}-qrels-{number}.txt")
 
 
 def _send_text(lines: Any, name: str) -> StreamingHttpResponse:
+    # A run may have millions of lines: they are sent as they are read.
     response = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -85,6 +85,7 @@ def make_suite(request: HttpRequest, body: SuiteIn) -> Any:
     mine = _require_every(request)
     given = validate_form(SuiteForm(body.dict(), collections=mine))
     by_name = {one.name: one for one in mine}
+    # In the order of the request, which is that of the columns; the form has checked that each is there.
     chosen = [by_name[name] for name in body.members]
     scope = request.scope  # type: ignore[attr-defined]
     made = groups.make_suite(name=given["name"], title=given["title"], collections=chosen, by=scope)
@@ -138,6 +139,7 @@ def _find_suite(request: HttpRequest, number: int) -> Suite:
     """Return a suite all of whose collections the person may admin. Raises Http404."""
     mine = {one.pk for one in _require_every(request)}
     found = find_row(Suite.objects.all(), number, _("Suite not found."))
+    # A 404 and no 403: who may not admin all of its collections must not learn that there is such a suite.
     if not {one.pk for one in groups.collections_of(found)} <= mine:
         raise Http404(_("Suite not found."))
     return found

@@ -40,7 +40,7 @@ LINES: dict[str, Any] = {
 
 
 class SynthesisIn(LimitsIn):
-    """Which queries a model writes: with passages (bundles), keyword forms of training queries, or from documents."""
+    """Queries for a model to write: with passages (bundles), keyword forms of training queries, or from documents."""
 
     kind: Literal["bundles", "keywords", "ask"] = "bundles"
     judge: str = Field(max_length=100, description="The model.")
@@ -76,7 +76,7 @@ class SyntheticQueryOut(Schema):
 
 
 class AddedOut(Schema):
-    """What an import of bundles added, all marked synthetic."""
+    """Rows that an import of bundles added, all marked synthetic."""
 
     queries: int
     documents: int
@@ -115,6 +115,7 @@ def _form_of(collection: Collection, body: SynthesisIn) -> SeedsForm:
     given = body.dict()
     if body.kind == "keywords":
         row = Snapshot.objects.filter(collection=collection, pk=body.export or 0).first()
+        # The page's form knows training sets by their folders, a request by the export's number.
         given["source"] = Path(row.folder).name if row else ""
     form = FORMS[body.kind](given, collection=collection)
     validate_form(form, {"source": "export"})

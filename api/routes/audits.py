@@ -49,7 +49,7 @@ class ShareOut(Schema):
 
 
 class RouteOut(Schema):
-    """How right the labels are that a campaign gave by one route. `most`: pairs that can be drawn at most."""
+    """Accuracy of the labels that a campaign gave by one route. `most`: pairs that can be drawn at most."""
 
     key: str
     description: str
@@ -77,7 +77,7 @@ class AuditDetailsOut(AuditOut):
 
 
 class DrawIn(Given):
-    """How large the sample becomes: the same request again changes nothing."""
+    """Size that the sample shall have: the same request again changes nothing."""
 
     up_to: int = Field(ge=0, lt=1_000_000_000, description="Drawn pairs in all, of the route or of the campaign.")
     route: str = Field("", max_length=40, description=f"{ROUTE} Empty: all routes.")
@@ -90,13 +90,13 @@ class RouteIn(Given):
 
 
 class ResumeIn(RouteIn):
-    """Whether a route that was stopped labels again."""
+    """A stopped route that shall label again, or (`stop`) not."""
 
     stop: bool = Field(False, description="Take it back: people judge its further pairs.")
 
 
 class AuditedPairsOut(Schema):
-    """How many pairs now wait for people that did not before."""
+    """Number of pairs that wait for people now and did not before."""
 
     pairs: int
 
@@ -112,6 +112,7 @@ def read_audit(request: HttpRequest, name: str, number: int) -> Any:
     """Read the audit of a campaign: accuracy over all and by route."""
     campaign = _find_campaign(request, number)
     ended = campaign.state in audit_sampling.ENDED
+    # While a campaign runs its strata still grow: how many can be drawn is known at its end.
     left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
     found = measure_audits(scope_of(request).collection, campaign, counters.read(campaign.pk), left)
     measured: dict[str, Any] = {"accuracy": None, "covered": None, "limit": None, "conflicts": 0, "routes": []}
@@ -187,6 +188,7 @@ def _parse_route(key: str) -> Route:
     try:
         return route_of(key)
     except ValueError:
+        # The key stands for an object, so one that nobody has is a 404 and no wrong field.
         raise Http404(_("Route not found.")) from None
 
 
@@ -202,5 +204,6 @@ def _show_route(one: RouteQuality) -> dict[str, Any]:
 
 
 def _show_share(one: Statistic) -> dict[str, Any]:
+    # The pure module of measures marks its reasons for translation; here they are translated.
     reason = _(one.reason) if one.reason else None
     return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "reason": reason}

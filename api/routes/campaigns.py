@@ -38,7 +38,7 @@ ACTS: dict[Act, Any] = {
 
 
 class CampaignIn(Given):
-    """Which panel judges by which policy, and where it stops: the options of the command `judge`."""
+    """Panel, policy and limits of a campaign: the options of the command `judge`."""
 
     policy: Literal["debate", "ensemble", "debate+ensemble", "single", "human"] | None = Field(
         None, description="Null: what the panel can do."
@@ -58,7 +58,7 @@ class CampaignIn(Given):
 
 
 class EvidenceIn(Given):
-    """Who writes contributions and evidence for relevant pairs, who measures them, and where it stops."""
+    """Writer of contributions and evidence for relevant pairs, the judge who measures them, and limits."""
 
     writer: str = Field(max_length=100)
     measure: str = Field("", max_length=100, description="Empty: rules only.")
@@ -68,7 +68,7 @@ class EvidenceIn(Given):
 
 
 class EstimateOut(Schema):
-    """What a campaign is expected to take; `cost` null: no judge has a known price."""
+    """Estimate of a campaign: calls, cost and people's hours; `cost` null: no judge has a known price."""
 
     pairs: int
     calls: float
@@ -95,7 +95,7 @@ class CampaignOut(Schema):
 
 
 class StartedOut(Schema):
-    """What starting did. `campaign` null: nothing was left to judge."""
+    """The campaign that was started or joined, and its new pairs. `campaign` null: nothing was left to judge."""
 
     campaign: int | None
     added: int
@@ -103,7 +103,7 @@ class StartedOut(Schema):
 
 
 class StatusOut(Schema):
-    """How far a campaign is: the document of the command `status`."""
+    """Progress of a campaign: the document of the command `status`."""
 
     status: dict[str, Any]
 
@@ -130,6 +130,7 @@ def _configuration(body: CampaignIn) -> Configuration:
 @router.get("/collections/{slug:name}/campaigns", auth=may("admin"), response={200: Page[CampaignOut], **REFUSALS})
 def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns, the oldest first."""
+    # Campaigns that only pay for a job's calls are no campaigns to a reader.
     rows = Campaign.judging.filter(collection=scope_of(request).collection)
     return page_of(annotate_cost(rows), after, limit, _show_campaign)
 
@@ -225,8 +226,10 @@ def control_campaign(request: HttpRequest, name: str, number: int, act: Act) -> 
     found = _find_campaign(scope.collection, number)
     with transaction.atomic():
         done = ACTS[act](campaign=found)
+        # In the transaction of the act: the audit log neither misses one nor tells of one that was rolled back.
         record(scope, "campaign.control", campaign=found.pk, what=act)
     found.refresh_from_db()
+    # Acts return the campaign, but retrying returns how many pairs are judged again.
     return {"number": found.pk, "state": found.state, "retried": done if isinstance(done, int) else 0}
 
 

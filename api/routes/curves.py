@@ -32,7 +32,7 @@ ACTS = {"cancel": services.cancel_points, "go-on": services.resume_points}
 
 
 class CurveIn(TrainingIn):
-    """What is trained, on how many labels each time, in which order of the queries."""
+    """Learning curve to begin: a training, the numbers of labels to repeat it with, and the order of the queries."""
 
     points: list[int] = Field(min_length=1, max_length=MOST_POINTS, description="Numbers of labels.")
     order: Literal["time", "random"] = "time"
@@ -76,6 +76,7 @@ def list_curves(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit
 def start_curve(request: HttpRequest, name: str, body: CurveIn) -> Any:
     """Put the trainings of a learning curve into the queue."""
     scope = scope_of(request)
+    # The page's form takes the numbers in one text.
     points = ",".join(map(str, body.points))
     form = bind_form(scope.collection, body, CurveForm, points=points, order=body.order)
     given = validate_form(form, option_places())

@@ -1,4 +1,4 @@
-"""What the API's document says of downloads: ranges and conditions (store.downloads)."""
+"""Description of downloads in the API's document: ranges and conditions (store.downloads)."""
 
 from typing import Any
 

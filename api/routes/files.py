@@ -37,7 +37,7 @@ FIELDS = {"--empty keep": 'empty: "keep"', "--update": "update: true", "--bm25":
 
 
 class ImportedFileOut(Schema):
-    """What a file holds, as it was recognised or said: `columns` of a table, from its header to the field."""
+    """Content of a file, as it was recognised or said: `columns` of a table, from its header to the field."""
 
     name: str
     member: str = Field(description="The file in an archive, or the sheet of a workbook.")
@@ -50,7 +50,7 @@ class ImportedFileOut(Schema):
 
 
 class ImportOptionsIn(Given):
-    """What is said of an import before it starts; what is left out of `kinds` and `columns` stays as it is."""
+    """Options of an import before it starts; files that `kinds` and `columns` leave out stay as they are."""
 
     bm25: int = Field(0, ge=0, le=1000, description="Candidates for each query, found by BM25.")
     graded_by: Literal["", "human", "judge", "reference"] = Field(
@@ -108,7 +108,7 @@ class SetIn(Given):
 
 
 class ExportIn(Given):
-    """What to export."""
+    """Format and options of an export."""
 
     format: str = Field(description="Its name: docs/exports.md.", json_schema_extra={"enum": list(EVERY)})
     origins: list[str] | None = Field(None, max_length=50, description="Whose labels; null: everybody's.")
@@ -147,6 +147,7 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
             kept.append(uploads.store_whole(scope.collection, scope.user, file))
         return Status(201, show_import(importing.begin_import(scope.collection, scope.user, kept)))
     except BadInput:
+        # No row refers to them: they would lie in the store until the next clean-up.
         uploads.delete_complete(kept)
         raise
 
@@ -173,9 +174,11 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
     row, said = _find_import(request, number), {}
     known = set()
     for place, file in enumerate(row.files):
+        # A member of an archive can be named by itself, or all of them by the archive.
         names = [GivenFile.of(file).shown_name, file["name"]]
         known.update(names)
         if kind := next((body.kinds[one] for one in names if one in body.kinds), ""):
+            # The names of the fields of the page's form, which counts files and columns.
             said[f"kind-{place}"] = kind
         chosen = next((body.columns[one] for one in names if one in body.columns), {})
         said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(_header_of(file)) if one in chosen}
@@ -229,7 +232,7 @@ def show_import(row: FileImport) -> dict[str, Any]:
 
 
 def _name_fields(error: str) -> str:
-    """Say what is wrong with files in the names of ImportOptionsIn where it was said in the options of the command."""
+    """Return an error with the options of the command replaced by the fields of ImportOptionsIn."""
     for option, field in FIELDS.items():
         error = error.replace(option, field)
     return error
@@ -258,6 +261,7 @@ def list_exports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 
 
 @router.post("/collections/{slug:name}/exports", auth=may("admin", MANAGE), response={201: ExportOut, **REFUSALS})
+# An export is of one moment (REPEATABLE READ), with a key as without one.
 @decorate_view(partial(once, one_view=True))
 def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
     """Make an export: a small one at once, a large one by a worker (poll it until it is ready)."""
@@ -284,12 +288,14 @@ def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
         aggregate=body.aggregate,
         assessors=body.assessors,
     )
+    # Without a worker nobody would make a large one later, so it is made while the request waits.
     if listing.is_large(form, scope.collection) and workers.has_workers():
         transaction.on_commit(lambda: background.enqueue(listing.MAKE, snapshot.pk))
         return Status(201, _show_export(snapshot))
     try:
         write_snapshot(snapshot)
     except BadInput:
+        # Without a key there is no transaction to take the row back; it would seem to be made for ever.
         snapshot.delete()
         raise
     return Status(201, _show_export(snapshot))
@@ -309,6 +315,7 @@ def read_export(request: HttpRequest, name: str, number: int) -> Any:
 )
 def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
     """Download a file of an export."""
+    # Names of the manifest alone are found: no path leads out of the export's folder.
     path = listing.file_of(_find_export(request, number), file)
     if path is None:
         raise Http404(_("File not found."))

@@ -66,7 +66,7 @@ class PanelOut(Schema):
 
 
 class PanelIn(Given):
-    """Who debates and who votes in new campaigns."""
+    """Models that debate and models that vote in new campaigns."""
 
     judges: Names = Field(description="1, 3, 5, 7 or 9.")
     debate: list[str] | None = Field(
@@ -76,13 +76,13 @@ class PanelIn(Given):
 
 
 class SelfCheckIn(Given):
-    """Whose self-check runs."""
+    """Judges whose self-check runs."""
 
     judges: Names
 
 
 class SelfCheckStartedOut(Schema):
-    """Which judges a worker asks."""
+    """Judges that a worker will ask."""
 
     judges: list[str]
 
@@ -141,7 +141,7 @@ class PriceIn(Given):
 
 
 class CanariesOut(Schema):
-    """How often workers test whether judges follow hostile text; it holds for the whole site. 0 hours: never."""
+    """Schedule of the tests whether judges follow hostile text, of the whole site. 0 hours: never."""
 
     hours: int
     paid: bool = Field(description="All judges are asked; false: the free ones.")
@@ -149,14 +149,14 @@ class CanariesOut(Schema):
 
 
 class CanariesIn(Given):
-    """What changes of the schedule of canaries."""
+    """Changes of the schedule of canaries."""
 
     hours: int | None = Field(None, ge=0, le=24 * 366)
     paid: bool | None = None
 
 
 class CanariesAskIn(Given):
-    """Whom to ask now."""
+    """Judges to test with canaries now."""
 
     paid: bool = Field(False, description="All judges; false: the free ones.")
 
@@ -185,8 +185,10 @@ def read_panel(request: HttpRequest, name: str) -> Any:
 def use_panel(request: HttpRequest, name: str, body: PanelIn) -> Any:
     """Make these judges and debaters the panel of the collection."""
     scope = scope_of(request)
+    # As on the page, which offers this to owners alone: for others it means nothing.
     default = scope.user.is_owner and body.default
     if body.debate is not None:
+        # One name alone fills the first side, and the form says that the other is missing.
         sides = dict(zip(("debate_for", "debate_against"), body.debate, strict=False))
         data: Any = {**sides, "judge": body.judges}
         names = {"judge": "judges", "debate_for": "debate", "debate_against": "debate"}
@@ -241,6 +243,7 @@ def run_self_check(request: HttpRequest, name: str, body: SelfCheckIn) -> Any:
 @router.get("/collections/{slug:name}/judges/file", auth=may("own"), response={200: JudgesFileOut, **REFUSALS})
 def read_judges_file(request: HttpRequest, name: str) -> Any:
     """Read the judges file in use, as an owner of the site: names of keys stand in it, never a key."""
+    # Written from what is loaded: a file on the disk may have been changed since.
     return {"text": write_judges_text(newest_file_panel()), "changed": []}
 
 
@@ -277,6 +280,7 @@ def change_price(request: HttpRequest, name: str, number: int, body: PriceIn) ->
         row = _find_judge(number)
         JudgeVersion.objects.select_for_update(no_key=True).get(pk=row.pk)
         require_match(request, PriceOut, _show_price(row))
+        # An empty request is no wish to take the price away: that is said by nulls.
         if not body.model_fields_set - {"note"}:
             return _show_price(row)
         if not _can_change(row):
@@ -311,6 +315,7 @@ def _show_price(row: JudgeVersion) -> dict[str, Any]:
     known = judge_price(judge)["known"]
     told = {key: getattr(judge, key) for key in PRICES}
     if known is not None and told["input_price"] is None:
+        # The judges file says no price, but one is known: entered for the site, or published with the model.
         told |= {"input_price": known.input, "output_price": known.output}
     facts = {"judge": row.name, "model": row.model, "source": str(judge_price(judge)["source"])}
     return {"number": row.pk, **facts, "can_change": _can_change(row), **told}
@@ -340,6 +345,7 @@ def schedule_canaries(request: HttpRequest, name: str, body: CanariesIn) -> Any:
 @decorate_view(once)
 def ask_canaries(request: HttpRequest, name: str, body: CanariesAskIn) -> Any:
     """Test the judges of the default panel now; a worker asks them."""
+    # The request would be accepted, and nobody would ever ask.
     if notifications.is_away():
         raise BadInput(_("Redis is not responding, so no worker can run this. Try again when it is back."))
     record(scope_of(request), "canaries.asked", paid=body.paid)

@@ -1,4 +1,4 @@
-"""What operations of jobs that ask models share: estimates, limits, cancel and go on."""
+"""Common parts of operations on jobs that ask models: estimates, limits, cancel and go on."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -22,14 +22,14 @@ Job = TypeVar("Job", bound=LeasedJob)
 
 
 class LimitsIn(Given):
-    """What a job may spend in all; null: no limit. For `go-on` a limit that is left out stays as it is."""
+    """Limits of what a job may spend in all; null: none. For `go-on` a limit that is left out stays as it is."""
 
     budget: float | None = Field(None, ge=0.000001, le=1e9, description="USD.")
     max_calls: int | None = Field(None, ge=1, lt=1 << 31)
 
 
 class JobEstimateOut(Schema):
-    """What a job is expected to ask of models. `cost` null: no known price."""
+    """Expected calls of a job to models, and their cost. `cost` null: no known price."""
 
     calls: float
     calls_most: float
@@ -38,7 +38,7 @@ class JobEstimateOut(Schema):
 
 
 class ModelJobOut(Schema):
-    """A job that asks models, and how far it is."""
+    """A job that asks models, with its progress and its limits."""
 
     number: int
     state: str = Field(description="waiting, running, ready, failed or cancelled.")
@@ -59,6 +59,7 @@ def show_estimate(found: Estimate | None) -> dict[str, Any]:
     return {
         "calls": found.calls.expected if found else 0.0,
         "calls_most": found.calls.upper if found else 0.0,
+        # Where nothing is asked it costs 0; null is a price that nobody knows.
         "cost": found.cost.expected if found and found.cost else None if found else 0.0,
         "cost_most": found.cost.upper if found and found.cost else None if found else 0.0,
     }
@@ -86,6 +87,7 @@ def control_model_job(
     `audit`: the word of the audit log; `details`: what it keeps beside the act.
     """
     with transaction.atomic():
+        # In one transaction with the act: a job that cannot go on keeps the limits that it had.
         if act == "go-on" and limits is not None and limits.model_fields_set:
             set_limits(row, **{**limits_of(row.options), **limits.dict(exclude_unset=True)})
         if not acts[act](row):

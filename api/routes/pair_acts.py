@@ -46,7 +46,7 @@ class PairActIn(Given):
 
 
 class PairActRunIn(Given):
-    """With which of its options an act is carried out, where it has some."""
+    """Option with which an act is carried out, where it has some."""
 
     option: Annotated[CleanText, Field(max_length=20)] = ""
 
@@ -69,7 +69,7 @@ class PairActOut(Schema):
 
 
 class HandedOverOut(Schema):
-    """How many pairs wait for an adjudicator now."""
+    """Number of pairs that were given to the adjudicators."""
 
     count: int
 

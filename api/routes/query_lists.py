@@ -68,6 +68,7 @@ def delete_query_list(request: HttpRequest, name: str, split: str) -> Any:
     scope = scope_of(request)
     with transaction.atomic():
         found = _find_list(request, split)
+        # The lock first, then the row again: it may have changed since it was found.
         QuerySplit.objects.select_for_update(no_key=True).get(pk=found.pk)
         found.refresh_from_db()
         require_match(request, QueryListOut, _show_list(found))

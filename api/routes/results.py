@@ -1,4 +1,4 @@
-"""What was measured: agreement of assessors, whether the labels can go out, policies replayed, suspected errors."""
+"""Measurements: agreement of assessors, quality of the labels, replayed policies, suspected label errors."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -40,7 +40,7 @@ CSV: dict[str, Any] = {
 
 
 class AssessorsIn(Given):
-    """Whose agreement is measured on which pairs; nobody named: every judge, person and import."""
+    """Assessors whose agreement is measured, and on which pairs; none named: every judge, person and import."""
 
     assessors: list[str] = Field([], max_length=100)
     people: bool = False
@@ -50,7 +50,7 @@ class AssessorsIn(Given):
 
 
 class AgreementIn(AssessorsIn):
-    """Whose agreement is measured, and how surely."""
+    """Assessors whose agreement is measured, and the resamples for its intervals."""
 
     bootstrap: int = Field(0, ge=0, le=2000, description="Resamples for 95% intervals; 0: none.")
 
@@ -62,13 +62,13 @@ class ContractDocument(Schema):
 
 
 class MeasuredOut(Schema):
-    """Whether agreement was measured at once; else a worker measures it: ask for the table again."""
+    """State of a measurement; `done` false: a worker measures later, so ask for the result again."""
 
     done: bool
 
 
 class ReasonOut(Schema):
-    """Why labels should not go out: so many pairs, of so many routes; `value` is a share or an alpha."""
+    """Reason why labels should not go out: its pairs (`count`) and routes; `value` is a share or an alpha."""
 
     key: str
     count: int
@@ -77,7 +77,7 @@ class ReasonOut(Schema):
 
 
 class QualityOut(Schema):
-    """Whether the labels can go out, and why not; `failure`: why that could not be measured."""
+    """Quality of the labels: whether they can go out, and why not; `failure`: why it could not be measured."""
 
     can_go_out: bool
     reasons: list[ReasonOut]
@@ -86,7 +86,7 @@ class QualityOut(Schema):
 
 
 class PoliciesIn(Given):
-    """Of which campaign policies are compared; null: the newest that has answers."""
+    """Campaign on whose answers policies are compared; null: the newest that has answers."""
 
     campaign: int | None = Field(None, ge=1, lt=1 << 63)
 
@@ -127,6 +127,7 @@ def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -
     """Measure how far the assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
     collection = scope_of(request).collection
     asked_for = _filters_of(collection, asked)
+    # Measuring takes minutes then, in which the request would hold a process of the web server.
     if cached_results.is_large(collection, asked_for.chosen):
         raise BadInput(_("so many grades are measured by a worker: ask for it, and read the table when it is done"))
     report = agreement_report(
@@ -145,6 +146,7 @@ def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -
 def measure_agreement(request: HttpRequest, name: str, body: AssessorsIn) -> Any:
     """Measure agreement and keep it for the table: by a worker where one lives. Only large collections need it."""
     scope = scope_of(request)
+    # Before the line of the audit log: without a key there is no transaction to take it back from.
     filters = _filters_of(scope.collection, body)
     record(scope, "statistics.asked")
     return {"done": cached_results.refresh(scope.collection, filters)}
@@ -171,6 +173,7 @@ def _filters_of(collection: Collection, asked: AssessorsIn) -> AgreementFilters:
     chosen = choose_assessors(
         known_assessors(collection), names=asked.assessors, people=asked.people, judges=asked.judges
     )
+    # As the page without a choice, so that both find the same stored figures.
     everybody = not (asked.assessors or asked.people or asked.judges)
     return AgreementFilters(tuple(chosen), asked.population, "kappa", asked.binarize, everybody)
 
@@ -233,6 +236,7 @@ def read_label_errors(request: HttpRequest, name: str) -> Any:
     collection = scope_of(request).collection
     found, job = suspects.read_suspects(collection), suspects.last_job(collection)
     rows = Pair.objects.filter(pk__in=[one.pair for one in found["suspects"]])
+    # One statement for the names of all pairs.
     names = {pk: ids for pk, *ids in rows.values_list("pk", "query__external_id", "document__external_id")}
     shown = [{**asdict(one), "query": names[one.pair][0], "document": names[one.pair][1]} for one in found["suspects"]]
     return {"at": found["at"], "state": job.state if job else "", "suspects": shown}

@@ -30,7 +30,7 @@ Weight = Annotated[int, Field(ge=0, le=1000)]
 
 
 class ArmsIn(Given):
-    """How often each experiment arm comes, as weights; at least one is above 0."""
+    """Weights of the experiment arms, by which they are drawn; at least one is above 0."""
 
     shown: Weight = 0
     hidden: Weight = 0
@@ -38,7 +38,7 @@ class ArmsIn(Given):
 
 
 class ArmsOut(Schema):
-    """How often each experiment arm comes, as weights."""
+    """Weights of the experiment arms, by which they are drawn."""
 
     shown: int
     hidden: int
@@ -46,7 +46,7 @@ class ArmsOut(Schema):
 
 
 class SettingsIn(Given):
-    """What changes. A field that is left out, or null, stays as it is; of the three amounts null means no amount."""
+    """Changes of settings. A field that is left out, or null, stays; of the three amounts null means no amount."""
 
     title: Annotated[str, Field(max_length=200)] | None = None
     rubric: Collection.Rubrics | None = None
@@ -73,7 +73,7 @@ class PresetIn(Given):
 
 
 class SettingsOut(Schema):
-    """What holds in a collection."""
+    """Current settings of a collection."""
 
     title: str
     rubric: str
@@ -106,9 +106,11 @@ def change_settings(request: HttpRequest, name: str, body: SettingsIn) -> Any:
     """Change settings, all that are given or none."""
     scope = scope_of(request)
     with transaction.atomic():
+        # The lock comes before the comparison: of two changes with the same ETag the second is refused.
         held = Collection.objects.select_for_update().get(pk=scope.collection.pk)
         require_match(request, SettingsOut, _show_settings(held))
         _change_settings(scope, held, body.dict(exclude_unset=True))
+        # Read again: the services write rows of their own, and the object here may be older.
         return _show_settings(Collection.objects.get(pk=held.pk))
 
 
@@ -146,12 +148,14 @@ def _change_settings(scope: Scope, row: Collection, given: dict[str, Any]) -> No
         form = SettingsForm(model_to_dict(row, fields=SettingsForm.Meta.fields) | fields, instance=row)
         validate_form(form)
         texts.save_settings(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
+    # Null takes an amount away, so here what is given counts and not what differs from null.
     if amounts := {key: given[key] for key in NAMES if key in given}:
         wanted = {key: getattr(row, key) for key in NAMES} | amounts
         validate_form(CostSettingsForm(wanted))
         configure_collection(row, wanted)
         record(scope, "settings.money", **wanted)
     if given.get("arms") is not None:
+        # The weights are one setting: an arm that is left out gets none.
         form_of_arms = ArmWeightsForm(dict.fromkeys(ARMS, 0) | given["arms"])
         validate_form(form_of_arms)
         if configure_collection(row, {"arms": form_of_arms.weights}):

@@ -45,7 +45,7 @@ class TrainingSetOut(Schema):
 
 
 class TrainingIn(Given):
-    """What is trained on what. The base is named by `base`, or is a model of this collection by `model`."""
+    """Recipe, data and base of a training. The base is named by `base`, or by `model`, one of this collection."""
 
     recipe: str = Field(max_length=50)
     export: int = Field(ge=1, lt=1 << 63, description="The number of an export in the recipe's format.")
@@ -94,21 +94,21 @@ class ModelFileOut(Schema):
 
 
 class UseIn(Given):
-    """How a model is run."""
+    """Options of running a model."""
 
     precision: str = Field("auto", max_length=20)
     max_new_tokens: int = Field(NEW_TOKENS, ge=1, le=MOST_NEW_TOKENS, description="Of what it writes.")
 
 
 class JudgeOutputsIn(Given):
-    """Who scores what models wrote, and what that may cost for each model."""
+    """Judge who scores what models wrote, and the budget for each model."""
 
     judge: str = Field(max_length=100)
     budget: float | None = Field(5.0, ge=0, le=1e9, description="USD; null: no limit.")
 
 
 class LossesIn(Given):
-    """Which models are compared, and whose documents they rank."""
+    """Models to compare by their losses, and the run whose documents they rank."""
 
     model: int = Field(ge=1, lt=1 << 63, description="The first of the four: that of the pointwise loss.")
     run: int | None = Field(None, ge=1, lt=1 << 63, description="The number of a run; null: BM25.")
@@ -161,6 +161,7 @@ def bind_form(collection: Collection, body: TrainingIn, form: type[F], **more: A
     if bool(body.base) == (body.model is not None):
         raise BadInput(_("Name the base, or a model of this collection: one of the two."))
     models = pages.base_choices(collection)
+    # The form's last choice is `another`, whose name stands in a field of its own.
     base = {"base": body.base} if body.base in dict(BASES[:-1]) else {"base": OTHER, "base_path": body.base}
     if body.model is not None:
         folder = next((model.folder for model in models if model.pk == body.model), None)
@@ -324,6 +325,7 @@ def use_model(
     scope, found = scope_of(request), _find_model(request, number)
     if why := pages.why_not():
         raise BadInput(why)
+    # What is empty in the form is left to the job's own default.
     given = {key: value for key, value in validate_form(UseForm(body.dict())).items() if value}
     with transaction.atomic():
         job = lifecycle.use_model(found, act, user=scope.user.username, **given)
@@ -343,6 +345,7 @@ def _find_model(request: HttpRequest, number: int) -> Model:
 
 def _show_model(row: Model, changed: int) -> dict[str, Any]:
     shown = ("name", "recipe", "base", "summary", "created_at")
+    # A small file that every model has: where another machine trained it, the store gives it, and the rest as well.
     is_here = fetch(Path(row.folder) / "reranker.json").exists()
     plain = {name: getattr(row, name) for name in shown}
     return {"number": row.pk, **plain, "is_here": is_here, "changed_labels": changed}

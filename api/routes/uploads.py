@@ -62,14 +62,17 @@ def _answer(view: Callable[..., HttpResponse], request: HttpRequest, **kwargs: i
     if answer.status_code < 400:
         return answer
     status = answer.status_code
+    # 460 is a status of tus alone, so Python has no phrase for it.
     title = _("The checksum does not match") if status == tus.DAMAGED else HTTPStatus(status).phrase
     body = {"title": title, "status": status, "detail": answer.content.decode() or title, "errors": []}
+    # tus answers in plain text. Its headers stay, for clients go on by them after a refusal.
     headers = {name: value for name, value in answer.items() if name.startswith(("Tus-", "Upload-"))}
     return JsonResponse(body, status=status, content_type=JSON, headers=headers)
 
 
 def _find_upload(request: HttpRequest, number: int) -> Upload:
     scope = scope_of(request)
+    # Of one's own only, as on the page; what an import uses is no upload any more.
     rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
     return find_row(rows.select_related("collection"), number, _("Upload not found."))
 

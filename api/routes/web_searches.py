@@ -33,7 +33,7 @@ MANAGE = AccessToken.TokenScope.MANAGE
 
 
 class WebSearchIn(LimitsIn):
-    """Which service searches for which of the queries."""
+    """Search service, and the queries that it searches for."""
 
     judge: str = Field(max_length=100, description="The search service, as the judges file names it.")
     limit: int | None = Field(20, ge=1, lt=1 << 31, description="Queries, drawn at random; null: all.")
@@ -86,6 +86,7 @@ def start_web_search(request: HttpRequest, name: str, body: WebSearchIn) -> Any:
     with transaction.atomic():
         made = searching.start_or_join(collection=scope.collection, options=options, by=scope.user.username)
         record(scope, "import.web", number=made.pk)
+    # Read again: a search that was joined has counts, and a new one times that the database set.
     return Status(201, _show_search(_find_search(request, made.pk)))
 
 

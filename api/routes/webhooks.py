@@ -32,7 +32,7 @@ class WebhookIn(Given):
 
 
 class WebhookChanges(Given):
-    """What changes of a webhook; null: it stays."""
+    """Changes of a webhook; a field that is null stays as it is."""
 
     url: str | None = Field(None, min_length=1, max_length=LONGEST)
     events: list[Webhook.Event] | None = Field(None, min_length=1, max_length=len(Webhook.Event))
@@ -61,7 +61,7 @@ class WebhookSecretOut(Schema):
 
 
 class WebhookAttemptOut(Schema):
-    """One request and what came back. `answer`: the first 1,000 bytes, or the error of the connection."""
+    """Attempt to deliver an event. `answer`: its first 1,000 bytes, or the error of the connection."""
 
     at: datetime
     status: int | None
@@ -83,13 +83,13 @@ class WebhookDeliveryOut(Schema):
 
 
 class ReplayIn(Given):
-    """Which deliveries are sent again."""
+    """Deliveries to send again."""
 
     delivery: int | None = Field(None, ge=1, lt=1 << 63, description="Its number; null: all that failed.")
 
 
 class ReplayedOut(Schema):
-    """How many deliveries will be sent again."""
+    """Number of deliveries that will be sent again."""
 
     replayed: int
 
@@ -106,6 +106,7 @@ def list_webhooks(request: HttpRequest, name: str, after: Cursor = 0, limit: Lim
 def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
     """Create a webhook; its secret is in this answer alone."""
     scope = scope_of(request)
+    # Without a key, as the answer would be kept with its secret.
     given: dict[str, Any] = {"url": body.url, "events": _plain(body.events), "description": _clean(body.description)}
     row, secret = services.create_webhook(scope.collection, scope.user, **given)
     row.refresh_from_db()
@@ -150,6 +151,7 @@ def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
 def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
     """Replace the secret; for 24 hours the former one signs beside the new one."""
     row = _find_webhook(request, number)
+    # Without a key, as the answer would be kept with its secret.
     secret = services.replace_secret(row, scope_of(request).user)
     return {"webhook": _show_webhook(row), "secret": secret}
 
@@ -204,6 +206,7 @@ def _find_webhook(request: HttpRequest, number: int) -> Webhook:
 def _hold_webhook(request: HttpRequest, number: int) -> Webhook:
     """Find a webhook as If-Match says; nobody else changes the row until the transaction ends."""
     found = _find_webhook(request, number)
+    # The lock first, then the row again: it may have changed since it was found.
     Webhook.objects.select_for_update().get(pk=found.pk)
     found.refresh_from_db()
     require_match(request, WebhookOut, _show_webhook(found))
@@ -215,7 +218,7 @@ def _plain(events: list[Webhook.Event]) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """A text as forms keep it: without the character that PostgreSQL refuses."""
+    """Return a text as forms keep it: without the NUL character, which PostgreSQL refuses."""
     return text.replace("\x00", "").strip()
 
 

@@ -1,4 +1,4 @@
-"""Where webhooks may be sent: public addresses by https, and the networks of QUORUM_WEBHOOK_NETWORKS also by http."""
+"""Allowed addresses of webhooks: public ones by https, those in QUORUM_WEBHOOK_NETWORKS also by http."""
 
 from ipaddress import ip_address
 
@@ -32,10 +32,13 @@ def check_url(url: str) -> httpx2.URL:
         raise BadInput(_("This is not a valid address. It begins with https:// and names a host.")) from None
     if parts.scheme not in PORTS or not parts.host or not 0 < port < 1 << 16:
         raise BadInput(_("This is not a valid address. It begins with https:// and names a host."))
+    # Only for networks that whoever runs the site has named: elsewhere anybody on the way could read bodies.
     if parts.scheme == "http" and not settings.WEBHOOK_NETWORKS:
         raise BadInput(_("Webhooks are sent over https only. Use an address that begins with https://."))
+    # A password would be readable on the webhook's page, and a fragment is never sent.
     if parts.userinfo or parts.fragment:
         raise BadInput(_("The address contains a user name, a password or a fragment (#). Remove it."))
+    # Said at once, while the admin looks; of a name that is known only when it is resolved, before each request.
     if (literal := _as_literal(parts.host)) and not _is_allowed(literal, parts.scheme):
         raise BadInput(
             _(
@@ -67,7 +70,8 @@ def _is_allowed(address: str, scheme: str) -> bool:
 
 
 def _as_literal(host: str) -> str:
-    """Return the address that a host is, "" for a name."""
+    """Return the IP address that a host is, or "" for a name."""
+    # No resolver is needed to know where this leads.
     if host == "localhost":
         return "127.0.0.1"
     try:

@@ -9,7 +9,8 @@ from api.models import Webhook
 from judges.campaigns import counters, route_breakers
 from judges.models import Campaign
 
-OVERLAP_S = 300  # A judgment is dated by the beginning of its transaction, which may take a while.
+# A judgment is dated by the beginning of its transaction, which may take a while.
+OVERLAP_S = 300
 
 # Campaigns with an answer to their audit since their webhooks were looked through.
 ANSWERED = """
@@ -31,8 +32,10 @@ SELECT write_webhook_event(%(collection)s, 'audit.alarm', 'campaign:' || %(campa
 def write_alarms() -> None:
     """Write an event for each route that surely fails its audit, where a webhook wants that and was not told."""
     hooks = Webhook.objects.filter(disabled="", events__contains=[Webhook.Event.AUDIT_ALARM])
+    # Most sites have no such webhook: the joins below are spared.
     if not hooks.exists():
         return
+    # Before the query: an answer that comes meanwhile is looked at the next time.
     now = timezone.now()
     with connection.cursor() as cursor:
         cursor.execute(ANSWERED, [OVERLAP_S])

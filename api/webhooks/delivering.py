@@ -24,11 +24,17 @@ from api.webhooks.services import disable_webhook
 from api.webhooks.signing import Undecipherable, sign_delivery
 
 SIDE_BY_SIDE = 32
-OF_ONE_WEBHOOK = 8  # So that a slow receiver holds up no other.
-LEASE_S = 30.0  # Longer than a request may take.
-MOST_ATTEMPTS = 10  # About 20 hours with the usual pauses.
+# So that a slow receiver holds up no other.
+OF_ONE_WEBHOOK = 8
+# Longer than a request may take (`sending.TIMEOUT_S`) and its answer needs to be recorded.
+LEASE_S = 30.0
+# About 20 hours with the usual pauses.
+MOST_ATTEMPTS = 10
+# Pauses that grow further would add days and hardly a chance.
 LONGEST_PAUSE_S = 6 * 3600
+# How soon a worker that has slow requests out notices that others became due, or that it shall end.
 POLL_S = 1.0
+# Standard Webhooks: a receiver that answers this wants nothing any more.
 GONE = 410
 
 State = WebhookDelivery.DeliveryState
@@ -43,6 +49,8 @@ WHERE one.webhook_id = w.id AND one.state = 'pending' AND one.due_at <= statemen
       AND earlier.state = 'pending' AND earlier.id < one.id)
 ORDER BY one.due_at, one.id"""
 
+# SKIP LOCKED: two workers at the same moment take different deliveries, and neither waits. Requests that are out
+# already count against those of their webhook.
 CLAIM = f"""
 WITH due AS (
     SELECT d.id FROM api_webhook w
@@ -71,6 +79,7 @@ def deliver_due(stopping: Callable[[], bool] = lambda: False) -> int:
     requests: Requests = {}
     with BackgroundLoop() as loop:
         while True:
+            # A worker that ends claims nothing more, and waits for the requests that are out.
             for delivery in [] if stopping() else claim_due(list(requests.values())):
                 if (request := _start_request(loop, delivery)) is not None:
                     requests[request] = delivery
@@ -88,12 +97,14 @@ def claim_due(out: Sequence[WebhookDelivery] = ()) -> list[WebhookDelivery]:
     if room <= 0:
         return []
     counted = Counter(one.webhook_id for one in out)
+    # A site that takes over from dead workers sooner than that takes over their deliveries as soon.
     lease = min(LEASE_S, float(settings.LEASE_SECONDS))
     given: dict[str, Any] = {"each": OF_ONE_WEBHOOK, "most": room, "lease": lease}
     given |= {"webhooks": list(counted), "counts": list(counted.values())}
     with connection.cursor() as cursor:
         cursor.execute(CLAIM, given)
         claimed = [pk for (pk,) in cursor.fetchall()]
+    # RETURNING has no order; the earliest event is sent first.
     return list(WebhookDelivery.objects.select_related("webhook__collection").filter(pk__in=claimed).order_by("pk"))
 
 
@@ -101,6 +112,7 @@ def build_body(delivery: WebhookDelivery) -> str:
     """Return the body of a delivery: the same in every attempt."""
     data = {"collection": delivery.webhook.collection.name, **delivery.data}
     message = {"type": delivery.event, "timestamp": delivery.created_at.isoformat(), "data": data}
+    # Built of what never changes: a later attempt must carry the same bytes.
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -132,6 +144,7 @@ def record_answer(delivery: WebhookDelivery, answer: ReceiverAnswer) -> None:
         problem=answer.problem,
         answer=answer.text,
     )
+    # Whoever claimed it after this worker's lease raised the token: then these updates find no row.
     held = WebhookDelivery.objects.filter(pk=delivery.pk, fencing_token=delivery.fencing_token, state=State.PENDING)
     if not answer.problem:
         held.update(state=State.DELIVERED, ended_at=Now())
@@ -147,6 +160,7 @@ def record_answer(delivery: WebhookDelivery, answer: ReceiverAnswer) -> None:
 
 
 def _note_failing(webhook: Webhook, since: datetime | None) -> None:
+    # Most answers change nothing here.
     if webhook.failing_since != since:
         webhook.failing_since = since
         webhook.save(update_fields=["failing_since"])
@@ -155,6 +169,7 @@ def _note_failing(webhook: Webhook, since: datetime | None) -> None:
 def pause_after(failures: int) -> float:
     """Return the seconds until the next attempt: 5, 20, 80, ... up to six hours, a tenth more or less."""
     pause = min(settings.WEBHOOK_RETRY_SECONDS * 4 ** (failures - 1), LONGEST_PAUSE_S)
+    # Deliveries that failed together, as the receiver was down, do not all come back at the same second.
     return float(pause * random.uniform(0.9, 1.1))
 
 

@@ -8,7 +8,7 @@ from api.webhooks.addresses import LONGEST
 
 
 class WebhookForm(forms.Form):
-    """Where events are sent, and which."""
+    """Form of a webhook: the address of its receiver, a description and its events."""
 
     url = forms.CharField(
         max_length=LONGEST,

@@ -1,4 +1,4 @@
-"""What pages and operations show of webhooks and their deliveries."""
+"""Queries for the pages and operations of webhooks and their deliveries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +28,7 @@ class WebhookRow:
 def list_webhooks(collection: Collection) -> list[WebhookRow]:
     """Return a collection's webhooks with what is pending and failed, the oldest first."""
     state = "deliveries__state"
+    # One statement counts for all webhooks, of which a collection has 20 at most.
     rows = Webhook.objects.filter(collection=collection).annotate(
         pending=Count("deliveries", filter=Q(**{state: State.PENDING})),
         failed=Count("deliveries", filter=Q(**{state: State.FAILED})),
@@ -60,14 +61,16 @@ class DeliveryPage:
 
 
 def read_delivery_page(webhook: Webhook, given: QueryDict) -> DeliveryPage:
-    """Return the part of the log that an address asks for; what it names wrongly is left out."""
+    """Return the part of the log that a page's address asks for; wrong values in it are ignored."""
     rows, state = deliveries_of(webhook), given.get("state", "")
     if state in State.values:
         rows = rows.filter(state=state)
     asked = given.get("before", "")
+    # PostgreSQL's bigint has 19 digits; thousands of them would only cost time.
     before = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 20 else 0
     if 0 < before < 1 << 63:
         rows = rows.filter(pk__lt=before)
+    # One more than is shown says whether there is an older part.
     found = list(rows[: PAGE + 1])
     older = found[PAGE - 1].pk if len(found) > PAGE else None
     return DeliveryPage(found[:PAGE], state if state in State.values else "", older, not before)

@@ -1,4 +1,4 @@
-"""One request to a receiver: to the address that was checked, without redirects, with a limit of time and of bytes."""
+"""Requests to receivers: to a checked IP address, without redirects, with limits of time and of bytes."""
 
 import asyncio
 import threading
@@ -16,7 +16,8 @@ from annotation.url_fetch.problems import NoPage
 from api.models import WebhookAttempt
 from api.webhooks.addresses import AddressRefused, find_address
 
-TIMEOUT_S = 10.0  # For everything: name, connection, TLS, request, answer.
+# For everything: name, connection, TLS, request, answer.
+TIMEOUT_S = 10.0
 KEPT_BYTES = 1_000
 REDIRECTS = range(300, 400)
 
@@ -25,7 +26,7 @@ Problem = WebhookAttempt.DeliveryProblem
 
 @dataclass(frozen=True, slots=True)
 class ReceiverAnswer:
-    """What came of a request. `problem`: a WebhookAttempt.DeliveryProblem, "" where it was delivered."""
+    """Result of a request. `problem`: a WebhookAttempt.DeliveryProblem, or "" where it was delivered."""
 
     status: int | None
     milliseconds: int
@@ -39,9 +40,12 @@ async def send_request(url: str, headers: Mapping[str, str], body: str) -> Recei
     status: int | None = None
     kept, problem, words = bytearray(), "", ""
     try:
+        # One limit for the whole: the client's own limits are for each step, and a receiver that sends a byte a second
+        # would never reach them.
         async with asyncio.timeout(TIMEOUT_S), _open_client() as client:
             response = await client.send(await _build_request(client, httpx2.URL(url), headers, body), stream=True)
             status = response.status_code
+            # Raw bytes: unpacking could turn a few of them into gigabytes. The rest is not read.
             async for piece in response.aiter_raw():
                 kept += piece
                 if len(kept) >= KEPT_BYTES:
@@ -55,7 +59,8 @@ async def send_request(url: str, headers: Mapping[str, str], body: str) -> Recei
         problem = Problem.TIMEOUT
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         problem, words = Problem.CONNECTION, " ".join(str(error).split()) or type(error).__name__
-    if status is not None:  # What became of the body does not matter: the receiver has decided.
+    # What became of the body does not matter: with its status the receiver has decided.
+    if status is not None:
         problem = "" if 200 <= status < 300 else Problem.REDIRECT if status in REDIRECTS else Problem.STATUS
         words = bytes(kept[:KEPT_BYTES]).decode("utf-8", "replace")
     took = int((time.monotonic() - began) * 1000)
@@ -66,12 +71,14 @@ async def _build_request(
     client: httpx2.AsyncClient, url: httpx2.URL, headers: Mapping[str, str], body: str
 ) -> httpx2.Request:
     """Build the request to the checked address, which keeps the host's name in `Host` and in the certificate."""
+    # Resolving a name blocks: in a thread, the other requests go on.
     address = await asyncio.get_running_loop().run_in_executor(None, find_address, url)
     return client.build_request(
         "POST",
         url.copy_with(host=address),
         headers={**headers, "Host": url.netloc.decode()},
         content=body.encode(),
+        # The certificate must be of the name, not of the IP address. IPv6 stands in brackets in an address only.
         extensions={"sni_hostname": url.raw_host.decode().strip("[]")},
     )
 
@@ -80,6 +87,7 @@ def _open_client() -> httpx2.AsyncClient:
     # One for each request: a kept connection to an address was opened for the certificate of one name.
     return httpx2.AsyncClient(
         verify=_tls_context(),
+        # A proxy of the environment would resolve the name once more, past the check.
         trust_env=False,
         timeout=None,
         follow_redirects=False,
@@ -89,6 +97,7 @@ def _open_client() -> httpx2.AsyncClient:
 
 @cache
 def _tls_context() -> SSLContext:
+    # Loading the authorities' certificates is slow, so all requests share them.
     return httpx2.create_ssl_context()
 
 
@@ -97,6 +106,7 @@ class BackgroundLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        # A daemon: a worker that is killed does not wait for a receiver.
         self._thread = threading.Thread(target=self._loop.run_forever, name="webhooks", daemon=True)
 
     def __enter__(self) -> "BackgroundLoop":

@@ -1,4 +1,4 @@
-"""Webhooks: made, changed, tested, replayed, disabled and deleted; each act is in the audit log."""
+"""Services of webhooks: create, change, test, replay, disable and delete; the audit log has each act."""
 
 import logging
 from collections.abc import Collection as Several
@@ -26,9 +26,12 @@ from corpus.models import Collection
 from jobs.notifications import notify
 
 TASK = "webhooks.deliver"
-MOST = 20  # Webhooks of a collection.
+# Webhooks of a collection.
+MOST = 20
+# Long enough to change the receiver on a working day.
 BOTH_SECRETS = timedelta(hours=24)
 KEPT = timedelta(days=30)
+# So that one clean-up is short; the rest goes with the next.
 DELETED_AT_ONCE = 10_000
 State = WebhookDelivery.DeliveryState
 logger = logging.getLogger(__name__)
@@ -43,6 +46,7 @@ def create_webhook(
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     if Webhook.objects.filter(collection=collection).count() >= MOST:
         raise BadInput(_("This collection has %(most)s webhooks: delete one first.") % {"most": MOST})
+    # The audit log names the host alone: the path of some services' addresses is a secret itself.
     host = check_url(url).host
     secret = make_secret()
     row = Webhook.objects.create(
@@ -106,7 +110,8 @@ def replace_secret(row: Webhook, user: User) -> str:
 @transaction.atomic
 def delete_webhook(row: Webhook, user: User) -> None:
     """Delete a webhook with its log."""
-    Webhook.objects.select_for_update().get(pk=row.pk)  # before its deliveries, as whoever records an answer does
+    # Locked before its deliveries, as whoever records an answer does: in another order the two would deadlock.
+    Webhook.objects.select_for_update().get(pk=row.pk)
     record(user, "webhook.deleted", row.collection, webhook=row.pk, host=httpx2.URL(row.url).host)
     WebhookAttempt.objects.filter(delivery__webhook=row).delete()
     row.delete()
@@ -120,6 +125,7 @@ def send_test(row: Webhook, user: User) -> WebhookDelivery:
         webhook=row, event=WebhookDelivery.TEST, subject=f"webhook:{row.pk}", data={"webhook": row.pk}
     )
     record(user, "webhook.tested", row.collection, webhook=row.pk)
+    # Not before the commit: a worker that looked at once would find nothing due.
     transaction.on_commit(partial(notify, TASK))
     return delivery
 
@@ -142,13 +148,15 @@ def _refuse_disabled(row: Webhook) -> None:
 
 @transaction.atomic
 def disable_webhook(row: Webhook, why: str, *, by: User | None = None) -> None:
-    """Send nothing any more. What is pending fails, and can be replayed. Admins are told where nobody did it."""
+    """Disable a webhook: what is pending fails, and can be replayed later. Without `by`, admins get a mail."""
     row.disabled = why
     row.save(update_fields=["disabled"])
     pending = WebhookDelivery.objects.filter(webhook=row, state=State.PENDING)
+    # Left pending they would be sent weeks later, when somebody enables it.
     pending.update(state=State.FAILED, ended_at=Now())
     if by is None:
         record(None, "webhook.disabled", row.collection, webhook=row.pk, because=why)
+        # After the commit: a mail server that hangs must not hold the lock on the webhook.
         transaction.on_commit(partial(_mail_admins, row))
 
 
@@ -159,6 +167,7 @@ def _mail_admins(row: Webhook) -> None:
     admins = Membership.objects.filter(collection=row.collection, role=Role.ADMIN, is_active=True).values("user")
     told = User.objects.filter(Q(pk__in=admins) | Q(pk=row.made_by_id), is_active=True).exclude(email="")
     for person in told:
+        # A worker has no request that would say a language.
         with translation.override(person.language or settings.LANGUAGE_CODE):
             subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("A webhook of “%(name)s” was disabled") % {
                 "name": row.collection.name
@@ -167,6 +176,7 @@ def _mail_admins(row: Webhook) -> None:
         try:
             EmailMessage(subject, text, to=[person.email]).send()
         except (OSError, SMTPException) as error:
+            # The webhook stays disabled, and the page and the audit log say so; a mail that fails must not undo that.
             logger.error("The mail about %s could not be sent: %s", row, error)
 
 
@@ -180,6 +190,7 @@ def delete_old_deliveries() -> int:
         return int(cursor.rowcount)
 
 
+# Nothing else deletes what lost its webhook: there is no foreign key (ADR 0092).
 OLD = """
 WITH old AS (
     (SELECT id FROM api_webhookdelivery WHERE ended_at < %(before)s AND once = '' LIMIT %(most)s)

@@ -14,6 +14,7 @@ PURPOSE = "webhook"
 
 def make_secret() -> str:
     """Return a new secret: `whsec_` and 256 random bits in base64."""
+    # The prefix of Standard Webhooks, by which libraries of receivers know the encoding.
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
@@ -30,6 +31,7 @@ def sign_delivery(delivery: WebhookDelivery, body: str, now: datetime | None = N
     return {
         "webhook-id": name,
         "webhook-timestamp": str(int(now.timestamp())),
+        # The specification separates signatures by spaces; a receiver accepts any one of them.
         "webhook-signature": " ".join(signed),
     }
 

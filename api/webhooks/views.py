@@ -16,19 +16,21 @@ from api.webhooks.selectors import deliveries_of, list_webhooks, read_delivery_p
 from corpus.errors import BadInput
 from jobs.workers import has_workers
 
-STOP_POLLING = 286  # HTMX stops asking when it gets this status.
+# HTMX stops asking when it gets this status.
+STOP_POLLING = 286
 State = WebhookDelivery.DeliveryState
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The webhooks, and the form for a new one; the answer shows its secret once."""
+    """Show the webhooks and the form for a new one; the answer to the form shows the secret once."""
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
             row, secret = services.create_webhook(scope.collection, scope.user, **form.cleaned_data)
         except BadInput as error:
+            # The form has checked the rest: what the service refuses is the address, or one webhook too many.
             form.add_error("url", str(error))
         else:
             return _render_webhook(request, scope, row, secret=secret)
@@ -39,7 +41,7 @@ def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
-    """One webhook with its log; a POST changes it."""
+    """Show a webhook with its log; a POST changes it."""
     row = _find_webhook(scope, webhook)
     if request.method == "GET":
         return _render_webhook(request, scope, row)
@@ -52,6 +54,7 @@ def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
         else:
             messages.success(request, _("Webhook saved."))
             return redirect("webhook", scope.collection.name, row.pk)
+    # The service may have set fields of this object before it refused.
     row.refresh_from_db()
     return _render_webhook(request, scope, row, form)
 
@@ -59,7 +62,7 @@ def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
 @action("admin")
 @require_POST
 def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) -> HttpResponse:
-    """test, secret, enable, disable, replay-failed, delete."""
+    """Do an act on a webhook: test, secret, enable, disable, replay-failed or delete."""
     row = _find_webhook(scope, webhook)
     try:
         if act == "test":
@@ -86,7 +89,7 @@ def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) 
 @action("admin")
 @require_GET
 def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
-    """One delivery: what is sent, and each attempt with its answer. Until it is over the page asks again."""
+    """Show a delivery: its body, and each attempt with its answer. HTMX asks again until the delivery has ended."""
     row = _find_webhook(scope, webhook)
     found = get_object_or_404(deliveries_of(row).select_related("webhook__collection"), pk=delivery)
     is_over = found.state != State.PENDING

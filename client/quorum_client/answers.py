@@ -1,4 +1,4 @@
-"""What all models have in common: the ETag of the answer that they came in."""
+"""Base class of all models, which keeps the ETag of its answer, and bodies of requests."""
 
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class ApiModel(BaseModel):
     """An object of the API."""
 
+    # Private: it is no field of the answer, so that `model_dump` leaves it out.
     _etag: str | None = PrivateAttr(None)
 
     @property
@@ -26,4 +27,5 @@ def build_body(model: type[Model], given: Model | None, fields: dict[str, Any]) 
     """Return what a request holds: of a model, or of its fields. Raises pydantic's ValidationError."""
     if given is not None and fields:
         raise TypeError(f"give a {model.__name__}, or its fields: not both")
+    # What was not given is not sent: in some fields null means something.
     return (given or model(**fields)).model_dump(mode="json", exclude_unset=True)

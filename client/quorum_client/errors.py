@@ -29,6 +29,7 @@ def read_problem(response: httpx2.Response) -> QuorumError:
         body: Any = response.json()
     except ValueError:
         body = None
+    # A proxy in between answers with a page of its own.
     if not isinstance(body, dict) or "detail" not in body:
         return QuorumError(f"HTTP {response.status_code} {response.reason_phrase}", status=response.status_code)
     wrong = [(str(one.get("field", "")), str(one.get("problem", ""))) for one in body.get("errors") or []]

@@ -24,14 +24,14 @@ class CollectionOut(ApiModel):
 
 
 class FieldProblem(ApiModel):
-    """What is wrong with one field: where it stands in the request, and why."""
+    """Problem of one field: its place in the request, and what is wrong."""
 
     field: str
     problem: str
 
 
 class ProblemDetails(ApiModel):
-    """A refusal."""
+    """A refusal of a request."""
 
     title: str
     status: int
@@ -168,13 +168,13 @@ class PairActIn(ApiModel):
 
 
 class HandedOverOut(ApiModel):
-    """How many pairs wait for an adjudicator now."""
+    """Number of pairs that were given to the adjudicators."""
 
     count: int
 
 
 class PairActRunIn(ApiModel):
-    """With which of its options an act is carried out, where it has some."""
+    """Option with which an act is carried out, where it has some."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -183,7 +183,7 @@ class PairActRunIn(ApiModel):
 
 
 class ArmsOut(ApiModel):
-    """How often each experiment arm comes, as weights."""
+    """Weights of the experiment arms, by which they are drawn."""
 
     shown: int
     hidden: int
@@ -191,7 +191,7 @@ class ArmsOut(ApiModel):
 
 
 class SettingsOut(ApiModel):
-    """What holds in a collection."""
+    """Current settings of a collection."""
 
     title: str
     rubric: str
@@ -214,7 +214,7 @@ class SettingsOut(ApiModel):
 
 
 class ArmsIn(ApiModel):
-    """How often each experiment arm comes, as weights; at least one is above 0."""
+    """Weights of the experiment arms, by which they are drawn; at least one is above 0."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -225,7 +225,7 @@ class ArmsIn(ApiModel):
 
 
 class SettingsIn(ApiModel):
-    """What changes. A field that is left out, or null, stays as it is; of the three amounts null means no amount."""
+    """Changes of settings. A field that is left out, or null, stays; of the three amounts null means no amount."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -292,7 +292,7 @@ class PageMemberOut(ApiModel):
 
 
 class MemberIn(ApiModel):
-    """What changes; a field that is left out, or null, stays as it is."""
+    """Changes of a member; a field that is left out, or null, stays as it is."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -373,7 +373,7 @@ class QuoteOut(ApiModel):
 
 
 class TurnOut(ApiModel):
-    """What one side says in a round of the debate."""
+    """Statement of one side in a round of the debate."""
 
     round: int
     side: Literal["for", "against"]
@@ -448,7 +448,7 @@ class UndoIn(ApiModel):
 
 
 class OpinionOut(ApiModel):
-    """What somebody said of the pair, without a name: a grade, a flag, or (neither) why it was skipped."""
+    """Opinion of an annotator on the pair, without a name: a grade, a flag, or (neither) why it was skipped."""
 
     number: int
     grade: int | None
@@ -505,7 +505,7 @@ class QualityControlOut(ApiModel):
 
 
 class QualityControlIn(ApiModel):
-    """What changes; a field that is left out, or null, stays as it is."""
+    """Changes of the settings of quality control; a field that is left out, or null, stays as it is."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -524,7 +524,7 @@ class QualityControlIn(ApiModel):
 
 
 class JobEstimateOut(ApiModel):
-    """What a job is expected to ask of models. `cost` null: no known price."""
+    """Expected calls of a job to models, and their cost. `cost` null: no known price."""
 
     calls: float
     calls_most: float
@@ -533,13 +533,13 @@ class JobEstimateOut(ApiModel):
 
 
 class CheckCountOut(ApiModel):
-    """How many attention checks an act was about."""
+    """Number of attention checks that an act was about."""
 
     count: int
 
 
 class ChecksIn(ApiModel):
-    """How many attention checks are made of gold pairs, and in which form."""
+    """Number and form of attention checks that are made of gold pairs."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -591,7 +591,7 @@ class QualificationTestIn(ApiModel):
 
 
 class ConsentIn(ApiModel):
-    """What annotators agree to before their next pair; null: nobody is asked any more."""
+    """Text that annotators agree to before their next pair; null: nobody is asked any more."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -626,7 +626,7 @@ class PageExclusionOut(ApiModel):
 
 
 class ExclusionIn(ApiModel):
-    """Whose judgments and texts are excluded from everything."""
+    """Member whose judgments and texts are excluded from everything."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -640,7 +640,7 @@ class ExclusionIn(ApiModel):
 
 
 class NearPairsOut(ApiModel):
-    """Groups of nearly equal pairs whose labels differ; `done` false: a worker compares them."""
+    """Groups of nearly equal pairs whose labels differ; `all` false: only the newest labels were compared."""
 
     compared: int
     all: bool
@@ -649,7 +649,7 @@ class NearPairsOut(ApiModel):
 
 
 class ComparedOut(ApiModel):
-    """Whether labels were compared at once; else a worker does it."""
+    """State of a comparison; `done` false: a worker compares the labels later."""
 
     done: bool
 
@@ -728,7 +728,7 @@ class GoldGradeIn(ApiModel):
 
 
 class GoldAnswerOut(ApiModel):
-    """What an expert, or a reviewer after them, said of a gold pair."""
+    """Grade of a gold pair by an expert, or by a reviewer after them."""
 
     username: str
     who: Annotated[str, Field(description="expert or senior.")]
@@ -782,7 +782,7 @@ class PageAspectQueryOut(ApiModel):
 
 
 class AspectTotalsOut(ApiModel):
-    """How far the aspects of a collection are."""
+    """Counts of a collection's queries and aspects, and how many queries were reviewed."""
 
     queries: int
     decomposed: int
@@ -791,7 +791,7 @@ class AspectTotalsOut(ApiModel):
 
 
 class SampleOut(ApiModel):
-    """How far two persons agree on importances, where a sample was drawn."""
+    """Agreement of two persons on importances, where a sample was drawn."""
 
     drawn: int
     agreement: Annotated[
@@ -899,7 +899,7 @@ class Document(RootModel[str]):
 
 
 class WordingIn(ApiModel):
-    """What an aspect is about, and in one or two sentences why an answer needs it."""
+    """Wording of an aspect: what it is about, and in one or two sentences why an answer needs it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -962,7 +962,7 @@ class VerdictIn(ApiModel):
 
 
 class DocumentVerdictIn(ApiModel):
-    """What is said of a decision on a document; changed: the aspects that it supports instead."""
+    """Verdict on a decision about a document; where it is changed, the aspects that the document supports instead."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1043,7 +1043,7 @@ class PanelOut(ApiModel):
 
 
 class PanelIn(ApiModel):
-    """Who debates and who votes in new campaigns."""
+    """Models that debate and models that vote in new campaigns."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1060,7 +1060,7 @@ class PanelIn(ApiModel):
 
 
 class SelfCheckIn(ApiModel):
-    """Whose self-check runs."""
+    """Judges whose self-check runs."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1077,7 +1077,7 @@ class SelfCheckOut(ApiModel):
 
 
 class SelfCheckStartedOut(ApiModel):
-    """Which judges a worker asks."""
+    """Judges that a worker will ask."""
 
     judges: list[str]
 
@@ -1158,7 +1158,7 @@ class PriceIn(ApiModel):
 
 
 class CanariesOut(ApiModel):
-    """How often workers test whether judges follow hostile text; it holds for the whole site. 0 hours: never."""
+    """Schedule of the tests whether judges follow hostile text, of the whole site. 0 hours: never."""
 
     hours: int
     paid: Annotated[bool, Field(description="All judges are asked; false: the free ones.")]
@@ -1166,7 +1166,7 @@ class CanariesOut(ApiModel):
 
 
 class CanariesIn(ApiModel):
-    """What changes of the schedule of canaries."""
+    """Changes of the schedule of canaries."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1176,7 +1176,7 @@ class CanariesIn(ApiModel):
 
 
 class CanariesAskIn(ApiModel):
-    """Whom to ask now."""
+    """Judges to test with canaries now."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1207,7 +1207,7 @@ class PageCampaignOut(ApiModel):
 
 
 class StartedOut(ApiModel):
-    """What starting did. `campaign` null: nothing was left to judge."""
+    """The campaign that was started or joined, and its new pairs. `campaign` null: nothing was left to judge."""
 
     campaign: int | None
     added: int
@@ -1215,7 +1215,7 @@ class StartedOut(ApiModel):
 
 
 class CampaignIn(ApiModel):
-    """Which panel judges by which policy, and where it stops: the options of the command `judge`."""
+    """Panel, policy and limits of a campaign: the options of the command `judge`."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1242,7 +1242,7 @@ class CampaignIn(ApiModel):
 
 
 class EstimateOut(ApiModel):
-    """What a campaign is expected to take; `cost` null: no judge has a known price."""
+    """Estimate of a campaign: calls, cost and people's hours; `cost` null: no judge has a known price."""
 
     pairs: int
     calls: float
@@ -1258,7 +1258,7 @@ class EstimateOut(ApiModel):
 
 
 class EvidenceIn(ApiModel):
-    """Who writes contributions and evidence for relevant pairs, who measures them, and where it stops."""
+    """Writer of contributions and evidence for relevant pairs, the judge who measures them, and limits."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1271,7 +1271,7 @@ class EvidenceIn(ApiModel):
 
 
 class StatusOut(ApiModel):
-    """How far a campaign is: the document of the command `status`."""
+    """Progress of a campaign: the document of the command `status`."""
 
     status: dict[str, Any]
 
@@ -1313,13 +1313,13 @@ class ShareOut(ApiModel):
 
 
 class AuditedPairsOut(ApiModel):
-    """How many pairs now wait for people that did not before."""
+    """Number of pairs that wait for people now and did not before."""
 
     pairs: int
 
 
 class DrawIn(ApiModel):
-    """How large the sample becomes: the same request again changes nothing."""
+    """Size that the sample shall have: the same request again changes nothing."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1357,7 +1357,7 @@ class RouteIn(ApiModel):
 
 
 class ResumeIn(ApiModel):
-    """Whether a route that was stopped labels again."""
+    """A stopped route that shall label again, or (`stop`) not."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1373,7 +1373,7 @@ class ResumeIn(ApiModel):
 
 
 class ImportedFileOut(ApiModel):
-    """What a file holds, as it was recognised or said: `columns` of a table, from its header to the field."""
+    """Content of a file, as it was recognised or said: `columns` of a table, from its header to the field."""
 
     name: str
     member: Annotated[str, Field(description="The file in an archive, or the sheet of a workbook.")]
@@ -1388,7 +1388,7 @@ class ImportedFileOut(ApiModel):
 
 
 class ImportOptionsIn(ApiModel):
-    """What is said of an import before it starts; what is left out of `kinds` and `columns` stays as it is."""
+    """Options of an import before it starts; files that `kinds` and `columns` leave out stay as they are."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1538,7 +1538,7 @@ class WebSearchOut(ApiModel):
 
 
 class WebSearchIn(ApiModel):
-    """Which service searches for which of the queries."""
+    """Search service, and the queries that it searches for."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1585,7 +1585,7 @@ class PageFoundPageOut(ApiModel):
 
 
 class LimitsIn(ApiModel):
-    """What a job may spend in all; null: no limit. For `go-on` a limit that is left out stays as it is."""
+    """Limits of what a job may spend in all; null: none. For `go-on` a limit that is left out stays as it is."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1595,7 +1595,7 @@ class LimitsIn(ApiModel):
 
 
 class AgreementIn(ApiModel):
-    """Whose agreement is measured, and how surely."""
+    """Assessors whose agreement is measured, and the resamples for its intervals."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1618,13 +1618,13 @@ class ContractDocument(ApiModel):
 
 
 class MeasuredOut(ApiModel):
-    """Whether agreement was measured at once; else a worker measures it: ask for the table again."""
+    """State of a measurement; `done` false: a worker measures later, so ask for the result again."""
 
     done: bool
 
 
 class AssessorsIn(ApiModel):
-    """Whose agreement is measured on which pairs; nobody named: every judge, person and import."""
+    """Assessors whose agreement is measured, and on which pairs; none named: every judge, person and import."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1640,7 +1640,7 @@ class AssessorsIn(ApiModel):
 
 
 class ReasonOut(ApiModel):
-    """Why labels should not go out: so many pairs, of so many routes; `value` is a share or an alpha."""
+    """Reason why labels should not go out: its pairs (`count`) and routes; `value` is a share or an alpha."""
 
     key: str
     count: int
@@ -1649,7 +1649,7 @@ class ReasonOut(ApiModel):
 
 
 class PoliciesIn(ApiModel):
-    """Of which campaign policies are compared; null: the newest that has answers."""
+    """Campaign on whose answers policies are compared; null: the newest that has answers."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1749,7 +1749,7 @@ class RunIn(ApiModel):
 
 
 class RunEstimateOut(ApiModel):
-    """What making a run is expected to ask of models; `asks` false: nothing. `cost` null: no known price."""
+    """Expected calls to models of making a run, and their cost; `asks` false: none. `cost` null: no known price."""
 
     asks: bool
     calls: float
@@ -1783,7 +1783,7 @@ class QrelsOut(ApiModel):
 
 
 class QrelsIn(ApiModel):
-    """What a new version of the qrels holds."""
+    """Content of a new version of the qrels."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1836,7 +1836,7 @@ class ReportOut(ApiModel):
 
 
 class ReportIn(ApiModel):
-    """Which runs are measured by which two versions of the qrels."""
+    """Runs to measure, and the two versions of the qrels to measure them by."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -1919,7 +1919,7 @@ class FillingIn(ApiModel):
 
 
 class FillingEstimateOut(ApiModel):
-    """What a filling would come to: its pool, what is judged already, and what judges would be asked."""
+    """Estimate of a hole filling: its pool, the pairs that are judged already, and what judges would be asked."""
 
     calls: float
     calls_most: float
@@ -1936,7 +1936,7 @@ class FillingEstimateOut(ApiModel):
 
 
 class SendIn(ApiModel):
-    """How many of the pairs that could settle the order are judged."""
+    """Number of pairs to judge, of those that could decide the order of the runs."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2037,7 +2037,7 @@ class ReferenceStudyOut(ApiModel):
 
 
 class ReferenceStudyIn(ApiModel):
-    """How many queries people write about, drawn by which seed."""
+    """Number of queries that people write about, and the seed that draws them."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2143,7 +2143,7 @@ class PageAnswerEvaluationOut(ApiModel):
 
 
 class AnswersIn(ApiModel):
-    """Which models answer from which runs' documents, and who says whether the answers are right."""
+    """Models that answer from the documents of runs, and the judge who says whether the answers are right."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2164,7 +2164,7 @@ class AnswersIn(ApiModel):
 
 
 class AnswerFiguresOut(ApiModel):
-    """What the answers come to by two versions of the qrels: docs/answers.md."""
+    """Figures of the answers by two versions of the qrels: docs/answers.md."""
 
     document: dict[str, Any]
 
@@ -2213,7 +2213,7 @@ class SynthesisOut(ApiModel):
 
 
 class SynthesisIn(ApiModel):
-    """Which queries a model writes: with passages (bundles), keyword forms of training queries, or from documents."""
+    """Queries for a model to write: with passages (bundles), keyword forms of training queries, or from documents."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2277,7 +2277,7 @@ class SyntheticQueryOut(ApiModel):
 
 
 class AddedOut(ApiModel):
-    """What an import of bundles added, all marked synthetic."""
+    """Rows that an import of bundles added, all marked synthetic."""
 
     queries: int
     documents: int
@@ -2359,7 +2359,7 @@ class PageJobOut(ApiModel):
 
 
 class TrainingIn(ApiModel):
-    """What is trained on what. The base is named by `base`, or is a model of this collection by `model`."""
+    """Recipe, data and base of a training. The base is named by `base`, or by `model`, one of this collection."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2404,7 +2404,7 @@ class TrainingSetOut(ApiModel):
 
 
 class JudgeOutputsIn(ApiModel):
-    """Who scores what models wrote, and what that may cost for each model."""
+    """Judge who scores what models wrote, and the budget for each model."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2414,7 +2414,7 @@ class JudgeOutputsIn(ApiModel):
 
 
 class LossesIn(ApiModel):
-    """Which models are compared, and whose documents they rank."""
+    """Models to compare by their losses, and the run whose documents they rank."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2462,7 +2462,7 @@ class ModelFileOut(ApiModel):
 
 
 class UseIn(ApiModel):
-    """How a model is run."""
+    """Options of running a model."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2485,7 +2485,7 @@ class CurvePointOut(ApiModel):
 
 
 class CurveIn(ApiModel):
-    """What is trained, on how many labels each time, in which order of the queries."""
+    """Learning curve to begin: a training, the numbers of labels to repeat it with, and the order of the queries."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2565,7 +2565,7 @@ class WebhookIn(ApiModel):
 
 
 class WebhookChanges(ApiModel):
-    """What changes of a webhook; null: it stays."""
+    """Changes of a webhook; a field that is null stays as it is."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2588,7 +2588,7 @@ class WebhookChanges(ApiModel):
 
 
 class WebhookAttemptOut(ApiModel):
-    """One request and what came back. `answer`: the first 1,000 bytes, or the error of the connection."""
+    """Attempt to deliver an event. `answer`: its first 1,000 bytes, or the error of the connection."""
 
     at: AwareDatetime
     status: int | None
@@ -2621,13 +2621,13 @@ class PageWebhookDeliveryOut(ApiModel):
 
 
 class ReplayedOut(ApiModel):
-    """How many deliveries will be sent again."""
+    """Number of deliveries that will be sent again."""
 
     replayed: int
 
 
 class ReplayIn(ApiModel):
-    """Which deliveries are sent again."""
+    """Deliveries to send again."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2763,7 +2763,7 @@ class GoldQueueOut(ApiModel):
 
 
 class AspectActIn(ApiModel):
-    """What an act on aspects or documents takes: docs/api.md says which act takes which fields."""
+    """Fields of an act on aspects or documents; docs/api.md says which act takes which."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2836,7 +2836,7 @@ class ReviewTaskOut(ApiModel):
 
 
 class CriteriaIn(ApiModel):
-    """What is said of the aspects, and their importances where the weights are changed."""
+    """Verdicts on the aspects by criterion, and new importances where the weights are changed."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2850,7 +2850,7 @@ class CriteriaIn(ApiModel):
 
 
 class DecisionsIn(ApiModel):
-    """What is said of each decision on a document."""
+    """Verdicts on all decisions about documents."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2876,7 +2876,7 @@ class PagePriceOut(ApiModel):
 
 
 class RouteOut(ApiModel):
-    """How right the labels are that a campaign gave by one route. `most`: pairs that can be drawn at most."""
+    """Accuracy of the labels that a campaign gave by one route. `most`: pairs that can be drawn at most."""
 
     key: str
     description: str
@@ -2921,7 +2921,7 @@ class PageImportOut(ApiModel):
 
 
 class ExportIn(ApiModel):
-    """What to export."""
+    """Format and options of an export."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -2988,7 +2988,7 @@ class PageWebSearchOut(ApiModel):
 
 
 class QualityOut(ApiModel):
-    """Whether the labels can go out, and why not; `failure`: why that could not be measured."""
+    """Quality of the labels: whether they can go out, and why not; `failure`: why it could not be measured."""
 
     can_go_out: bool
     reasons: list[ReasonOut]

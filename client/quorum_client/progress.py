@@ -12,6 +12,7 @@ class ProgressBar:
         self._bar: Any = None
         if is_shown:
             try:
+                # Imported only for a bar that is wanted, as tqdm is an extra. `auto` draws a widget in notebooks.
                 tqdm = import_module("tqdm.auto").tqdm
             except ImportError as error:
                 raise ImportError("progress=True needs tqdm: pip install 'quorum-client[progress]'") from error
@@ -29,6 +30,7 @@ class ProgressBar:
     def show(self, done: int, total: int | None) -> None:
         """Show how much is done, of how much where that is known."""
         if self._bar is not None:
+            # Without a total the bar counts and shows no end.
             self._bar.total = total or None
             self._bar.n = done
             self._bar.refresh()

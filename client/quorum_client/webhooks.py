@@ -1,4 +1,4 @@
-"""Requests of webhooks: is a request from Quorum, and what does it tell?"""
+"""Verification of the requests that Quorum's webhooks send to a receiver."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class VerificationError(ValueError):
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """What a webhook was told. The same event may come twice: `id` is then the same."""
+    """Event that a webhook was told of. It may come twice, with the same `id`."""
 
     id: str
     type: str
@@ -26,11 +26,14 @@ def verify(body: bytes | str, headers: Mapping[str, str], secret: str) -> Webhoo
 
     `body`: as it came, before anything parsed it. `headers`: of any framework; their names may be in any case.
     """
+    # WSGI, ASGI and http.server each write the names of headers differently.
     named = {name.lower(): value for name, value in headers.items()}
     try:
+        # The library compares in constant time, and refuses times that are five minutes off.
         told = Webhook(secret).verify(body, named)
         return WebhookEvent(named["webhook-id"], told["type"], told["timestamp"], told["data"])
     except WebhookVerificationError as error:
         raise VerificationError(str(error)) from error
+    # A secret that is no Base64, a body that is no JSON, or one without the fields of an event.
     except (ValueError, KeyError, TypeError, EmptyWebhookSecretError) as error:
         raise VerificationError("the secret, or the body, is not of a webhook of Quorum") from error

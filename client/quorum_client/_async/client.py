@@ -90,6 +90,7 @@ class AsyncCollection(AsyncResource):
 
     def __init__(self, transport: AsyncTransport, collection: str) -> None:
         super().__init__(transport, collection)
+        # Parts hold the connection and the name, and nothing that was read: they can be kept.
         here = transport, collection
         self.settings = AsyncSettings(*here)
         self.members = AsyncMembers(*here)

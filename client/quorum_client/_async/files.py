@@ -31,6 +31,7 @@ class AsyncImports(AsyncJobs[ImportOut]):
         """
         waiting: dict[str, Any] = {"progress": progress, "every": every, "timeout": timeout}
         number = (await self.create([Path(file) for file in files], progress=progress)).number
+        # Before the first wait: the check that is waited for is then the one with these options.
         if options is not None or fields:
             await self.correct(number, options, **fields)
         await self.wait(number, **waiting)
@@ -118,6 +119,7 @@ class AsyncExports(AsyncJobs[ExportOut]):
         self, number: int, folder: str | Path, *, files: Sequence[str] | None = None, progress: bool = False
     ) -> Sequence[Path]:
         """Download the files of an export, or some of them, into a folder, and return where they lie."""
+        # Asked for when they are needed: the names of a large export are known only when it is ready.
         names = (await self.read(number)).files if files is None else files
         return await self.download_files(("exports", number, "files"), names, Path(folder), progress=progress)
 
@@ -134,4 +136,5 @@ class AsyncExports(AsyncJobs[ExportOut]):
 
     def count_done(self, found: ExportOut) -> tuple[int, int]:
         """Count exports: how far one is, is not known."""
+        # An export does not say how far it is: the bar jumps from nothing to all.
         return int(found.state == "ready"), 1

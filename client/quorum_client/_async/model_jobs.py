@@ -95,6 +95,7 @@ class AsyncAnswers(AsyncModelJobs[AnswerEvaluationOut, AnswersIn]):
 
     async def read_figures(self, number: int, before: int | None = None, after: int | None = None) -> dict[str, Any]:
         """Read what the answers come to by two versions of the qrels."""
+        # httpx2 sends None as an empty text, which is no number.
         params = {name: value for name, value in (("before", before), ("after", after)) if value is not None}
         found = await self.transport.read(AnswerFiguresOut, self.at("answers", number, "figures"), params)
         return found.document
@@ -190,6 +191,7 @@ class AsyncHoleFillings(AsyncJobs[FillingOut]):
         """Say how the hole filling ended; people's answers are waited for."""
         if found.state in ("filled", "cancelled"):
             return "" if found.state == "filled" else found.error or found.state
+        # Without an error it goes on, be it for weeks until people have judged.
         return found.error or None
 
     def count_done(self, found: FillingOut) -> tuple[int, int]:

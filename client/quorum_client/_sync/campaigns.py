@@ -75,6 +75,8 @@ class Campaigns(Jobs[StatusOut]):
     def find_end(self, found: StatusOut) -> str | None:
         """Say how the campaign ended; one that somebody paused goes on some time."""
         state, because = found.status["state"], found.status.get("paused_because")
+        # A person who paused it may resume it at any time; after a provider's refusal nobody will without mending
+        # something.
         if state == "running" or (state == "paused" and not because):
             return None
         return "" if state == "finished" else because or state

@@ -90,6 +90,7 @@ class Collection(Resource):
 
     def __init__(self, transport: Transport, collection: str) -> None:
         super().__init__(transport, collection)
+        # Parts hold the connection and the name, and nothing that was read: they can be kept.
         here = transport, collection
         self.settings = Settings(*here)
         self.members = Members(*here)

@@ -49,7 +49,7 @@ class PairActs(Resource):
 
 
 class AuditLog(Resource):
-    """Who did what in the collection."""
+    """Audit log of the collection: acts, who did them and when."""
 
     def list(self, **filters: Any) -> Iterator[AuditEntryOut]:
         """List the acts, the oldest first: `act`, `actor`, `person`, `since`, `until`."""

@@ -1,4 +1,4 @@
-"""What all parts of a collection have in common: where they stand, and waiting for work to end."""
+"""Base classes of the parts of a collection: their addresses, downloads, and waiting for work to end."""
 
 import time
 from collections.abc import Sequence
@@ -37,6 +37,7 @@ class Resource:
 
 def _place_of(folder: Path, name: str) -> Path:
     """Return where a file comes to lie, which is in the folder whatever the server calls it."""
+    # A name comes from the server and may hold `..`, or lead through a link.
     if not (folder / name).resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{name} would lie outside of {folder}")
     return folder / name
@@ -48,29 +49,32 @@ class Jobs(Resource, Generic[T]):
     title = ""
 
     def read(self, number: int) -> T:
-        """Read how far it is."""
+        """Read the progress of a piece of work by its number."""
         raise NotImplementedError
 
     def find_end(self, found: T) -> str | None:
-        """Return how it ended: an empty text where well, else what went wrong; None where it goes on."""
+        """Return how work ended: an empty text for success, else what went wrong; None while it goes on."""
         raise NotImplementedError
 
     def count_done(self, found: T) -> tuple[int, int]:
-        """Return how much is done, and of how much; 0 where that is not known."""
+        """Return how much is done, and the total; 0 for a total that is not known."""
         raise NotImplementedError
 
     def wait(self, number: int, *, progress: bool = False, every: float = 1.0, timeout: float | None = None) -> T:
         """Wait for its end, asking every few seconds. Raises QuorumError where it ends badly, and TimeoutError."""
+        # Monotonic: a clock that is set meanwhile must not end the wait.
         ends = None if timeout is None else time.monotonic() + timeout
         with ProgressBar(f"{self.title} {number}", is_shown=progress) as bar:
             while True:
                 found = self.read(number)
+                # Before the end is looked at, so that a bar that is done stands at its full length.
                 bar.show(*self.count_done(found))
                 end = self.find_end(found)
                 if end:
                     raise QuorumError(f"{self.title} {number}: {end}")
                 if end is not None:
                     return found
+                # The next answer would come too late, so there is nothing more to wait for.
                 if ends is not None and time.monotonic() + every > ends:
                     raise TimeoutError(f"{self.title} {number} has not ended in {timeout:g} seconds")
                 time.sleep(every)
@@ -78,6 +82,7 @@ class Jobs(Resource, Generic[T]):
 
 def end_of_job(state: str, error: str, ready: str = "ready") -> str | None:
     """Return the end of a job by its state, as `find_end` does."""
+    # Jobs and runs are `waiting`, trainings `queued`, exports `making`; the rest of the states are ends.
     if state in ("waiting", "running", "queued", "making"):
         return None
     return "" if state == ready else error or state

@@ -17,8 +17,10 @@ from quorum_client.progress import ProgressBar
 from quorum_client.retries import RetryPolicy
 
 T = TypeVar("T")
-PAGE = 500  # Rows of a list that are asked for at once.
-PART = 16 << 20  # Bytes of a file that are sent at once.
+# Rows of a list that are asked for at once.
+PAGE = 500
+# Bytes of a file that are sent at once, and that a lost connection costs at most.
+PART = 16 << 20
 TUS = {"Tus-Resumable": "1.0.0"}
 Query = Mapping[str, Any]
 
@@ -49,6 +51,7 @@ class Transport:
         """Send a request, again where that is safe, and return its answer. Raises QuorumError for 400 and more."""
         sent = dict(headers or {})
         if method == "POST" and is_repeatable:
+            # One key for all tries of this request: it happens once, however many arrive.
             sent["Idempotency-Key"] = str(uuid4())
         attempt = 0
         while True:
@@ -61,7 +64,8 @@ class Transport:
             if response is not None and not response.is_error:
                 return response
             if method == "DELETE" and attempt > 1 and response is not None and response.status_code == 404:
-                return response  # the answer to an earlier try was lost
+                # The answer to an earlier try was lost.
+                return response
             pause = self.retries.pause(attempt, response, failure, is_repeatable=is_repeatable)
             if pause is None:
                 if response is None:
@@ -105,20 +109,25 @@ class Transport:
     def upload(self, kind: type[T], path: str, files: Sequence[Path], data: Query | None = None) -> T:
         """Send files, once however often they are sent: each try reads them from their beginning."""
         with ExitStack() as stack:
+            # Open for all tries: httpx2 goes back to the beginning of a file when it builds a request again.
             parts = [("files", (file.name, stack.enter_context(file.open("rb")))) for file in files]
             return self.parse(kind, self.send("POST", path, files=parts, data=data))
 
     def upload_parts(self, path: str, file: Path, *, progress: bool = False) -> int:
         """Send a file part by part (tus 1.0.0); return the upload's number. What broke off goes on where it ended."""
         size = file.stat().st_size
+        # tus takes the name in Base64, as headers hold ASCII.
         said = {"Upload-Length": str(size), "Upload-Metadata": f"filename {b64encode(file.name.encode()).decode()}"}
         begun = self.send("POST", path, headers={**TUS, **said})
+        # The last part of the address alone: a proxy may have another name for the site.
         number = int(begun.headers["Location"].rstrip("/").rpartition("/")[2])
         address, offset, stalled = f"{path}/{number}", 0, 0
         with file.open("rb", buffering=0) as source, ProgressBar(file.name, is_shown=progress, unit="B") as bar:
             while offset < size:
+                # Where the site has come to: after a lost answer that is not where reading this file has come to.
                 source.seek(offset)
                 said = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+                # The size was announced; without this an empty part would be sent for ever.
                 if not (part := source.read(PART)):
                     raise QuorumError(f"{file} became shorter while it was sent")
                 try:
@@ -129,6 +138,7 @@ class Transport:
                     # Some of it came, or its answer was lost.
                     answer = self.send("HEAD", address, headers=TUS)
                 received = int(answer.headers["Upload-Offset"])
+                # A try that broke off may still hold the upload at the site, but not for ever.
                 stalled = 0 if received > offset else stalled + 1
                 if stalled >= self.retries.attempts:
                     raise QuorumError(f"{file} cannot be sent beyond byte {received}")
@@ -140,6 +150,7 @@ class Transport:
     def iterate(self, kind: type[T], path: str, params: Query | None = None) -> Iterator[T]:
         """Read the rows of a list page by page, while they are asked for."""
         after: int | None = 0
+        # Built once for all pages, as building compiles the model's checks.
         rows: TypeAdapter[list[T]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
         while after is not None:
             response = self.send("GET", path, params={**(params or {}), "after": after, "limit": PAGE})
@@ -154,7 +165,9 @@ class Transport:
 
     def download(self, path: str, to: Path, *, progress: bool = False) -> Path:
         """Stream a file to `to`, which is there when it is whole. What breaks off goes on where it was."""
+        # In the same folder, so that the finished file can take its name in one step.
         attempt, part, etag = 0, to.with_name(f"{to.name}.part"), ""
+        # What an earlier process left may be of another version of the file, whose ETag nobody kept.
         part.unlink(missing_ok=True)
         while True:
             attempt += 1
@@ -163,8 +176,10 @@ class Transport:
             here = part.stat().st_size if etag and part.exists() else 0
             rest = {"Range": f"bytes={here}-", "If-Range": etag} if here else {}
             try:
+                # Identity: a range counts bytes of the file and not of a compressed copy.
                 with self.http.stream("GET", path, headers={"Accept-Encoding": "identity", **rest}) as response:
                     if not response.is_error:
+                        # A 200 to a Range: the file has another version by now, and is sent from its beginning.
                         goes_on, etag = response.status_code == 206, response.headers.get("ETag", "")
                         total = int(response.headers.get("Content-Length", 0)) + here * goes_on
                         with (
@@ -174,9 +189,12 @@ class Transport:
                             for chunk in response.iter_bytes():
                                 file.write(chunk)
                                 bar.show(file.tell(), total)
+                        # Nobody ever sees half a file under this name.
                         return part.replace(to)
-                    if response.status_code == 416:  # Nothing is left of it.
+                    # Nothing is left of it: the connection broke after the last byte.
+                    if response.status_code == 416:
                         return part.replace(to)
+                    # A stream reads no body by itself, and the refusal says in it what is wrong.
                     response.read()
             except httpx2.TransportError as error:
                 response, failure = None, error
@@ -192,6 +210,7 @@ class Transport:
         """Return what an answer holds, with its ETag."""
         found = TypeAdapter(kind).validate_json(response.content)
         if isinstance(found, ApiModel):
+            # Of a list no row has an ETag: the header is that of the whole page.
             found.tag(response.headers.get("ETag"))
         return found
 
