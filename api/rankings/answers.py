@@ -104,7 +104,7 @@ def start_answers(request: HttpRequest, name: str, body: AnswersIn) -> Any:
 
 def _options_of(collection: Collection, body: AnswersIn) -> dict[str, Any]:
     """Return the checked options, as the page's form gives them. Raises ValidationError and BadInput."""
-    # The page has all boxes ticked; a program that names none means the same.
+    # The form wants one run at least; a request that names none means all that are ready.
     runs = body.runs or [run.name for run in chosen.ready_runs(collection)]
     form = AnswersForm({**body.dict(), "systems": runs}, collection=collection)
     validate_form(form, {"systems": "runs"})

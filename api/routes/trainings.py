@@ -161,7 +161,7 @@ def bind_form(collection: Collection, body: TrainingIn, form: type[F], **more: A
     if bool(body.base) == (body.model is not None):
         raise BadInput(_("Name the base, or a model of this collection: one of the two."))
     models = pages.base_choices(collection)
-    # The form's last choice is `another`, whose name stands in a field of its own.
+    # The form's last choice stands for any other base, whose name has a field of its own.
     base = {"base": body.base} if body.base in dict(BASES[:-1]) else {"base": OTHER, "base_path": body.base}
     if body.model is not None:
         folder = next((model.folder for model in models if model.pk == body.model), None)
