@@ -11,7 +11,7 @@ import pytest
 
 from quorum_client import AsyncQuorum, Quorum, QuorumError
 from quorum_client._sync import transport
-from quorum_client.models import CampaignIn, MemberOut
+from quorum_client.models import CampaignIn, MemberOut, PairedStudyIn
 from quorum_client.retries import RetryPolicy, read_retry_after
 
 Answer = Callable[[httpx2.Request], httpx2.Response]
@@ -254,6 +254,22 @@ def test_an_upload_that_does_not_go_on_is_an_error_and_no_endless_loop(tmp_path:
     with pytest.raises(QuorumError, match="became shorter while it was sent"):
         shorter.client().collection("books").imports.create([file])
     assert len(shorter.requests) == 2
+
+
+def test_a_study_is_given_as_a_model_or_as_its_fields_and_not_both() -> None:
+    site = Site(lost())
+    with pytest.raises(TypeError, match="not both"):
+        site.client().collection("books").studies.start([1], PairedStudyIn(people=[1]), pairs=3)
+    assert site.requests == []
+
+
+def test_an_owner_makes_a_panel_the_default_of_the_site() -> None:
+    panel = {"name": "p", "debate": [], "judges": ["a"], "majority": 1}
+    site = Site(httpx2.Response(200, json=panel))
+    judges = site.client().collection("books").judges
+    judges.use_panel(["a"])
+    judges.use_panel(["a"], default=True)
+    assert [json.loads(one.content)["default"] for one in site.requests] == [False, True]
 
 
 def test_the_asynchronous_client_does_the_same() -> None:

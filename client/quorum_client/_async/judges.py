@@ -32,9 +32,11 @@ class AsyncJudges(AsyncResource):
         """Read the panel that new campaigns use."""
         return await self.transport.read(PanelOut, self.at("panel"))
 
-    async def use_panel(self, judges: Sequence[str], debate: Sequence[str] | None = None) -> PanelOut:
-        """Make these judges and debaters the panel; None: the debaters stay."""
-        body = {"judges": [*judges], "debate": None if debate is None else [*debate]}
+    async def use_panel(
+        self, judges: Sequence[str], debate: Sequence[str] | None = None, *, default: bool = False
+    ) -> PanelOut:
+        """Make these judges and debaters the panel; None: the debaters stay. `default`: the site's, too, by owners."""
+        body = {"judges": [*judges], "debate": None if debate is None else [*debate], "default": default}
         return await self.transport.post(PanelOut, self.at("panel"), body)
 
     async def read_file(self) -> JudgesFileOut:

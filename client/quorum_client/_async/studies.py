@@ -25,6 +25,8 @@ class AsyncStudies(AsyncResource):
 
     async def start(self, people: Sequence[int], asked: PairedStudyIn | None = None, **fields: Any) -> PairedStudyOut:
         """Start a study with these members (`pairs`, `overlap`, `gold`, `seed`)."""
+        if asked is not None and fields:
+            raise TypeError("give a PairedStudyIn, or its fields: not both")
         given = asked.model_dump(exclude_unset=True) if asked is not None else fields
         body = build_body(PairedStudyIn, None, {**given, "people": [*people]})
         return await self.transport.post(PairedStudyOut, self.at("studies"), body)
