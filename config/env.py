@@ -40,20 +40,20 @@ def flag(name: str, default: bool = False) -> bool:
     return value in YES if value else default
 
 
-def number(name: str, default: float) -> float:
-    """Return a variable as a number of 0 or more; anything else stops the program."""
+def number(name: str, default: float, *, least: float = 0) -> float:
+    """Return a variable as a number; anything else, or less than `least`, stops the program."""
     value = text(name)
     try:
         found = float(value) if value else default
     except ValueError:
         refuse(f"{name}={value!r} is not a number.")
-    if not math.isfinite(found) or found < 0:
-        refuse(f"{name}={value!r} is not a number of 0 or more.")
+    if not math.isfinite(found) or found < least:
+        refuse(f"{name}={value!r} is not a number of {least:g} or more.")
     return found
 
 
-def count(name: str, default: int, *, least: int = 0) -> int:
-    """Return a variable as a whole number; anything else, or less than `least`, stops the program."""
+def count(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
+    """Return a variable as a whole number; anything else, less than `least` or more than `most` stops the program."""
     value = text(name)
     try:
         found = int(value) if value else default
@@ -61,6 +61,8 @@ def count(name: str, default: int, *, least: int = 0) -> int:
         refuse(f"{name}={value!r} is not a whole number.")
     if found < least:
         refuse(f"{name}={value!r} must be {least} or more.")
+    if most is not None and found > most:
+        refuse(f"{name}={value!r} must be {most} or less.")
     return found
 
 
@@ -86,10 +88,14 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
 
 def origins(name: str) -> list[str]:
     """Return origins of pages, as https://quorum.example.org; anything else stops the program."""
-    found = comma_separated(name)
+    # A browser sends an origin without a slash at its end, and Django compares the texts.
+    found = [word.rstrip("/") for word in comma_separated(name)]
     for word in found:
-        if not _is_web_address(word):
-            refuse(f"{name}: {word!r} must begin with https:// (or http://), as https://quorum.example.org.")
+        if not _is_web_address(word) or urlsplit(word).path:
+            refuse(
+                f"{name}: {word!r} must begin with https:// (or http://) and name a host alone, as "
+                "https://quorum.example.org."
+            )
     return found
 
 

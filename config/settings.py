@@ -114,7 +114,7 @@ WEB_THREADS = env.count("QUORUM_WEB_THREADS", 8, least=1)
 # Seconds in which a node that was told to end answers 503 at /readyz and goes on serving; 0: it ends at once.
 STOP_DELAY_SECONDS = env.number("QUORUM_STOP_DELAY_S", 0)
 # granian's own exporter for Prometheus; 0: none.
-METRICS_PORT = env.count("QUORUM_METRICS_PORT", 0)
+METRICS_PORT = env.count("QUORUM_METRICS_PORT", 0, most=65_535)
 METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
 # Who shows it may read /metrics; "": this machine alone may, and in production nobody (docs/operating.md).
 METRICS_TOKEN = env.secret("QUORUM_METRICS_TOKEN")
@@ -206,7 +206,7 @@ CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_orig
 
 # Mail goes out when a server is named; without one, links are handed over by people.
 EMAIL_HOST = env.text("EMAIL_HOST")
-EMAIL_PORT = env.count("EMAIL_PORT", 587)
+EMAIL_PORT = env.count("EMAIL_PORT", 587, most=65_535)
 EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD")
 EMAIL_USE_SSL = env.flag("EMAIL_USE_SSL")
@@ -256,7 +256,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # The judging engine (MECHANICS M3).
-LEASE_SECONDS = env.number("QUORUM_LEASE_S", 120)
+LEASE_SECONDS = env.number("QUORUM_LEASE_S", 120, least=1)
 DRAIN_SECONDS = env.number("QUORUM_DRAIN_S", 60)
 RETRY_SECONDS = env.number("QUORUM_RETRY_S", 0.5)
 BATCH_POLL_SECONDS = env.number("QUORUM_BATCH_POLL_S", 30)

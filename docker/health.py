@@ -28,7 +28,8 @@ def main(kind: str) -> int:
     """The exit code."""
     try:
         return 0 if (web() if kind == "web" else worker(kind)) else 1
-    except OSError as error:
+    # Redis' errors are no OSErrors; whatever it is, the log of the probes shows one line.
+    except Exception as error:
         print(error, file=sys.stderr)  # noqa: T201
         return 1
 

@@ -45,7 +45,8 @@ def database_settings(var: Path) -> dict[str, Any]:
     options = {"connect_timeout": "5"} | {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(url.path.lstrip("/")),
+        # As in libpq, a name among the options counts more than the one in the path.
+        "NAME": options.pop("dbname", "") or unquote(url.path.lstrip("/")),
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),
         "HOST": options.pop("host", "") or url.hostname or "",
@@ -74,9 +75,10 @@ def _checked_database_url(address: str) -> SplitResult:
 def check_redis_url(var: Path) -> None:
     """Refuse a REDIS_URL that no client could use."""
     from redis.connection import ConnectionPool
+    from redis.exceptions import RedisError
 
     address = redis_url(var)
-    with contextlib.suppress(ValueError, TypeError):
+    with contextlib.suppress(ValueError, TypeError, RedisError):
         number = urlsplit(address).path.strip("/")
         if not address.startswith("unix:") and number and not number.isdecimal():
             raise ValueError(number)
@@ -93,6 +95,9 @@ def redis_url(var: Path) -> str:
 def celery_url(var: Path) -> str:
     """Return the address of Redis for Celery, which spells sockets in its own way."""
     url = urlsplit(redis_url(var))
+    if url.scheme == "rediss" and "ssl_cert_reqs" not in parse_qs(url.query):
+        # kombu would accept any certificate unless it is told otherwise; redis-py, which pages use, checks it.
+        return f"{redis_url(var)}{'&' if url.query else '?'}ssl_cert_reqs=required"
     if url.scheme != "unix":
         return redis_url(var)
     db = parse_qs(url.query).get("db", ["0"])[-1]

@@ -157,6 +157,9 @@ class Lease:
         self._told = (now, phase)
         further = {"attempts": 0} if done > self.job.done else {}
         self.renew(done=done, total=total, phase=phase, **further)
+        # `give_back` takes its claim off this number: the row's own is 0 by now.
+        if further:
+            self.job.attempts = 0
         self.job.done, self.job.total, self.job.phase = done, total, phase
 
     def note(self, done: int, total: int, phase: str = "") -> None:

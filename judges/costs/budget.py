@@ -105,6 +105,8 @@ UPDATE judges_reservation SET calls = GREATEST(0, calls - %(calls)s),
     usd = CASE WHEN calls <= %(calls)s THEN 0 ELSE GREATEST(0, usd - %(usd)s) END
 WHERE campaign_id = %(campaign)s AND holder = %(holder)s
 """
+# A row without calls would be renewed, and summed up by all who reserve, for as long as its process lives.
+FORGET = "DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s AND calls = 0"
 
 # Whether calls will come home that may make room. What a batch holds for a day is not waited for.
 OUT = """
@@ -150,6 +152,7 @@ class Budget:
         self.lock = asyncio.Lock()
         self.usd = 0.0
         self.calls = 0
+        self.has_row = False
 
     def apply_plan(self, plan: Plan) -> None:
         """Take the limits of the campaign's present row."""
@@ -207,10 +210,16 @@ class Budget:
 
     async def close(self) -> None:
         """Give back what this process has reserved and no call uses."""
-        usd, calls, self.usd, self.calls = self.usd, self.calls, 0.0, 0
-        if calls:
-            values = self.values | {"usd": usd, "calls": calls}
-            await self.writer.ask(lambda connection: connection.execute(GIVE_BACK, values).rowcount)
+        if not self.has_row:
+            return
+        values = self.values | {"usd": self.usd, "calls": self.calls}
+        self.usd, self.calls = 0.0, 0
+
+        def give_back(connection: Connection[Any]) -> bool:
+            connection.execute(GIVE_BACK, values)
+            return connection.execute(FORGET, values).rowcount == 0
+
+        self.has_row = await self.writer.ask(give_back)
 
     def _reserve_locally(self, usd: float) -> float | None:
         # A tolerance, since the sum of what was fetched and taken is a float.
@@ -226,6 +235,9 @@ class Budget:
 
         def ask(connection: Connection[Any]) -> str:
             if not self.bounded:
+                # Not before each call, as below: here it only removes rows that nobody else would.
+                if not self.has_row:
+                    connection.execute(RECLAIM, values)
                 connection.execute(HOLD, values)
                 return ""
             # In one transaction with the reservation: what dead workers held counts as free at once.
@@ -237,6 +249,7 @@ class Budget:
         self.cap = await self.writer.ask(ask)
         if self.cap:
             return False
+        self.has_row = True
         self.usd += usd
         self.calls += calls
         return True

@@ -1,12 +1,15 @@
 """Bad values in the environment: one line that says what and where, exit code 2, and nothing was begun."""
 
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kombu import Connection
 
+import embedded
 from config import env, startup
 from tests.instances import ROOT, Instance
 from tests.stages import first_quick
@@ -25,11 +28,15 @@ WRONG = [
     ("REDIS_URL", "redis://:secret@cache:port/0", REDIS),
     ("REDIS_URL", "redis://:secret@cache:6379/first", REDIS),
     ("REDIS_URL", "redis://:secret@cache:6379/0?colour=red", REDIS),
+    ("REDIS_URL", "rediss://:secret@cache:6379/0?ssl_cert_reqs=CERT_REQUIRED", REDIS),
     ("CSRF_TRUSTED_ORIGINS", "quorum.example.org", "must begin with https://"),
+    ("CSRF_TRUSTED_ORIGINS", "https://quorum.example.org/site", "name a host alone"),
     ("QUORUM_PRODUCTION", "enabled", "is neither on nor off"),
     ("QUORUM_WEB_PROCESSES", "0", "must be 1 or more"),
     ("QUORUM_WEB_THREADS", "many", "is not a whole number"),
-    ("QUORUM_LEASE_S", "nan", "is not a number of 0 or more"),
+    ("QUORUM_LEASE_S", "nan", "is not a number of 1 or more"),
+    ("QUORUM_LEASE_S", "0", "is not a number of 1 or more"),
+    ("QUORUM_METRICS_PORT", "70000", "must be 65535 or less"),
     ("QUORUM_DRAIN_S", "a minute", "is not a number"),
     ("QUORUM_WEBHOOK_NETWORKS", "10.0.0.0/33", "name networks as"),
     ("QUORUM_OIDC_URL", "sso.example.org", "must be an address"),
@@ -82,3 +89,30 @@ def test_addresses_that_are_meant_are_taken(monkeypatch: pytest.MonkeyPatch, tmp
         monkeypatch.setenv("REDIS_URL", cache)
         monkeypatch.setenv("QUORUM_STORE", f"file://{tmp_path}")
         startup.refuse_unusable_settings()
+
+
+def test_an_origin_may_end_with_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CSRF_TRUSTED_ORIGINS", "https://quorum.example.org/, https://*.example.org")
+    assert env.origins("CSRF_TRUSTED_ORIGINS") == ["https://quorum.example.org", "https://*.example.org"]
+
+
+def test_a_database_may_be_named_among_the_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://u:p@db?dbname=labels&sslmode=require")
+    found = embedded.database_settings(tmp_path)
+    assert found["NAME"] == "labels" and found["OPTIONS"] == {"connect_timeout": "5", "sslmode": "require"}
+
+
+@pytest.mark.parametrize(
+    ("url", "requirement"),
+    [
+        ("rediss://:p@cache:6380/2", ssl.CERT_REQUIRED),
+        ("rediss://:p@cache:6380/2?ssl_ca_certs=/etc/ca.pem", ssl.CERT_REQUIRED),
+        ("rediss://:p@cache:6380/2?ssl_cert_reqs=none", ssl.CERT_NONE),
+    ],
+)
+def test_workers_check_the_certificate_of_redis_as_pages_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str, requirement: ssl.VerifyMode
+) -> None:
+    monkeypatch.setenv("REDIS_URL", url)
+    with Connection(embedded.celery_url(tmp_path)) as connection:
+        assert connection.ssl["ssl_cert_reqs"] == requirement

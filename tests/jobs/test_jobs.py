@@ -45,6 +45,17 @@ def test_a_chore_that_fails_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -
     assert done == [1]
 
 
+def test_a_job_that_got_further_is_given_back_without_its_earlier_claims(run: Run) -> None:
+    Run.objects.update(attempts=3)
+    job = leases.claim(Run)
+    assert job is not None and job.attempts == 4
+    lease = leases.Lease(job)
+    lease.progress(1, 2)
+    leases.give_back(job)
+    run.refresh_from_db()
+    assert run.attempts == 0
+
+
 def test_whoever_lost_the_lease_neither_renews_nor_ends_the_job(run: Run) -> None:
     late = leases.claim(Run)
     assert late is not None and leases.claim(Run) is None

@@ -1,8 +1,9 @@
 """What workers of a lost machine held of a budget counts as spent; of a worker of this machine it comes back."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import connection
 
 from judges.campaigns import counters
@@ -68,3 +69,49 @@ def test_workers_count_them_though_nobody_needs_the_money() -> None:
     Reservation.objects.filter(usd=3.0).update(until="2000-01-01T00:00:00Z")
     reclaim_budgets()
     assert spent_by(campaign) == 3.0 and not Reservation.objects.exists()
+
+
+class Writer:
+    """The part of a worker's writer that a budget uses: each question in a transaction of its own."""
+
+    async def ask(self, question: Any) -> Any:
+        with connection.cursor() as cursor:
+            return question(Cursor(cursor))
+
+
+class Cursor:
+    """Django's cursor as psycopg's connection: `execute` returns what rows are fetched from."""
+
+    def __init__(self, cursor: Any) -> None:
+        self.cursor = cursor
+
+    def execute(self, statement: str, values: Any) -> Any:
+        self.cursor.execute(statement, values)
+        return self.cursor
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_process_leaves_no_row_behind_once_none_of_its_calls_is_out(bounded: bool) -> None:
+    campaign = Campaign.objects.create(collection=make_collection("birds"), policy="single", panel="main")
+    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
+    mine.bounded = bounded
+
+    async def work() -> None:
+        await mine.reserve(0.5)
+        await mine.close()
+
+    async_to_sync(work)()
+    row = Reservation.objects.get()
+    assert (row.usd, row.calls) == (0.5, 1), "its call is out"
+    Reservation.objects.update(usd=0, calls=0)  # as the writer does once it has stored the call
+    async_to_sync(mine.close)()
+    assert not Reservation.objects.exists()
+
+
+def test_a_campaign_without_limits_removes_what_a_dead_worker_of_this_machine_left() -> None:
+    campaign, _account = reclaim("0123456789ab@elsewhere:7:00ff", until="2100-01-01T00:00:00Z")
+    Reservation.objects.all().delete()
+    Reservation.objects.create(campaign=campaign, holder="dead", usd=1.0, calls=1, until="2000-01-01T00:00:00Z")
+    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
+    async_to_sync(mine.reserve)(0.01)
+    assert not Reservation.objects.filter(holder="dead").exists()
