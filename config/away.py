@@ -42,7 +42,7 @@ def unavailable_page() -> HttpResponse:
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether an error says that PostgreSQL, Redis or the store cannot be reached, not that a statement is wrong."""
+    """Return whether an error says that PostgreSQL, Redis or the store is away, not that a statement is wrong."""
     if isinstance(error, StoreUnavailable):
         return True
     cause = error.__cause__ if isinstance(error, DatabaseError | InterfaceError) and error.__cause__ else error

@@ -1,4 +1,4 @@
-"""One file that holds an instance: the database as one moment saw it, and the files of VAR that belong to it.
+"""Backups: one file with an instance's database as one moment saw it, and the files of VAR that belong to it.
 
 A backup is a tar file: `manifest.json` first (version, applied migrations, rows of every table, sha256 of every file),
 then `database.dump` (pg_dump's own format, taken in the snapshot in which the rows were counted), then `var/...`.

@@ -1,4 +1,4 @@
-"""What `demo` sets up: the bundled collection by the ordinary import, and accounts for every role."""
+"""Contents of the demo: the bundled collection by the ordinary import, and accounts for every role."""
 
 import json
 from pathlib import Path
@@ -81,7 +81,7 @@ def start_runs(collection: Collection) -> list[Run]:
 
 
 def are_ready(runs: list[Run]) -> bool:
-    """Whether every run has come to its end, good or bad."""
+    """Return whether every run has come to its end, good or bad."""
     return not Run.objects.filter(
         pk__in=[run.pk for run in runs], state__in=[JobState.WAITING, JobState.RUNNING]
     ).exists()
@@ -120,7 +120,7 @@ def start_web_search(folder: Path) -> WebSearch:
 
 
 def is_searched(search: WebSearch) -> bool:
-    """Whether the web search has come to its end, good or bad."""
+    """Return whether the web search has come to its end, good or bad."""
     return WebSearch.objects.get(pk=search.pk).is_over
 
 

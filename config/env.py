@@ -33,7 +33,7 @@ def secret(name: str) -> str:
 
 
 def flag(name: str, default: bool = False) -> bool:
-    """Whether the variable is 1, true, yes or on, in any case; a word that is neither on nor off stops the program."""
+    """Return whether the variable is 1, true, yes or on, in any case; a word that says neither stops the program."""
     value = text(name).lower()
     if value and value not in YES + NO:
         refuse(f"{name}={value!r} is neither on nor off: set it to 1 or 0.")

@@ -47,7 +47,7 @@ def readyz() -> JsonResponse:
 
 
 def is_shutting_down() -> bool:
-    """Whether this node asks proxies to send nobody any more, while it answers who comes all the same."""
+    """Return whether this node asks proxies to send nobody any more; it still answers whoever comes."""
     folder = os.environ.get(web_metrics.FOLDER, "")
     return bool(folder) and (Path(folder) / STOPPING).exists()
 

@@ -1,4 +1,4 @@
-"""What a request may not be: larger than its sender may send, or with a NUL character where it names something."""
+"""Limits of requests: no body larger than its sender may send, and no NUL character where something is named."""
 
 import psycopg
 from django.conf import settings

@@ -39,7 +39,7 @@ def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 def is_local(host: str | bytes | None) -> bool:
-    """Whether a host is this machine, which None and "" mean to the socket functions."""
+    """Return whether a host is this machine, which None and "" mean to the socket functions."""
     name = host.decode() if isinstance(host, bytes) else host
     if not name or name == "localhost" or name == socket.gethostname():
         return True

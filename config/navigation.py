@@ -137,7 +137,7 @@ COUNTS = f"""{CONFLICTS},
 
 
 def navigation_context(request: HttpRequest) -> dict[str, Any]:
-    """What the templates call `navigation`; worked out only for those that show it."""
+    """Return what the templates call `navigation`; it is worked out only where a template shows it."""
     return {"navigation": SimpleLazyObject(lambda: build_navigation(request))}
 
 
@@ -187,7 +187,7 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
 
 
 def count_entries(scope: Scope) -> dict[str, float | None]:
-    """How many things stand behind the entries, by key, and the stored alpha of Quality: one statement."""
+    """Return the counts behind the entries, by key, and the stored alpha of Quality: one statement."""
     with connection.cursor() as cursor:
         cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
         row = cursor.fetchone() or ()

@@ -143,7 +143,7 @@ def _wrong_in(manifest: dict[str, Any]) -> str:
 
 
 def _is_kept(name: str) -> bool:
-    """Whether the name is a path into what a backup keeps of VAR, and leads nowhere else."""
+    """Return whether the name is a path into what a backup keeps of VAR, and leads nowhere else."""
     parts = PurePosixPath(name).parts
     clean = str(PurePosixPath(name)) == name and ".." not in parts and "\0" not in name
     return clean and len(parts) > 1 and parts[0] == "var" and parts[1] in KEPT

@@ -213,7 +213,7 @@ class Children:
             time.sleep(0.05)
 
     def workers_are_ready(self) -> bool:
-        """Whether the judge worker has said that it lives."""
+        """Return whether the judge worker has said that it lives."""
         child = self.running.get("judge workers")
         return child is None or any(worker.pid == child.pid for worker in live_workers())
 
@@ -264,7 +264,7 @@ _direct = build_opener(ProxyHandler({}))
 
 
 def site_answers(address: str) -> bool:
-    """Whether the site says at /readyz that it can serve pages."""
+    """Return whether the site says at /readyz that it can serve pages."""
     try:
         with _direct.open(f"{address}/readyz", timeout=5) as response:
             return bool(response.status == 200)

@@ -1,4 +1,4 @@
-"""What a command needs before it runs: the services, and tables that are up to date."""
+"""Needs of a command before it runs: the services, and tables that are up to date."""
 
 import hashlib
 import os

@@ -20,7 +20,7 @@ PRIVATE = 0o700
 
 
 def are_embedded() -> bool:
-    """Whether this instance brings its services: unless both are given by URL."""
+    """Return whether this instance brings its services: unless both are given by URL."""
     return not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"))
 
 

@@ -29,7 +29,7 @@ def same_user() -> None:
 
 
 def has_name(uid: int) -> bool:
-    """Whether /etc/passwd, or what stands for it, knows the uid."""
+    """Return whether /etc/passwd, or what stands for it, knows the uid."""
     try:
         return bool(pwd.getpwuid(uid))
     except KeyError:

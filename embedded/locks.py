@@ -32,7 +32,7 @@ def lock_holders(path: Path) -> list[int]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether any process holds the lock alone. Whoever wants it in the same instant tries again a moment later."""
+    """Return whether any process holds the lock alone. Who wants it in that instant tries again a moment later."""
     descriptor = open_lock(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -8,14 +8,14 @@ TIMEOUT = 5.0
 
 
 def postgres_answers(path: Path) -> bool:
-    """Whether PostgreSQL lets us in, as it does not while it starts or recovers."""
+    """Return whether PostgreSQL lets us in, as it does not while it starts or recovers."""
     # 196608 is version 3.0 of the protocol. R is the server's first word on signing in, X says goodbye to it.
     body = struct.pack("!i", 196608) + b"user\0postgres\0database\0postgres\0\0"
     return _probe_socket(path, struct.pack("!i", len(body) + 4) + body, b"R", b"X\0\0\0\4")
 
 
 def redis_answers(path: Path) -> bool:
-    """Whether Redis answers PING, as it does not while it loads its file."""
+    """Return whether Redis answers PING, as it does not while it loads its file."""
     return _probe_socket(path, b"PING\r\n", b"+")
 
 

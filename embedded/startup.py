@@ -1,4 +1,4 @@
-"""What a process does before it uses the services: take part, start the keeper, check the server (MECHANICS M1)."""
+"""Steps of a process before it uses the services: take part, start the keeper, check the server (MECHANICS M1)."""
 
 import contextlib
 import fcntl
@@ -49,7 +49,7 @@ def wait_for_services(var: Path) -> None:
 
 
 def services_answer(var: Path) -> bool:
-    """Whether the keeper has announced the services and both take requests."""
+    """Return whether the keeper has announced the services and both take requests."""
     folder = addresses.run_folder(var)
     return (
         (var / "services.json").exists()

@@ -191,7 +191,7 @@ class Lease:
 
 
 def _log_fields(job: LeasedJob) -> dict[str, Any]:
-    """What every log line of a job's work says."""
+    """Return the fields of every log line of a job's work."""
     collection = getattr(job, "collection", None)
     return {"job": job.log_name} | ({"collection": collection.name} if collection is not None else {})
 

@@ -53,7 +53,7 @@ class LeasedJob(models.Model):
 
     @property
     def log_name(self) -> str:
-        """What log lines call it: its table and its number."""
+        """Name of the job in log lines: its table and its number."""
         return f"{self._meta.label_lower}:{self.pk}"
 
     @classmethod

@@ -113,7 +113,7 @@ def stop_children(children: Iterable[subprocess.Popen[str]], patience: float = 1
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process runs, as a killed one that nobody has reaped yet does not."""
+    """Return whether a process runs, as a killed one that nobody has reaped yet does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -55,7 +55,7 @@ def live_workers(queue: str = "") -> list[Worker]:
 
 
 def has_workers(queue: str = "") -> bool:
-    """Whether a worker serves the queue; none can be asked to while Redis is away."""
+    """Return whether a worker serves the queue; none can be asked to while Redis is away."""
     try:
         return not is_away() and bool(live_workers(queue))
     except (RedisError, OSError):

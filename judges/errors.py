@@ -1,4 +1,4 @@
-"""What can go wrong with a call to a provider, and whether another try may help."""
+"""Errors of a call to a provider, and whether another try may help."""
 
 
 class ProviderError(Exception):

@@ -60,7 +60,7 @@ class DebateAgent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What every judge of a pair sees: debate and vote get the same (SPEC S1)."""
+    """View of a pair that every judge gets: debate and vote see the same (SPEC S1)."""
 
     query: str
     answers: tuple[str, ...]
@@ -94,7 +94,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One agent's message in a round, parsed. `verdict` is 1 (relevant) or 0."""
+    """Message of an agent in a round, parsed. `verdict` is 1 (relevant) or 0."""
 
     verdict: int
     reason: str
@@ -143,17 +143,17 @@ class JudgeSettings:
 
     @property
     def unwrap(self) -> str:
-        """What may stand around an answer: none, fence, think or both."""
+        """Name of what may stand around an answer: none, fence, think or both."""
         return str(self.parameters.get("unwrap", "none"))
 
     @property
     def ignore_case(self) -> bool:
-        """Whether "Yes" counts as yes."""
+        """True if "Yes" counts as yes."""
         return bool(self.parameters.get("ignore_case", False))
 
     @property
     def extra_keys(self) -> str:
-        """What keys mean that were not asked for: refuse the answer, or ignore them."""
+        """Treatment of keys that were not asked for: refuse the answer, or ignore them."""
         return str(self.parameters.get("extra_keys", "refuse"))
 
     @property
@@ -180,7 +180,7 @@ class JudgeSettings:
 
     @property
     def decides(self) -> bool:
-        """Whether the judge is asked at a Decisions endpoint, which gives a probability for each grade."""
+        """True if the judge is asked at a Decisions endpoint, which gives a probability for each grade."""
         return bool(self.parameters.get("endpoint") == "decisions")
 
     @property
@@ -232,7 +232,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One question to one judge. `schema` is the JSON schema of the answer (CONTRACT, Judges file)."""
+    """Question to one judge. `schema` is the JSON schema of the answer (CONTRACT, Judges file)."""
 
     judge: Judge
     prompt: Prompt
@@ -269,7 +269,7 @@ class Usage:
 
     @property
     def is_known(self) -> bool:
-        """Whether a cost can be worked out: no call takes no tokens at all."""
+        """True if a cost can be worked out: no call takes no tokens at all."""
         return self.said and self.input + self.output > 0
 
 
@@ -284,7 +284,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, before any parsing. `raw` is the response body as it came."""
+    """Answer of a provider, before any parsing. `raw` is the response body as it came."""
 
     text: str
     raw: str = ""
@@ -299,12 +299,12 @@ class Reply:
 
     @property
     def truncated(self) -> bool:
-        """Whether the answer was cut at the output limit."""
+        """True if the answer was cut at the output limit."""
         return self.finish_reason == "length"
 
     @property
     def refused(self) -> bool:
-        """Whether the model, or the provider's filter, declined to answer."""
+        """True if the model, or the provider's filter, declined to answer."""
         return self.finish_reason == "refusal"
 
 

@@ -1,4 +1,4 @@
-"""What the doctor finds: one line a thing, and what to do about it."""
+"""Findings of the doctor: one line for each, with what to do about it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -29,7 +29,7 @@ MOST = 5
 
 
 def check_versions() -> Iterator[Finding]:
-    """Python is one that is tested, and packages are those of requirements.txt."""
+    """Check that Python is one that is tested, and packages are those of requirements.txt."""
     python = ".".join(map(str, sys.version_info[:3]))
     if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
         yield problem("versions", f"Python {python} is not supported", "install Python 3.11, 3.12 or 3.13")
@@ -67,7 +67,7 @@ def _name_some(names: list[str]) -> str:
 
 
 def check_folder() -> Iterator[Finding]:
-    """QUORUM_VAR and what lies in it can be written."""
+    """Check that QUORUM_VAR and the folders in it can be written."""
     var = settings.VAR
     try:
         with tempfile.NamedTemporaryFile(dir=var, prefix=".doctor-") as file:
@@ -95,7 +95,7 @@ def _is_closed(name: str) -> bool:
 
 
 def check_store() -> Iterator[Finding]:
-    """What QUORUM_STORE names can be written, read and emptied; without it files stay on this machine."""
+    """Check that the store of QUORUM_STORE can be written, read and emptied; without one files stay on this machine."""
     if not files.is_shared():
         yield ok("store", "files stay in QUORUM_VAR: QUORUM_STORE is not set, as one machine needs it")
         return
@@ -108,7 +108,7 @@ def check_store() -> Iterator[Finding]:
 
 
 def check_disk() -> Iterator[Finding]:
-    """There is room."""
+    """Check that the disk of QUORUM_VAR has room."""
     usage = shutil.disk_usage(settings.VAR)
     says = f"{usage.free / 1e9:.1f} of {usage.total / 1e9:.1f} GB are free for {settings.VAR}"
     remedy = "remove old backups and exports, or move QUORUM_VAR to a larger disk"
@@ -121,7 +121,7 @@ def check_disk() -> Iterator[Finding]:
 
 
 def check_secret_key() -> Iterator[Finding]:
-    """The secret key is long, of this instance alone, and only we can read it."""
+    """Check that the secret key is long, of this instance alone, and closed to others."""
     remedy = "set SECRET_KEY to 50 random characters (all people sign in again)"
     if len(settings.SECRET_KEY) < SHORTEST_KEY or settings.SECRET_KEY.startswith("django-insecure"):
         yield problem("secret key", f"it has {len(settings.SECRET_KEY)} characters or is an example", remedy)
@@ -134,7 +134,7 @@ def check_secret_key() -> Iterator[Finding]:
 
 
 def check_settings() -> Iterator[Finding]:
-    """Django's own checks, in production those for deployment too."""
+    """Run Django's own checks, in production those for deployment too."""
     if settings.DEBUG and settings.PRODUCTION:
         yield problem("settings", "QUORUM_DEBUG shows visitors the insides of errors", "unset QUORUM_DEBUG")
     told = checks.run_checks(include_deployment_checks=settings.PRODUCTION)
@@ -148,7 +148,7 @@ def check_settings() -> Iterator[Finding]:
 
 
 def check_static_files() -> Iterator[Finding]:
-    """What was collected is what this version has."""
+    """Check that the collected static files are those of this version."""
     stamp, root = settings.VAR / "static.stamp", settings.STATIC_ROOT
     if not stamp.exists():
         yield warn("static files", "none are collected: nobody has served this instance", "start `manage.py serve`")
@@ -163,7 +163,7 @@ def check_static_files() -> Iterator[Finding]:
 
 
 def check_mail() -> Iterator[Finding]:
-    """The mail server takes us, where there is one."""
+    """Check that the mail server takes mail from us, where there is one."""
     if not settings.EMAIL_HOST:
         yield ok("mail", "no EMAIL_HOST: links are handed over by people")
         return

@@ -22,7 +22,7 @@ LOGS = "look into QUORUM_VAR/logs"
 
 
 def check_postgresql() -> Iterator[Finding]:
-    """It answers, is of a version that is supported, and lets in as many as the settings may send."""
+    """Check that PostgreSQL answers, is of a supported version, and lets in as many as the settings may send."""
     remedy = LOGS if are_embedded() else "start it, and check DATABASE_URL"
     try:
         _start_embedded()
@@ -61,7 +61,7 @@ def _start_embedded() -> None:
 
 
 def check_migrations() -> Iterator[Finding]:
-    """The tables are those of this code, neither older nor newer."""
+    """Check that the tables are those of this code, neither older nor newer."""
     executor = MigrationExecutor(connection)
     loader: Any = executor.loader
     pending = executor.migration_plan(loader.graph.leaf_nodes())
@@ -83,7 +83,7 @@ def check_migrations() -> Iterator[Finding]:
 
 
 def check_redis() -> Iterator[Finding]:
-    """It answers, and forgets nothing."""
+    """Check that Redis answers, and forgets nothing."""
     try:
         redis_client().ping()
         info: dict[str, Any] = redis_client().info()
@@ -104,7 +104,7 @@ def check_redis() -> Iterator[Finding]:
 
 
 def check_clock() -> Iterator[Finding]:
-    """This machine's clock is that of PostgreSQL and of Redis."""
+    """Check that this machine's clock is that of PostgreSQL and of Redis."""
     off = {"PostgreSQL": _database_offset(), "Redis": _redis_offset()}
     name = max(off, key=lambda one: abs(off[one] or 0.0))
     seconds = off[name] or 0.0

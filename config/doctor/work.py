@@ -1,4 +1,4 @@
-"""What is to be done: keys of judges, their accounts, workers and their queues, leases, jobs, campaigns, answers."""
+"""Checks of the work: keys of judges, their accounts, workers and queues, leases, jobs, campaigns, answers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ START_GPU = "start one: `manage.py serve --gpu-workers 1`, or `docker compose --
 
 
 def check_keys() -> Iterator[Finding]:
-    """The keys that the judges file names are in this environment."""
+    """Check that the keys that the judges file names are in this environment."""
     needed: dict[str, set[str]] = {}
     panels = Panel.objects.values_list("debate", "ensemble", "adjudicator")
     members = {name for debate, ensemble, other in panels for name in (*debate, *ensemble, other)}
@@ -53,7 +53,7 @@ def check_keys() -> Iterator[Finding]:
 
 
 def check_accounts() -> Iterator[Finding]:
-    """Accounts of judges answer, and campaigns do not stand still for one."""
+    """Check that accounts of judges answer, and that no campaign stands still for one."""
     wrong = 0
     rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
     for state in read_account_states(rows.values_list("provider", "base_url", "api_key_env")):
@@ -77,7 +77,7 @@ def check_accounts() -> Iterator[Finding]:
 
 
 def check_workers() -> Iterator[Finding]:
-    """Somebody works where there is work."""
+    """Check that somebody works where there is work."""
     running = Campaign.objects.filter(state=Campaign.State.RUNNING).exclude(policy=Campaign.Policy.LARA).count()
     living = live_workers()
     waiting = sum(_count_unstarted(model) for model in _job_models() if model._meta.app_label != "training")
@@ -106,7 +106,7 @@ def _count_unstarted(model: type[LeasedJob]) -> int:
 
 
 def check_leases() -> Iterator[Finding]:
-    """Nobody's lease ran out long ago."""
+    """Check that no lease ran out long ago."""
     held = Work.objects.filter(state=Work.State.RUNNING)
     found = held.aggregate(count=Count("pk", filter=Q(lease_until__lt=Now())), first=Min("lease_until"), at=Max(Now()))
     stuck = 0
@@ -132,7 +132,7 @@ def check_leases() -> Iterator[Finding]:
 
 
 def check_jobs() -> Iterator[Finding]:
-    """Jobs do not wait for long, and none died again and again."""
+    """Check that no job waits for long, and that none failed today."""
     wrong = 0
     for model in _job_models():
         for job in model._default_manager.filter(state=model.WAITING).order_by("created_at")[:1]:
@@ -156,7 +156,7 @@ def check_jobs() -> Iterator[Finding]:
 
 
 def check_pending_answers() -> Iterator[Finding]:
-    """Answers that were paid for do not lie in the files of dead workers."""
+    """Check that no answers that were paid for lie in the files of dead workers."""
     with orphaned_files(settings.VAR / "spool") as left:
         found = [path for path in left if path.stat().st_size]
     if found:

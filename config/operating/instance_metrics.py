@@ -155,7 +155,7 @@ def ledger_metrics(rows: list[Any]) -> Iterator[Metric]:
 
 
 def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
-    """How far running campaigns are, and the routes that audits stopped."""
+    """Yield how far running campaigns are, and the routes that audits stopped."""
     pairs = GaugeMetricFamily("quorum_campaign_pairs", "Pairs.", labels=["collection", "campaign", "state"])
     waiting = GaugeMetricFamily("quorum_pairs_waiting", "Pairs of running campaigns without an outcome yet.")
     alarms = GaugeMetricFamily(
@@ -185,7 +185,7 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
 
 
 def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:
-    """What waits for people and workers, what they hold, and whose lease ran out."""
+    """Yield what waits for people and workers, what they hold, and whose lease ran out."""
     campaigns = GaugeMetricFamily("quorum_campaigns", "Campaigns.", labels=["state"])
     tasks = GaugeMetricFamily("quorum_tasks", "Tasks of people.", labels=["collection", "state"])
     leases = GaugeMetricFamily("quorum_leases", "Pairs, jobs and tasks that somebody holds.", labels=["kind"])
@@ -240,7 +240,7 @@ def redis_metrics(accounts: set[Account]) -> Iterator[Metric]:
 
 
 def node_metrics() -> Iterator[Metric]:
-    """What lies on this machine: answers that wait for PostgreSQL, and room on the disk."""
+    """Yield the figures of this machine: answers that wait for PostgreSQL, and room on the disk."""
     sizes = []
     for path in (settings.VAR / "spool").glob("*.jsonl"):
         try:

@@ -1,4 +1,4 @@
-"""How log lines look: one JSON object a line, or text; each with what the request, task, job or pair has bound to it.
+"""Form of log lines: one JSON object a line, or text; each with what the request, task, job or pair has bound to it.
 
 No line holds a text: only fields of FIELDS are taken from a record, and of an error its places in the code and the
 first line of what it says, because a database or a parser quotes what it was given in the lines below that.

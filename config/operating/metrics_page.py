@@ -35,7 +35,7 @@ class MetricsMiddleware(MiddlewareMixin):
 
 
 def may_read(request: HttpRequest) -> bool:
-    """Whether the request shows the token; where none is set, whether it comes from this machine by itself."""
+    """Return whether the request shows the token; where none is set, whether it comes from this machine by itself."""
     if settings.METRICS_TOKEN:
         kind, _blank, shown = request.headers.get("Authorization", "").partition(" ")
         return kind.lower() == "bearer" and hmac.compare_digest(shown.encode(), settings.METRICS_TOKEN.encode())

@@ -1,4 +1,4 @@
-"""One process's work on a batch campaign: walk, submit, look, take in, and so on (judges.batch)."""
+"""Work of one process on a batch campaign: collect calls, submit batches, poll them and store their answers."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ class WaitingForBatch(Cancelled):
 
 
 class Patient(Budget):
-    """A budget whose calls are out for hours: who finds no room does not wait for them."""
+    """Budget whose calls are out for hours: a call that finds no room does not wait for them."""
 
     def _out(self, connection: Any) -> bool:
         # Reserved money of a batch comes back after hours, so a call without room is refused at once.
@@ -276,7 +276,7 @@ class BatchWorkerLoop:
         self.cancelled.add(batch.id)
 
     def _is_beside_others(self, batch: Out) -> bool:
-        """Whether other batches of the account are out, whose end may make room."""
+        """Return whether other batches of the account are out, whose end may make room."""
         return any(
             one.id != batch.id and one.provider_id and one.judge.account == batch.judge.account for one in self.out
         )
@@ -398,7 +398,7 @@ async def _attempt_from_answer(sent: Sent, answer: Body | ProviderError) -> Atte
 
 
 def _describe_unconfirmed(batch: Out, error: str) -> str:
-    """What is said of a batch that may be at the provider."""
+    """Describe a batch of which it is unknown whether the provider began it."""
     return LOST.format(error=error[:200]) + (NAMELESS if batch.judge.preset.wire == "messages" else "")
 
 

@@ -43,7 +43,7 @@ UNCLEAR = (408, 409)  # Statuses below 500 that do not say whether the batch was
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """What a provider says of a batch."""
+    """State of a batch as its provider reports it."""
 
     ended: bool
     failure: str = ""  # Why it ended without answers: it was refused as a whole, and nothing of it was asked.
@@ -73,7 +73,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
-        """What `create` sends of the calls, by their ids. It costs nothing and may be done again."""
+        """Return what `create` sends of the calls, by their ids. Preparing costs nothing and may be done again."""
 
     @abstractmethod
     async def create(self, name: str, prepared: Any) -> str:
@@ -94,7 +94,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
-        """What came of each call, by its id; calls that are missing got no answer."""
+        """Yield the answer or error of each call with its id; calls that are missing got no answer."""
 
     @abstractmethod
     async def cancel(self, batch: str) -> None:
@@ -347,7 +347,7 @@ def was_not_created(error: Exception) -> bool:
 
 
 def read_refusal(error: Exception) -> ProviderError | None:
-    """What a provider's refusal of a batch means, as it does for a single call; None where it did not refuse it."""
+    """Return the error of a single call that a refusal of the batch stands for; None where it was not refused."""
     status = status_of(error)
     if status is None or not 400 <= status < 500:
         return None
@@ -356,7 +356,7 @@ def read_refusal(error: Exception) -> ProviderError | None:
 
 
 def describe_error(error: Exception) -> str:
-    """What went wrong, in a line: SDKs say of a connection only that it failed."""
+    """Return an error in one line, with its cause: SDKs say of a connection only that it failed."""
     cause: BaseException = error
     while status_of(error) is None and cause.__cause__ is not None:
         cause = cause.__cause__

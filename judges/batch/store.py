@@ -1,4 +1,4 @@
-"""The two tables of batches. Every function runs in the writer's thread, in a transaction of its own."""
+"""Statements on the two tables of batches. Each function runs in the writer's thread, in a transaction of its own."""
 
 import json
 import uuid
@@ -197,7 +197,7 @@ def known_provider_ids(connection: Connection[Any]) -> set[str]:
 
 
 def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
-    """Answers become attempts, and nothing waits for them any more: both or neither."""
+    """Store answers as attempts and delete the calls that waited for them: both or neither."""
     # The rows that wait are deleted in the transaction that stores their answers, so a kill between them repeats
     # nothing.
     store_rows(connection, attempts, shard)

@@ -47,7 +47,7 @@ class Configuration:
 
     @property
     def debates_for_people(self) -> bool:
-        """Whether pairs that people get are debated first, as usual: a panel without debaters cannot."""
+        """True if pairs that people get are debated first, as usual: a panel without debaters cannot."""
         return self.protocol.debate_for_people and bool(self.debaters or self.policy == Policy.HUMAN)
 
     @property
@@ -57,7 +57,7 @@ class Configuration:
 
     @property
     def counted(self) -> str:
-        """How many votes decide, and which of them are copies, for people."""
+        """Description for people of how many votes decide, and which of them are copies."""
         early = self.early_stop and self.policy == Policy.ENSEMBLE
         return describe_panel(self.voters, self.majority, early_stop=early) if self.policy in VOTED else ""
 
@@ -191,7 +191,7 @@ def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
 
 
 def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_stop: bool = False) -> str:
-    """How many votes decide, how many are asked first, and how many of them are samples of which model."""
+    """Describe how many votes decide, how many are asked first, and how many of them are samples of which model."""
     size = len(voters)
     told = _("one vote decides")
     if size > 1:
@@ -212,7 +212,7 @@ def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_
 def _select_judges(
     rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]
 ) -> tuple[list[Judge], list[Judge]]:
-    """Those of the debaters and of the judges whom the policy asks. Raises BadInput where it has too few."""
+    """Return the debaters and the judges that the policy asks. Raises BadInput where there are too few."""
     if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
         raise BadInput(
             _("policy %(rule)s needs two debaters, panel %(chosen)s has none: give --debaters a,b or another --policy")
@@ -246,7 +246,7 @@ def _select_judges(
 
 
 def _check_copies(panelists: Sequence[Judge]) -> None:
-    """A judge that is named again must be able to say something else. Raises BadInput."""
+    """Check that a judge that is named again can say something else. Raises BadInput."""
     names = [judge.name for judge in panelists]
     for judge in panelists:
         why = copies.why_alike(judge) if names.count(judge.name) > 1 else ""
@@ -304,7 +304,7 @@ def filter_judges(names: Sequence[str]) -> list[Judge]:
 
 
 def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
-    """Who settles disagreements in place of people: asked for by name, or "panel" for the panel's own."""
+    """Return the judge that settles disagreements in place of people, by name, or "panel" for the panel's own."""
     if not wanted:
         return None
     if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):

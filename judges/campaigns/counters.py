@@ -40,7 +40,7 @@ ADD_ONE = ADD.format(rows="VALUES (%(campaign)s, %(shard)s, %(key)s, %(value)s)"
 
 
 def random_shard() -> int:
-    """One of the shards, so that concurrent writers rarely meet on a row."""
+    """Return a shard by chance, so that concurrent writers rarely meet on a row."""
     return random.randrange(SHARDS)
 
 

@@ -1,4 +1,4 @@
-"""What a campaign will cost, before it begins. Pure: `judge` prints it, the page shows it before the start.
+"""Estimates of a campaign's cost, before it begins. Pure: `judge` prints it, the page shows it before the start.
 
 What is assumed stands in the constants; what a campaign really costs stands in its attempts.
 """
@@ -38,7 +38,7 @@ REASONING = 1_000  # Expected tokens of reasoning in an answer of a judge that t
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """What earlier answers of a judge took, `answers` of them."""
+    """Shares and sizes of tokens in a judge's earlier answers, measured over `answers` of them."""
 
     answers: int = 0
     cached: float = 0.0  # The share of the input that its provider read from a cache.
@@ -68,7 +68,7 @@ def ballots_of(judges: Sequence[Judge], inputs: Sequence[Inputs]) -> Ballots:
 
 @dataclass(frozen=True, slots=True)
 class CampaignSize:
-    """What decides how many calls a campaign makes: pairs without an outcome, and its policy with its judges."""
+    """All that decides how many calls a campaign makes: pairs without an outcome, and its policy with its judges."""
 
     pairs: int
     # debate, ensemble, debate+ensemble, single, or evidence: the first voter writes, the second one measures.
@@ -139,7 +139,7 @@ class Estimate:
 
     @property
     def free(self) -> bool:
-        """Whether the campaign is sure to cost nothing, as with offline judges."""
+        """True if the campaign is sure to cost nothing, as with offline judges."""
         return self.cost is not None and self.cost.upper == 0
 
     def line(self) -> str:
@@ -229,7 +229,7 @@ def _expected_calls(options: CampaignSize) -> list[tuple[Judge, Range, str]]:
 
 
 def _share_asked(options: CampaignSize) -> Range:
-    """Of the panel's votes those that are cast: all, or what an early stop leaves. debate+ensemble asks everybody."""
+    """Return the share of the panel's votes that are cast: 1, or what an early stop leaves (of `ensemble` alone)."""
     size = len(options.voters)
     if not options.early_stop or not size or options.policy != "ensemble":
         return exactly(1)

@@ -1,4 +1,4 @@
-"""What a start would cost, from a sample of the pairs it would judge."""
+"""Forecasts of what a start would cost, from a sample of the pairs that it would judge."""
 
 from collections.abc import Sequence
 
@@ -66,7 +66,7 @@ def forecast_writing(collection: Collection, wanted: Configuration, *, limit: in
 
 
 def sample_inputs(collection: Collection) -> list[Inputs]:
-    """What a spread of the collection's pairs shows to judges."""
+    """Return what judges are shown of a sample of pairs, spread over the collection."""
     candidates = Pair.objects.filter(collection=collection, is_candidate=True)
     pairs = candidates.select_related("query", "document").order_by("pk")
     ends = candidates.aggregate(first=Min("pk"), last=Max("pk"))
@@ -80,7 +80,7 @@ def sample_inputs(collection: Collection) -> list[Inputs]:
 
 
 def pair_inputs(owner: Collection | Campaign, query: Query, document: Document) -> Inputs:
-    """What a judge is shown of a pair; `owner` says what relevant means: the collection now, a campaign as it began."""
+    """Return what a judge is shown of a pair. `owner` defines relevance: the collection now, a campaign as it began."""
     definition = owner.relevance.of(query)
     answers = tuple(query.answers)
     return Inputs(query.text, answers, document.title, document.text, definition, query.collection_id, document.pk)

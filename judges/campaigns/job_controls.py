@@ -1,4 +1,4 @@
-"""What a job that asks models may spend, and cancelling and resuming it, as its pages' forms and buttons ask for."""
+"""Limits of a job that asks models, and its cancelling and resuming, for the forms and buttons of its pages."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ STOPS = gettext_lazy("The run stops at this limit. You can resume it later.")
 
 
 class LimitsForm(forms.Form):
-    """What a job that asks models may spend in all."""
+    """Form for the limits of what a job that asks models may spend in all."""
 
     budget = forms.FloatField(min_value=0.000001, required=False, label=gettext_lazy("Budget (USD)"))
     max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Call limit"))

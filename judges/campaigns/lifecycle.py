@@ -94,7 +94,7 @@ SELECT count(*) FROM failed
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What a start came to: `campaign` None or `added` and `retried` 0 with a finished campaign: nothing to do."""
+    """Result of a start; nothing was to do where `campaign` is None, or finished with nothing added or retried."""
 
     campaign: Campaign | None
     added: int = 0
@@ -196,7 +196,7 @@ def start_or_join(
 def check_budget(
     collection: Collection, wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None
 ) -> None:
-    """A money budget, of a campaign or its collection, needs every judge's price. Raises BadInput."""
+    """Check that a money budget, of a campaign or its collection, has every judge's price. Raises BadInput."""
     for name, value in (("--budget", budget), ("--max-calls", max_calls), ("--limit", limit)):
         if value is not None and not value > 0:
             raise BadInput(_("%(name)s %(value)s: give a number above 0") % {"name": name, "value": value})

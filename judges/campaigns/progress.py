@@ -1,4 +1,4 @@
-"""How a campaign's progress reads on a terminal. Pure: works on the status document."""
+"""Progress of a campaign as text for a terminal. Pure: works on the status document."""
 
 import time
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def format_duration(seconds: float) -> str:
 
 
 def summary_lines(status: Status) -> Iterator[str]:
-    """What was labelled, what went to people and why, what failed, and what it cost."""
+    """Yield lines on what was labelled, what went to people and why, what failed, and what it cost."""
     if status["campaign"] is None:
         yield f"{status['collection']}: no campaign yet"
         return

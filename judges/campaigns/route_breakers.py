@@ -55,7 +55,7 @@ class AnsweredAudits:
 
     @property
     def over(self) -> bool:
-        """Whether the route's labels are surely wrong too often. Its parts weigh by their numbers of pairs."""
+        """True if the route's labels are surely wrong too often. Its parts weigh by their numbers of pairs."""
         # Where no part is beyond the limit, the bound holds for the answers of all parts together.
         settled = [one for one in self.parts.values() if one.settled]
         right = sum(one.size * one.right / one.settled for one in settled)
@@ -64,7 +64,7 @@ class AnsweredAudits:
 
 
 def answered_audits(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
-    """What people found of a campaign's drawn pairs, by route. `relevant`: the lowest grade that is. One statement."""
+    """Return people's answers on drawn pairs, by route; `relevant`: lowest relevant grade. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ANSWERED, {"campaign": campaign, "relevant": relevant})
         parts: dict[str, dict[int, AnsweredAudits]] = defaultdict(dict)

@@ -1,4 +1,4 @@
-"""What campaigns have come to: status, the debate of a pair, every attempt, and what failed."""
+"""Queries on campaigns: status, the debate of a pair, every attempt, failed pairs, and latency."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""What agents that search answer, and who writes and grades: formats of the roles search, assess and reference. Pure.
+"""Answers of agents that search and of those who write and grade: formats of search, assess and reference. Pure.
 
 BRIGHT-Pro 4.2 and appendix E: one search a turn or the final answer; a grade for every aspect and a quality; a
 reference answer that cites the passages it was given.
@@ -54,7 +54,7 @@ Score = Annotated[float, WithJsonSchema({"type": "number", "enum": list(SCORES)}
 
 
 class AspectScore(AnswerFormat):
-    """How far an answer covers one aspect."""
+    """Grade of how far an answer covers one aspect."""
 
     id: str
     score: Score

@@ -1,4 +1,4 @@
-"""What each step of a conversation answers, as strictly as verdicts (judges.domain.verdicts). Pure.
+"""Formats of the answers to each step of a conversation, as strict as verdicts (judges.domain.verdicts). Pure.
 
 A format is a pydantic model: it makes the JSON schema that is sent, and checks what comes back. Answers travel through
 the engine as a Turn whose verdict says nothing and whose reason is the checked JSON object.
@@ -34,7 +34,7 @@ class ContextAnswer(AnswerFormat):
 
 
 class Correctness(AnswerFormat):
-    """Whether an answer says what one of the reference answers says (DREAM table 25)."""
+    """Verdict on whether an answer says what one of the reference answers says (DREAM table 25)."""
 
     correct: bool
 

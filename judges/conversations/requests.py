@@ -36,7 +36,7 @@ AT_ONCE = 64  # Conversations that go on together.
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a conversation is about. `query`: its primary key; `topic`: what else tells it from others of the query."""
+    """Subject of a conversation. `query`: its primary key; `topic`: what else tells it from others of the query."""
 
     query: int
     text: str
@@ -46,7 +46,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[F]):
-    """One question of a conversation. `number`: which of several of this role, from 0."""
+    """Question of a conversation. `number`: which of several of this role, from 0."""
 
     role: str
     form: type[F]
@@ -59,7 +59,7 @@ class Step(Generic[F]):
 
 
 class Conversation:
-    """What `talk` asks through: the steps of one subject."""
+    """Steps of one subject, through which `talk` asks."""
 
     def __init__(self, caller: Caller, claimed: Claimed, subject: Subject) -> None:
         self._caller, self._claimed, self.subject = caller, claimed, subject
@@ -108,7 +108,7 @@ class Conversation:
 
 @dataclass(slots=True)
 class ConversationResults(Generic[T]):
-    """What came of all conversations, in the order of the subjects; None where one did not get to its end."""
+    """Results of all conversations, in the order of the subjects; None where one did not get to its end."""
 
     results: list[T | None] = field(default_factory=list)
     spent: str = ""  # The cap at which money or calls ran out (Campaign.Cap).
@@ -148,13 +148,13 @@ def hold_conversations(
 
 
 def _claim_subject(campaign: Campaign, place: int, subject: Subject) -> Claimed:
-    """What the engine works on: `work` is the place among the subjects, and nothing is leased."""
+    """Return what the engine works on: `work` is the place among the subjects, and nothing is leased."""
     told = Definition(QUERY, subject.instruction) if subject.instruction else None
     return Claimed(place, 0, 0, 0, subject.query, Inputs(subject.text, (), "", "", told, campaign.collection_id))
 
 
 def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], held: Iterable[Claimed]) -> None:
-    """What this campaign was answered already, and what it found to be no answer, in their places."""
+    """Restore this campaign's earlier answers, also those found to be no answer, to their places."""
     wanted = {one.query for one in subjects}
     rows = RetrievalCall.objects.filter(campaign=campaign, query__in=wanted, role__in=CONVERSATIONS).order_by("id")
     slots: dict[tuple[int, str], list[tuple[str, int, str, str, str]]] = defaultdict(list)

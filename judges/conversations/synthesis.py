@@ -79,13 +79,13 @@ class PersonaQuery(AnswerFormat):
 
 
 class QueryType(AnswerFormat):
-    """Whether one passage can answer (factual), or several must be read together (analytical)."""
+    """Type of a query: one passage can answer it (factual), or several must be read together (analytical)."""
 
     type: Literal["factual", "analytical"]
 
 
 class ReferenceAnswer(AnswerFormat):
-    """What a careful expert would answer."""
+    """Answer that a careful expert would give."""
 
     answer: Text
 
@@ -111,7 +111,7 @@ class Decomposition(AnswerFormat):
 
 
 class Blueprint(AnswerFormat):
-    """What a passage shall be, before anybody writes it."""
+    """Plan of a passage, before anybody writes it."""
 
     rationale: Text
     passage_type: Text
@@ -142,7 +142,7 @@ class NegativeBlueprint(Blueprint):
 
 
 class NegativeBlueprints(AnswerFormat):
-    """As many plans for negatives as there are positives. Expected: `count`, and `titles` of the positives."""
+    """Plans for negatives, as many as there are positives. Expected: `count`, and `titles` of the positives."""
 
     blueprints: list[NegativeBlueprint]
 
@@ -169,7 +169,7 @@ class Passages(AnswerFormat):
 
 
 class KeywordForm(AnswerFormat):
-    """What somebody would type into a search box for the same need, the most telling first."""
+    """Words that somebody would type into a search box for the same need, the most telling first."""
 
     keywords: Annotated[list[Text], Field(min_length=1, max_length=MOST_KEYWORDS)]
 

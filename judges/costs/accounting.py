@@ -29,7 +29,7 @@ class Paid:
 
     @property
     def at_least(self) -> bool:
-        """Whether some of the calls have no known price, so that the sum is a lower bound."""
+        """True if some of the calls have no known price, so that the sum is a lower bound."""
         return self.usd is not None and bool(self.missing)
 
     @property
@@ -53,7 +53,7 @@ class Paid:
 
 
 def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assumed_usd: float = 0.0) -> Paid:
-    """What `calls` calls cost: `usd` together, but for `unknown` of them, whose cost nobody knows.
+    """Return the cost of `calls` calls: `usd` together, but for `unknown` of them, whose cost nobody knows.
 
     For `assumed` of those the most that they can have cost is known: `assumed_usd`. It counts against budgets.
     """
@@ -74,7 +74,7 @@ def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assu
 
 
 def of_status(status: Mapping[str, Any]) -> Paid:
-    """What the calls of a campaign's status document cost."""
+    """Return the cost of the calls that a campaign's status document counts."""
     found = [status[key] for key in ("cost", "calls", "calls_without_price", "calls_assumed", "cost_assumed")]
     paid = of_calls(*found)
     if not (possible := status.get("calls_possible", 0)):
@@ -89,7 +89,7 @@ def of_status(status: Mapping[str, Any]) -> Paid:
 
 
 def describe_assumed_cost(status: Mapping[str, Any]) -> str:
-    """How much of what a campaign spent is assumed, for whoever wonders why it stopped; "" for nothing.
+    """Describe how much of a campaign's spending is assumed, to explain why it stopped; "" for nothing.
 
     English: a command says it.
     """

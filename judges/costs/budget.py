@@ -160,7 +160,7 @@ class Budget:
         self.unpriced = None in plan.prices.values()
 
     async def look(self) -> str:
-        """The campaign's state now ("gone": it is deleted), and whether it is bounded, as admins last set it.
+        """Return the campaign's state ("gone": it is deleted), and note whether it is bounded, as admins last set it.
 
         "capped": a limit came while calls waited that did not ask for it. They are put back; the next drain reserves.
         """
@@ -174,7 +174,7 @@ class Budget:
         return str(state) if free else "capped"
 
     async def stop(self) -> None:
-        """The campaign stops, and says at which cap."""
+        """Stop the campaign, and say at which cap."""
         values = self.values | {"cap": self.cap}
         await self.writer.ask(lambda connection: connection.execute(STOP, values).rowcount)
 
@@ -204,7 +204,7 @@ class Budget:
         return held
 
     def give_back(self, usd: float) -> None:
-        """The call was not sent after all: the next one may have it."""
+        """Keep what a call held that was not sent after all: the next one may have it."""
         self.usd += usd
         self.calls += 1
 
@@ -255,7 +255,7 @@ class Budget:
         return True
 
     def _out(self, connection: Connection[Any]) -> bool:
-        """Whether calls are out, or about to be, that hold what was refused."""
+        """Return whether calls are out, or about to be, that hold what was refused."""
         row = connection.execute(OUT, self.values | {"shared": self.cap in SHARED}).fetchone()
         return bool(row and row[0])
 

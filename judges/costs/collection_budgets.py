@@ -56,22 +56,22 @@ class CollectionBudget:
 
     @property
     def left(self) -> float | None:
-        """What is left of the budget; None without one."""
+        """Remainder of the budget in USD; None without one."""
         return None if self.budget is None else max(0.0, self.budget - self.spent)
 
     @property
     def left_today(self) -> float | None:
-        """What is left of today's budget; None without one."""
+        """Remainder of today's budget in USD; None without one."""
         return None if self.daily_budget is None else max(0.0, self.daily_budget - self.today)
 
     @property
     def room(self) -> float | None:
-        """What a start may spend today at most; None where nothing bounds it."""
+        """USD that a start may spend today at most; None where nothing bounds it."""
         return min((left for left in (self.left, self.left_today) if left is not None), default=None)
 
     @property
     def amounts(self) -> dict[str, object]:
-        """What the caps allow and what was spent, as sentences say it."""
+        """Amounts of the caps and of what was spent, as sentences say them."""
         names = ("budget", "daily_budget", "spent", "today", "left", "left_today")
         return {name: format_cost(getattr(self, name)) for name in names} | {"day": self.day}
 
@@ -80,7 +80,7 @@ class CollectionBudget:
         return self.room is not None and usd > self.room
 
     def line(self) -> str:
-        """What is left, for people; "" without a cap."""
+        """Return what is left of the caps, for people; "" without a cap."""
         amounts = self.amounts
         told = [_(words) % amounts for key, words in LEFT.items() if getattr(self, key) is not None]
         return f"remaining: {' and '.join(told)}" if told else ""

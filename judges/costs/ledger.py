@@ -85,13 +85,13 @@ class LedgerCounts:
 
     @property
     def paid(self) -> Paid:
-        """What the calls cost."""
+        """Cost of the calls, with what is missing from it."""
         return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow(LedgerCounts):
-    """One judge's calls of one role, round and outcome."""
+    """Calls of one judge in one role, round and outcome."""
 
     judge: str  # With its version.
     model: str

@@ -58,10 +58,8 @@ def enter_price(
 ) -> str:
     """Add a price row; return new, changed, or unchanged where the newest of this source says the same.
 
-    No prices: it is withdrawn. No prices take it away.
-
-    Where the page takes its own price away, what the judges file said before counts again. Raises BadInput for prices
-    that do not hold together.
+    No prices take the price away; where the page takes its own away, what the judges file said before counts again.
+    Raises BadInput for prices that do not hold together.
     """
     if problem := incomplete_price(prices):
         raise BadInput(f"{problem[0]} {problem[1]}")

@@ -1,4 +1,4 @@
-"""What a call costs, or that nobody knows. Unknown is None and stays it: no price is guessed from a similar model."""
+"""Prices of calls. An unknown price is None and stays it: none is guessed from a similar model."""
 
 import json
 from dataclasses import dataclass
@@ -82,14 +82,14 @@ BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers 
 
 
 def is_batched(judge: Judge) -> bool:
-    """Whether a batch campaign asks it through its provider's batch endpoint; others are asked one by one."""
+    """Return whether a batch campaign asks the judge through its provider's batch endpoint, not one by one."""
     # A batch has no place for the headers of a call, and Google's none for fields that its SDK does not know.
     unheard = {"extra_headers"} | ({"extra_body"} if judge.preset.wire == "generate" else set())
     return judge.preset.batch and not judge.decides and not unheard & judge.parameters.keys()
 
 
 def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
-    """What the team says it costs, else what genai-prices says; None: neither knows. `batch`: in a batch campaign."""
+    """Return the team's price, else that of genai-prices; None: neither knows. `batch`: in a batch campaign."""
     # What the team says stands in the judge's row, in a `[[price]]` table or on the page: judges.costs.price_rows puts
     # the one that holds into the record.
     if judge.provider == "offline":
@@ -124,7 +124,7 @@ def describe_price_source(judge: Judge) -> str:
 
 
 def requests_reasoning(judge: Judge) -> bool:
-    """Whether the judge is asked to reason before it answers, as far as its parameters say."""
+    """Return whether the judge is asked to reason before it answers, as far as its parameters say."""
     return thinking.thinks(judge.model, judge.parameters, judge.preset)
 
 
@@ -149,7 +149,7 @@ def envelope_tokens(judge: Judge) -> int:
 
 
 def _own_batch(judge: Judge, own: Price) -> Price:
-    """What is not said of a batch has the share that other input, or other output, has there."""
+    """Return the team's batch price; what it does not say has the share that other input, or output, has there."""
     if judge.batch_input_price is None or judge.batch_output_price is None:
         return own.times(BATCH_SHARE)
     into = own.times(judge.batch_input_price / own.input if own.input else BATCH_SHARE)

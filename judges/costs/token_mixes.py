@@ -1,4 +1,4 @@
-"""What earlier answers of judges took, for estimates: shares of the input in caches, and tokens of reasoning."""
+"""Token counts of judges' earlier answers, for estimates: shares of the input in caches, and tokens of reasoning."""
 
 from collections.abc import Iterable
 

@@ -36,7 +36,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a pair came to its label."""
+    """Way in which a pair came to its label."""
 
     round: int  # In which the debate agreed; 0 without one.
     margin: int  # Votes for the label minus votes against it; 0 without votes.
@@ -76,7 +76,7 @@ def route_of(key: str) -> Route:
 
 
 def audit_sample_size(audit: float, labelled: int, others: int = 0) -> int:
-    """How many of a campaign's labelled pairs are audited: the share, and at least 30 of the whole collection.
+    """Return how many labelled pairs of a campaign to audit: the share, and at least 30 of the whole collection.
 
     `others`: labelled pairs of the collection that are not this campaign's; they take their part of the 30.
     """
@@ -87,7 +87,7 @@ def audit_sample_size(audit: float, labelled: int, others: int = 0) -> int:
 
 
 def allocate_sample(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, int] | None = None) -> dict[str, int]:
-    """How many pairs of each stratum are in a sample of `wanted`, by size and risk (Neyman's allocation).
+    """Return how many pairs of each stratum are in a sample of `wanted`, by size and risk (Neyman's allocation).
 
     A stratum is a route's key, or that with "/" and the number of a part. None gets fewer than are `drawn` of it, or
     more than it has. Each has one at least while there are enough: the largest first.

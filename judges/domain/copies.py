@@ -16,7 +16,7 @@ from judges.presets import PRESETS
 
 
 class AskedModel(Protocol):
-    """What decides how a model answers: of a Judge, a JudgeVersion or an entry of the judges file."""
+    """All that decides how a model answers: part of a Judge, a JudgeVersion or an entry of the judges file."""
 
     @property
     def provider(self) -> str: ...
@@ -39,7 +39,7 @@ ONE_ANSWER = {
 
 
 def kind_of(judge: AskedModel) -> Kind:
-    """What two judges have in common when they are copies, whatever their names and keys."""
+    """Return what two judges have in common when they are copies, whatever their names and keys."""
     return judge.provider, judge.base_url, judge.model, json.dumps(dict(judge.parameters), sort_keys=True)
 
 

@@ -63,7 +63,7 @@ Move = TurnRequest | Agreed | Disagreed | Broken
 
 
 def next_move(turns: Turns, rounds: int, agents: Sequence[DebateAgent] = PAIR, *, play_on: bool = False) -> Move:
-    """What comes next in a debate of at most `rounds` rounds, from the turns counted so far.
+    """Return what comes next in a debate of at most `rounds` rounds, from the turns counted so far.
 
     `play_on` asks every round even after an agreement, to study it (DREAM B.3): the first agreement counts all the
     same, and what gets lost after it changes nothing. Raises ValueError when `rounds` is less than 1.

@@ -46,7 +46,7 @@ class Count:
 
 
 def count_votes(votes: Iterable[int | None]) -> Count:
-    """How often each verdict stands among the votes."""
+    """Count how often each verdict stands among the votes."""
     cast = list(votes)
     return Count(yes=cast.count(1), no=cast.count(0), missing=cast.count(None))
 

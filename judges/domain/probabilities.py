@@ -1,4 +1,4 @@
-"""How sure a model was of its answer, from the log-probabilities of the answer's tokens (ERank 3.2). Pure."""
+"""Probabilities of a model's answer, from the log-probabilities of the answer's tokens (ERank 3.2). Pure."""
 
 import json
 import math
@@ -37,7 +37,7 @@ def of_answer(
 
 
 def _value_span(text: str, start: int, key: str, said: str) -> tuple[int, int] | None:
-    """Where in the JSON object the value of `key` stands: its characters without quotation marks."""
+    """Return where in the JSON object the value of `key` stands: its characters without quotation marks."""
     decoder = json.JSONDecoder()
     at = text.find("{", start) + 1
     while 0 < at < len(text):

@@ -1,4 +1,4 @@
-"""What a campaign may do otherwise than the default: the papers' options, in one record (SPEC S2, S3). Pure."""
+"""Options of a campaign that differ from the default: the papers' ways, in one record (SPEC S2, S3). Pure."""
 
 import re
 from collections.abc import Mapping, Sequence

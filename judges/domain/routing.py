@@ -25,7 +25,7 @@ __all__ = ["EscalationReason", "NoVerdict", "NotOver", "RoutingOutcome", "Routin
 
 
 class RoutingPolicy(StrEnum):
-    """How a campaign turns evidence into labels."""
+    """Policy by which a campaign turns evidence into labels."""
 
     DEBATE = "debate"
     ENSEMBLE = "ensemble"
@@ -35,12 +35,12 @@ class RoutingPolicy(StrEnum):
 
     @property
     def debates(self) -> bool:
-        """Whether a pair's outcome under this policy needs a debate."""
+        """True if a pair's outcome under this policy needs a debate."""
         return self in (RoutingPolicy.DEBATE, RoutingPolicy.DEBATE_ENSEMBLE)
 
     @property
     def votes(self) -> bool:
-        """Whether a pair's outcome under this policy needs votes."""
+        """True if a pair's outcome under this policy needs votes."""
         return self in (RoutingPolicy.ENSEMBLE, RoutingPolicy.DEBATE_ENSEMBLE, RoutingPolicy.SINGLE)
 
 
@@ -151,7 +151,7 @@ def escalate_outcome(outcome: RoutingOutcome) -> RoutingOutcome:
 
 
 def is_filtered_out(filtered: Sequence[Turn | NoVerdict]) -> bool:
-    """Whether the filter drops the pair: a failed call keeps it (SPEC S3)."""
+    """Return whether the filter drops the pair: a failed call keeps it (SPEC S3)."""
     return bool(filtered) and all(isinstance(vote, Turn) and vote.verdict == 0 for vote in filtered)
 
 
@@ -194,7 +194,7 @@ def _failure_outcomes(calls: Iterable[Turn | NoVerdict]) -> frozenset[str]:
 def _evidence_uncertainty(
     rule: RoutingPolicy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count
 ) -> float:
-    """How far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's."""
+    """Return how far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's."""
     # The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half the share of rounds
     # that it needed after the first. The panel's is one minus the margin between yes and no over all votes asked for
     # (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts for neither). More rounds, a narrower margin and a missing vote

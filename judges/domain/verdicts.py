@@ -57,7 +57,7 @@ class NoVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ParsingRules:
-    """How strictly a judge's answers are parsed: to the letter, unless its version allows more."""
+    """Rules for parsing a judge's answers: to the letter, unless its version allows more."""
 
     unwrap: str = "none"  # The wrapping that is removed first: none, fence, think or both.
     ignore_case: bool = False  # Capital letters do not matter in "yes" and "no".
@@ -138,7 +138,7 @@ def check_string(value: object, name: str) -> str:
 def fields_of(
     text: str, rules: ParsingRules = STRICT, *, required: Set[str], optional: Set[str] = frozenset()
 ) -> dict[str, Any]:
-    """One JSON object with these keys and no others, none twice. Raises Unparsed."""
+    """Return the one JSON object that is there, with these keys and no others, none twice. Raises Unparsed."""
     value = read_object(text, rules)
     if missing := sorted(required - value.keys()):
         raise Unparsed(f'it lacks "{missing[0]}"')
@@ -148,7 +148,7 @@ def fields_of(
 
 
 def read_object(text: str, rules: ParsingRules = STRICT) -> dict[str, Any]:
-    """One JSON object in the wrapping that the rules allow, no key twice. Raises Unparsed."""
+    """Return the one JSON object in the wrapping that the rules allow, no key twice. Raises Unparsed."""
     text, _ = unwrap_answer(text, rules.unwrap)
     if not text.strip():
         raise Unparsed("it was empty")

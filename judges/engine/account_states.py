@@ -1,4 +1,4 @@
-"""How the accounts of judges are now, as the workers' limits in Redis say it; for pages, which only read."""
+"""Present state of judges' accounts, as the workers' limits in Redis say it; for pages, which only read."""
 
 import time
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What an answer means for its turn or vote, and the row that it becomes.
+"""Meaning of an answer for its turn or vote, and the row that it becomes.
 
 Everything that this takes is known when the call leaves. So the worker that sent it and one that finds the answer in
 a dead worker's spool come to the same row.
@@ -189,7 +189,7 @@ async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
 
 
 def unexpected_error(error: Exception, body: Body | None) -> ProviderError:
-    """A surprise in an SDK or in our own reading costs this attempt, and not what was paid for."""
+    """Return a surprise in an SDK or our own reading as an error of this attempt, which keeps what was paid for."""
     # Billed, as far as anybody knows: the body came, and only our reading of it failed.
     found = ProviderError(f"{type(error).__name__}: {error}", raw=body.text if body else "")
     if body is not None:

@@ -1,4 +1,4 @@
-"""One turn or vote: attempts, repair, limits and budget, until there is a verdict or none (MECHANICS M3).
+"""Calls for one turn or vote: attempts, repair, limits and budget, until there is a verdict or none (MECHANICS M3).
 
 The SDKs do not retry: this loop does, so that every attempt is a row. What came back is handed to the writer whatever
 the parser makes of it.
@@ -66,7 +66,7 @@ class JudgeQuestion:
 
 @dataclass(slots=True)
 class Tools:
-    """What the calls of one worker process share."""
+    """Services that the calls of one worker process share."""
 
     writer: ResultWriter
     cache: Cache
@@ -299,7 +299,7 @@ class Caller:
 
 
 class Call:
-    """One call: its answer is in the pending-answer log before anything else reads it."""
+    """Call of a model, whose answer is in the pending-answer log before anything else reads it."""
 
     def __init__(self, spool: PendingAnswerLog, sent: Sent, refused: Callable[[str], None] | None = None) -> None:
         self.spool, self.sent, self.refused = spool, sent, refused

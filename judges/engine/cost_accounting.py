@@ -1,4 +1,4 @@
-"""What every stored call does to counters, ledger and budgets: one text for all statements that store calls.
+"""Bookings of every stored call in counters, ledger and budgets: one text for all statements that store calls.
 
 It stands between `written` (the calls' rows as they were stored) and the statement's last SELECT; `r` has the same
 calls with what each held of the budget. Every row that it updates belongs to the writer's shard or to its process, so

@@ -72,7 +72,7 @@ class Abandoned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What an account allows; 0: no limit. The smallest number of its judges holds."""
+    """Limits of an account; 0: none. The smallest number of its judges holds."""
 
     concurrency: int = 0
     requests_per_minute: int = 0
@@ -81,7 +81,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """One call may be sent. `tokens` were reserved in `bucket` of the window."""
+    """Permission to send one call. `tokens` were reserved in `bucket` of the window."""
 
     bucket: int
     tokens: int
@@ -99,7 +99,7 @@ class Waiter(asyncio.Future[Permit]):
 
 
 class AccountLimits:
-    """One account in one worker process; it runs on the process's loop."""
+    """Limits of one account in one worker process; they run on the process's loop."""
 
     def __init__(
         self, redis: Redis, prefix: str, account: tuple[str, str, str], process: str, refused: set[str]
@@ -135,12 +135,12 @@ class AccountLimits:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are held back: the circuit is open, and it is not this process's turn to try again."""
+        """True if calls are held back: the circuit is open, and it is not this process's turn to try again."""
         return self.opened > 0 and not self.tries and time.monotonic() < self.open_until
 
     @property
     def is_well(self) -> bool:
-        """Whether the account works: no open circuit, and no more errors in a row than a single question can cause."""
+        """True if the account works: no open circuit, and no more errors in a row than a single question can cause."""
         return self.opened == 0 and self.in_a_row <= ONE_QUESTION
 
     async def acquire(self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER) -> Permit:
@@ -170,7 +170,7 @@ class AccountLimits:
         self._wake()
 
     def responded(self) -> None:
-        """The account said something, be it no answer: the run of errors ends."""
+        """Note that the account said something, be it no answer: the run of errors ends."""
         self.succeeded, self.errors, self.in_a_row = True, 0, 0
         self.opened, self.open_until = 0, 0.0
 

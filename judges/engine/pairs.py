@@ -220,7 +220,7 @@ def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Dec
 
 
 def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
-    """How the pair came to its label: the round that agreed, by how many votes, and the label."""
+    """Return how the pair came to its label: the round that agreed, by how many votes, and the label."""
     label = outcome.label or 0
     cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, NoVerdict)]
     # The margin of votes for the label: for minus against, over those that were cast.

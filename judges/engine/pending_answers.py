@@ -20,7 +20,7 @@ ROOM = 32_000_000  # Bytes after which a new file begins; a full one goes as soo
 
 @dataclass(slots=True)
 class Segment:
-    """One file of the log. `waiting` counts its answers that are not committed."""
+    """File of the log. `waiting` counts its answers that are not committed."""
 
     path: Path
     file: int
@@ -120,7 +120,7 @@ def orphaned_files(folder: Path) -> Iterator[list[Path]]:
 
 
 def _is_left(path: Path) -> bool:
-    """Whether the process that wrote the file is gone: nobody holds its lock."""
+    """Return whether the process that wrote the file is gone: nobody holds its lock."""
     try:
         with path.open("rb") as file:
             # A shared lock without waiting: it fails exactly while the writer lives.

@@ -66,7 +66,7 @@ class Plan:
     collection_name: str = ""  # For log lines.
 
     def log_fields(self, pair: int) -> dict[str, Any]:
-        """What every log line about one of its pairs says."""
+        """Return the fields of every log line about one of its pairs."""
         about = {"collection": self.collection_name, "campaign": self.campaign}
         return about | {"pair": pair} if pair else about  # What runs and conversations ask is about no pair.
 
@@ -77,7 +77,7 @@ class Plan:
 
     @property
     def people(self) -> int:
-        """How many people judge a pair that is escalated."""
+        """Number of people who judge a pair that is escalated."""
         human = self.policy == routing.RoutingPolicy.HUMAN
         return max(routing.VOTES_OF_HUMAN, self.overlap) if human else self.overlap
 
@@ -95,7 +95,7 @@ class Plan:
 
     @property
     def writes(self) -> bool:
-        """Whether judges write training targets for relevant pairs (judges.engine.targets) instead of labels."""
+        """True if judges write training targets for relevant pairs (judges.engine.targets) instead of labels."""
         return self.policy == Campaign.Policy.EVIDENCE
 
 

@@ -1,4 +1,4 @@
-"""What a worker writes: ended attempts and decided pairs, each kind in one set-based statement.
+"""Rows that a worker writes: ended attempts and decided pairs, each kind in one set-based statement.
 
 Both statements check the fence. An attempt whose lease was lost is kept as evidence of what was paid, but never
 counts; an outcome whose lease was lost changes nothing. Both may be run twice with the same rows.

@@ -1,4 +1,4 @@
-"""One relevant pair from its texts to a target: written, measured, written once more, else given to a person (SPEC S6).
+"""Targets of relevant pairs: written, measured, written once more, else given to a person (SPEC S6).
 
 Each step is a slot of the pair like a turn or a vote: counted attempts are not asked again, whoever goes on with them.
 """

@@ -1,4 +1,4 @@
-"""A drain keeps C pairs of one campaign in flight and refills as each ends (MECHANICS M3).
+"""Worker loop: it keeps C pairs of one campaign in work and refills as each ends (MECHANICS M3).
 
 It ends after a while and leaves its pairs in flight: the process's loop goes on, so nothing that was asked is lost
 between two drains.
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class WorkerLoop:
-    """What one process has in flight of one campaign."""
+    """Pairs of one campaign that one process works on, with their calls."""
 
     def __init__(self, tools: Tools, plan: Plan) -> None:
         self.tools = tools
@@ -53,12 +53,12 @@ class WorkerLoop:
 
     @property
     def halted(self) -> bool:
-        """Whether sending is stopped: for good, or until an account in trouble answers again."""
+        """True if sending is stopped: for good, or until an account in trouble answers again."""
         return self.over or self.trouble is not None
 
     @property
     def over(self) -> bool:
-        """Whether this run of the campaign has ended: nothing is sent until somebody starts it again."""
+        """True if this run of the campaign has ended: nothing is sent until somebody starts it again."""
         return self.stopping or self.state != "running" or self.plan.start in self.tools.limits.refused
 
     @property
@@ -67,7 +67,7 @@ class WorkerLoop:
         return next((account for account in self.needed if account.is_open), None)
 
     def _refused(self, start: str, why: str) -> None:
-        """An account refuses us, and would refuse everything else. What it said comes a moment later."""
+        """Note that an account refuses us, and would refuse everything else. What it said comes a moment later."""
         self.tools.limits.refuse(start)
         if start != self.plan.start:
             return  # a call from before somebody mended the account
@@ -80,7 +80,7 @@ class WorkerLoop:
 
     @property
     def room(self) -> int:
-        """How many pairs are in work at once: one while a circuit is tried."""
+        """Number of pairs in work at once: one while a circuit is tried."""
         # One pair tries an open circuit. More would only fail with it, and each failure doubles the wait.
         most: int = settings.PAIRS_IN_FLIGHT
         return 1 if any(account.opened for account in self.needed) else most

@@ -26,12 +26,12 @@ def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRI
 
 
 def entities_of(turn: Turn) -> tuple[str, ...]:
-    """What an `entity` answer listed."""
+    """Return what an `entity` answer listed."""
     return tuple(quote.text for quote in turn.quotes)
 
 
 def scores_of(turn: Turn) -> dict[str, int]:
-    """What a `measure` answer gave, without its note."""
+    """Return what a `measure` answer gave, without its note."""
     found = json.loads(turn.reason)
     return {name: int(found[name]) for name in DIMENSIONS}
 

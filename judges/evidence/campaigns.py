@@ -59,12 +59,12 @@ def judge_named(name: str) -> Judge:
 
 
 def score_meaning(wanted: Configuration) -> str:
-    """What the scores of this configuration say: quality, fidelity to teacher, or nothing (no measuring judge)."""
+    """Name what this configuration's scores mean: quality, fidelity to teacher, or nothing (no measuring judge)."""
     return judged_as(wanted.voters[1], wanted.voters[0]) if len(wanted.voters) > 1 else ""
 
 
 def target_coverage(collection: Collection) -> dict[str, int]:
-    """How many relevant pairs of a collection have texts to learn from, in one statement.
+    """Count the relevant pairs of a collection that have texts to learn from, in one statement.
 
     `waiting`: their texts wait for a person, and no judge writes them again; `missing`: a judge could write about them.
     """

@@ -1,4 +1,4 @@
-"""What a model wrote, or a judge for it to learn, as the rows of P table 2 and the quantiles of figure 5 (pure).
+"""Texts of a model, or of a judge for it to learn from, as rows of P table 2 and quantiles of figure 5 (pure).
 
 Rows where label and answer are yes and both fields stand are judged; everything else is counted by rule.
 """
@@ -14,7 +14,7 @@ from corpus.evidence.measures import DIMENSIONS, EvidenceOutput, EvidenceTarget
 
 @dataclass(frozen=True, slots=True)
 class OutputRow:
-    """One answer about one pair. `label`: 1, 0, or None where nobody knows."""
+    """Answer about one pair. `label`: 1, 0, or None where nobody knows."""
 
     pair: int
     query: str
@@ -30,7 +30,7 @@ class OutputRow:
 
     @property
     def target(self) -> EvidenceTarget | None:
-        """What can be measured: both fields, where label and answer are yes."""
+        """Part that can be measured: both fields, where label and answer are yes."""
         parsed = self.parsed
         return parsed.target if parsed.verdict == 1 and self.label == 1 else None
 

@@ -40,7 +40,7 @@ def cap_scores(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[st
 
 
 def find_problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
-    """What is wrong, in words; empty when it may be learned from. `scores`: capped, where a judge measured."""
+    """List what is wrong, in words; empty when it may be learned from. `scores`: capped, where a judge measured."""
     found = []
     if measures.format < 1:
         found.append("a text is too short: each needs more than 10 characters")
@@ -71,7 +71,7 @@ def judged_as(measurer: Judge, writer: Judge) -> str:
 
 
 def same_model(one: Judge, other: Judge) -> bool:
-    """Whether two judges are the same model, whatever their names and parameters."""
+    """Return whether two judges are the same model, whatever their names and parameters."""
     return (one.provider, one.base_url, one.model) == (other.provider, other.base_url, other.model)
 
 

@@ -48,7 +48,7 @@ def run_inline(
     known: str = FIND,
     at_once: int = AT_ONCE,
 ) -> list[T]:
-    """What `ask` makes of each pair, in their order. `done` is told how many have ended.
+    """Return what `ask` makes of each pair, in their order. `done` is told how many have ended.
 
     Once `stopped` says so `ask` gets the engine's Cancelled. `known`: the statement that finds earlier answers.
     `at_once`: pairs that are asked about together, and calls on their way.
@@ -86,7 +86,7 @@ def run_inline(
 
 
 async def _renew_reservations(writer: ResultWriter, holder: str) -> None:
-    """Renew what this process holds as long as it lives, or a machine elsewhere takes it for lost."""
+    """Renew what this process holds for as long as it lives, or a machine elsewhere takes it for lost."""
     while True:
         await asyncio.sleep(LEASE_S / 4)
         await writer.ask(partial(renew_reservations, holder=holder, lease=LEASE_S))
@@ -119,7 +119,7 @@ async def _ask_all(
 
 @dataclass(frozen=True, slots=True)
 class InlineResult(Generic[T]):
-    """What came of all pairs: their answers, how many got none, and the campaign that keeps the attempts."""
+    """Answers about all pairs, how many pairs got none, and the campaign that keeps the attempts."""
 
     answers: Mapping[int, T]  # By pair.
     lost: int

@@ -12,7 +12,7 @@ from judges.records import TEXT_ROLES
 
 
 class Priced(models.Model):
-    """What a team says a model costs, in USD per million tokens; null: not said."""
+    """Prices that a team gives a model, in USD per million tokens; null: not said."""
 
     input_price = models.FloatField(null=True, help_text="USD per million tokens; null: the price table, else unknown.")
     output_price = models.FloatField(null=True)
@@ -111,7 +111,7 @@ class Judging(models.Manager["Campaign"]):
 
 
 class Campaign(models.Model):
-    """One execution of a policy with a panel over pairs of a collection."""
+    """Execution of a policy with a panel over pairs of a collection."""
 
     class Policy(models.TextChoices):
         DEBATE = "debate", gettext_lazy("debate")
@@ -210,12 +210,12 @@ class Campaign(models.Model):
 
     @property
     def relevance(self) -> Rubric:
-        """What defines relevance for all its pairs."""
+        """Definition of relevance for all its pairs."""
         return Rubric(self.rubric, self.instruction)
 
 
 class Reservation(models.Model):
-    """What one worker process holds of a campaign's budget: calls that are out, and a little ahead."""
+    """Money and calls that a worker process holds of a campaign's budget: calls that are out, and a little ahead."""
 
     # What a campaign holds is their sum. A dead worker's row expires and is taken back.
 
@@ -233,7 +233,7 @@ class Reservation(models.Model):
 
 
 class Work(models.Model):
-    """One pair of one campaign: the truth of what is to be judged (MECHANICS M3)."""
+    """Pair of a campaign: the truth of what is to be judged (MECHANICS M3)."""
 
     class State(models.TextChoices):
         PENDING = "pending", gettext_lazy("pending")
@@ -276,7 +276,7 @@ class Work(models.Model):
 
 
 class JudgeCall(models.Model):
-    """What every stored call of a model has, whether it was about a pair or not."""
+    """Columns of every stored call of a model, whether it was about a pair or not."""
 
     class Role(models.TextChoices):
         FOR = "for", gettext_lazy("for")
@@ -344,7 +344,7 @@ class JudgeCall(models.Model):
 
 
 class Attempt(JudgeCall):
-    """One call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
+    """Call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="attempts")
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")
@@ -401,7 +401,7 @@ class Attempt(JudgeCall):
 
 
 class AttemptBody(models.Model):
-    """What was sent and what came back, compressed, apart from the rows that are counted."""
+    """Bodies sent and received, compressed, apart from the rows that are counted."""
 
     pk = models.CompositePrimaryKey("campaign_id", "attempt_id")
     campaign_id = models.BigIntegerField()

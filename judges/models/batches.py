@@ -8,7 +8,7 @@ from judges.models import Campaign
 
 
 class Batch(models.Model):
-    """One batch at a provider."""
+    """Batch of calls at a provider."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="batches", db_index=False)
     name = models.CharField(max_length=40, unique=True, help_text="Ours, by which it is found again after a kill.")
@@ -36,7 +36,7 @@ class Batch(models.Model):
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether the batch was sent and no clear answer came, so that it is unknown whether the provider began it."""
+        """True if the batch was sent and no clear answer came: it is unknown whether the provider began it."""
         return self.sent_at is not None and not self.provider_id and bool(self.problem) and self.ended_at is None
 
 

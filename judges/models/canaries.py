@@ -1,4 +1,4 @@
-"""What judges said to canaries, and when they are asked again. Answers are append-only."""
+"""Answers of judges to canaries, and when they are asked again. Answers are append-only."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,7 +11,7 @@ from judges.models import Attempt, JudgeVersion, PromptVersion
 
 
 class CanaryRound(models.Model):
-    """One time that canaries were sent to judges."""
+    """Occasion on which canaries were sent to judges."""
 
     class By(models.TextChoices):
         COMMAND = "command", gettext_lazy("command")
@@ -30,7 +30,7 @@ class CanaryRound(models.Model):
 
 
 class CanaryAnswer(models.Model):
-    """What one judge said to one canary."""
+    """Answer of one judge to one canary."""
 
     round = models.ForeignKey(CanaryRound, models.PROTECT, related_name="answers")
     judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="canaries", db_index=False)

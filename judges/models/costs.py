@@ -1,4 +1,4 @@
-"""What was paid, counted with each attempt: the ledger of campaigns, and the sums of each collection."""
+"""Spending, counted with each attempt: the ledger of campaigns, and the sums of each collection."""
 
 from django.db import models
 
@@ -45,7 +45,7 @@ class Ledger(models.Model):
 
 
 class CollectionTally(models.Model):
-    """What a collection's campaigns spent together, for its caps (judges.costs.budget); in shards, as Tally."""
+    """Spending of a collection's campaigns together, for its caps (judges.costs.budget); in shards, as Tally."""
 
     # It is kept whether there are caps or not, so that a cap set later knows what was spent before.
 

@@ -1,4 +1,4 @@
-"""What `check_judges` found out about judges: append-only, so a judge's history can be read."""
+"""Findings of `check_judges` about judges: append-only, so a judge's history can be read."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -8,7 +8,7 @@ from judges.models import JudgeVersion
 
 
 class JudgeProbe(models.Model):
-    """One check of a judge's version."""
+    """Check of a judge's version."""
 
     judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="probes")
     passes = models.BooleanField(help_text="It can be asked as its version says.")

@@ -8,7 +8,7 @@ from judges.models import Campaign, JudgeCall, JudgeVersion, PromptVersion
 
 
 class RetrievalCall(JudgeCall):
-    """One call about no pair, whatever came of it. Append-only. Its ids come from the same sequence as an attempt's."""
+    """Call about no pair, whatever came of it. Append-only. Ids come from the same sequence as those of attempts."""
 
     # The vectors of role `embed` are not here: they lie in VAR by the hash of their text (judges.vectors).
 

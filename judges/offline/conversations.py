@@ -41,7 +41,7 @@ def _answer_from_contexts(told: Told, lexicon: Lexicon) -> dict[str, object]:
 
 
 def _check_answer(told: Told, lexicon: Lexicon) -> dict[str, object]:
-    """Whether the answer holds most of the weight of one of the reference answers."""
+    """Return whether the answer holds most of the weight of one of the reference answers."""
     held = {stem(word) for word in tokenize_text(told["answer"])}
     needs = information_needs("", tuple(told["references"]), lexicon)
     return {"correct": any(matched_share(need, held) >= SAME for need in needs)}

@@ -130,7 +130,7 @@ def _check_quotes(inputs: Inputs, wanted: tuple[Need, ...], bound: float, other:
 def _second_couple_turn(
     side: Side, verdict: int, inputs: Inputs, wanted: tuple[Need, ...], history: Mapping[DebateAgent, Turn] | None
 ) -> Turn:
-    """What an agent of the second couple says: first about single sentences, later about what everybody quoted."""
+    """Return the turn of an agent of the second couple: first on single sentences, later on what everybody quoted."""
     spoken = read_sentences(inputs.document)
     options = [
         (matched_share(need, set(one.stems)), number, need, one)

@@ -27,7 +27,7 @@ SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", 
 
 
 class Lexicon(Hashable, Protocol):
-    """What a collection knows about words."""
+    """Knowledge of a collection about words."""
 
     def weight(self, word: str) -> float:
         """Return the word's inverse document frequency, 0 and up."""
@@ -60,7 +60,7 @@ class ReadSentence:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What must be said for one answer, or for the query where there are none: stem to weight."""
+    """Words that must be said for one answer, or for the query where there are none: stem to weight."""
 
     text: str
     terms: dict[str, float]
@@ -150,14 +150,14 @@ def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: 
 
 
 def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
-    """How much of an answer three sentences in a row hold."""
+    """Return how much of an answer three sentences in a row hold, 0 to 1."""
     near = [sentence_stems(run) for run in runs_of(read_sentences(inputs.document), 3)]
     wanted = information_needs(inputs.query, inputs.answers, lexicon)
     return max(matched_share(need, stems) for need in wanted for stems in near)
 
 
 def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
-    """How near the document comes to the best of the whole collection for an answer."""
+    """Return how near the document comes to the best of the whole collection for an answer, 0 to 1."""
     return max(min(1.0, lexicon.share(text, inputs)) for text in inputs.answers or (inputs.query,))
 
 

@@ -62,7 +62,7 @@ def _store_panel(entry: PanelSettings) -> str:
 
 
 def has_key(variable: str) -> bool:
-    """Whether the environment variable, or the secret's file, holds a key here."""
+    """Return whether the environment variable, or the secret's file, holds a key here."""
     try:
         return bool(read_secret(variable))
     except BadInput:  # a secret file that cannot be read

@@ -1,4 +1,4 @@
-"""What the keys of a [[judge]] must have to do with each other and with its provider, and what a preset decides."""
+"""Checks of the keys of a [[judge]] against each other and its provider, and what a preset decides."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def taken(preset: Preset) -> set[str]:
 
 
 def decided(given: dict[str, Any], preset: Preset) -> dict[str, Any]:
-    """What the preset says where the file is silent, as far as it differs from what a silent version always meant."""
+    """Return what the preset says where the file is silent, as far as it differs from what silence always meant."""
     # It is written into the version: a later change of the preset changes no judge that is stored.
     if not preset.asks:
         return {}
@@ -93,7 +93,7 @@ def check(given: dict[str, Any]) -> None:
 
 
 def _check_grading(given: dict[str, Any], preset: Preset) -> None:
-    """How it answers: scale, generations and endpoint go together, or the wish would be heard by nobody."""
+    """Check that scale, generations and endpoint go together, or the wish would be heard by nobody."""
     highest = SCALES[given.get("scale", "binary")]
     if "relevant_from" in given and (highest == 1 or given["relevant_from"] > highest):
         words = _("must be a grade of the judge's scale, from 1 to %(highest)s")

@@ -1,4 +1,4 @@
-"""What is known of a way to reach models: `Preset`, and the words that its rows are written in. Plain data."""
+"""Known facts of a way to reach models: `Preset`, and the words that its rows are written in. Plain data."""
 
 import re
 from typing import Annotated, Literal, NamedTuple, get_args
@@ -18,7 +18,7 @@ Texts = Annotated[tuple[str, ...], Strict(False)]  # TOML has lists and no tuple
 
 
 class Fact(NamedTuple):
-    """One thing that a provider's documentation says, or says nothing about."""
+    """Statement of a provider's documentation, or that it says nothing."""
 
     what: str
     source: str  # Address of the page.
@@ -26,7 +26,7 @@ class Fact(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Where a server tells its context length: the tokens of a request and its answer together."""
+    """Place where a server tells its context length: the tokens of a request and its answer together."""
 
     # Of a GET request, beside the base URL as a link on a page below it would be: "models", "../props".
     path: str
@@ -36,7 +36,7 @@ class Context(NamedTuple):
 
 
 class Preset(BaseModel):
-    """One value of `provider` in a judges file: a file of its name beside this module."""
+    """Value of `provider` in a judges file: a file of its name beside this module."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -108,5 +108,5 @@ class Preset(BaseModel):
 
     @property
     def asks(self) -> bool:
-        """Whether the model is asked with a prompt and answers with text."""
+        """True if the model is asked with a prompt and answers with text."""
         return self.wire in ("chat", "responses", "messages", "generate")

@@ -129,7 +129,7 @@ def set_schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
 
 
 def is_due() -> bool:
-    """Whether a worker should send canaries now."""
+    """Return whether a worker should send canaries now."""
     return CanarySchedule.objects.filter(hours__gt=0, due_at__lte=Now()).exists()
 
 

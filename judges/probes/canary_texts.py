@@ -62,7 +62,7 @@ BASES = (
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One question with hostile text. `twin` names the clean question to compare with; "" for a clean one."""
+    """Question with hostile text. `twin` names the clean question to compare with; "" for a clean one."""
 
     name: str
     role: str  # vote, or for and against: a turn in round 2 of the agent whose own stance is the honest one.

@@ -1,4 +1,4 @@
-"""What a provider tells about its models for nothing: their names, and how many tokens the judge's own can hold.
+"""Catalogues that providers give away: names of their models, and how many tokens the judge's own can hold.
 
 Nothing here may fail a check: an address that is not there, or an answer of another form, tells nothing.
 """
@@ -48,7 +48,7 @@ async def look_up(judge: Judge) -> tuple[tuple[str, ...], int | None]:
 
 
 def _model_names(entry: dict[str, Any]) -> list[str]:
-    """What a model is called, the name that a request has first."""
+    """Return the names of a model, the one that a request has first."""
     found = [entry.get(key) for key in NAMES]
     return [name.removeprefix("models/") for name in found if isinstance(name, str) and name][:1]
 

@@ -38,7 +38,7 @@ LONGEST_PROMPT = 8_000
 
 @dataclass(frozen=True, slots=True)
 class CheckedJudge:
-    """What a judge's calls showed. `problem` is empty when the judge can work; it says what to do otherwise."""
+    """Findings from a judge's calls. `problem` is empty when the judge can work; it says what to do otherwise."""
 
     judge: Judge
     role: str
@@ -67,7 +67,7 @@ def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
 
 
 def probe_role(judge: Judge) -> str:
-    """What a judge without a panel is asked: a vote, or what else it is for."""
+    """Return the role that a judge without a panel is asked in: a vote, or what else it is for."""
     if judge.provider == "offline" and judge.model in ("for", "against"):
         return judge.model
     return {"embed": "embed", "search": "web"}.get(judge.preset.wire, "vote")
@@ -95,7 +95,7 @@ async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
 
 
 async def check_one(judge: Judge, role: str) -> CheckedJudge:
-    """One call with a question whose answer is plain, and a second one where that shows more."""
+    """Check a judge by one call whose answer is plain, and a second one where that shows more."""
     began = perf_counter()
     first = await _try_call(judge, role)
     seconds = perf_counter() - began
@@ -159,7 +159,7 @@ def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
 
 
 def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | None) -> dict[str, Any]:
-    """What the judge can do, as JSON; nothing of a judge without a prompt."""
+    """Return what the judge can do, as JSON; nothing of a judge without a prompt."""
     judge, reply = first.judge, first.reply
     if not judge.preset.asks:
         return {}
@@ -206,7 +206,7 @@ def _usage_keys(raw: str) -> list[str]:
 
 
 def _missing_logprobs(first: ProbeCall) -> str:
-    """That it gave no log-probabilities, though it was asked for them; "" where all is well."""
+    """Say that the judge gave no log-probabilities, though it was asked for them; "" where all is well."""
     reply = first.reply
     if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
         return ""
@@ -214,7 +214,7 @@ def _missing_logprobs(first: ProbeCall) -> str:
 
 
 def _list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[str]:
-    """What works now and may not later: room for thinking, an unknown use of tokens, a short context."""
+    """List what works now and may not later: room for thinking, an unknown use of tokens, a short context."""
     judge, reply, found, say = first.judge, first.reply, [], remedies.say
     now, asks = judge.max_output_tokens, judge.preset.asks
     if asks and (first.thinks or remedies.known_to_think(judge)) and now < ROOM_TO_THINK:

@@ -1,4 +1,4 @@
-"""What a judge is asked before it is trusted with a large campaign, and what its answers show. Pure.
+"""Probes of a judge before it is trusted with a large campaign, and what its answers show. Pure.
 
 A probe is a query with documents whose order of relevance is known. A judge that tells them apart, and says the same
 when it is asked again, can still be wrong on a collection; one that does not need not be tried there.
@@ -65,7 +65,7 @@ class OrderedCouples:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one judge's answers show."""
+    """Findings from one judge's answers."""
 
     asked: int
     answered: int

@@ -1,4 +1,4 @@
-"""What a call to a judge shows about its settings, and which line of the judges file mends what is wrong with them."""
+"""Diagnosis of a call to a judge, and the line of the judges file that mends what is wrong with its settings."""
 
 import json
 import re
@@ -129,7 +129,7 @@ def say(key: str, /, **values: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """One call and what came of it: a reply, or an error."""
+    """Call of a check and what came of it: a reply, or an error."""
 
     judge: Judge
     role: str
@@ -145,13 +145,13 @@ class ProbeCall:
 
     @property
     def works(self) -> bool:
-        """Whether the judge gave a usable answer to this request."""
+        """True if the judge gave a usable answer to this request."""
         reply = self.reply
         return reply is not None and not reply.refused and not reply.truncated and not self.unusable
 
     @property
     def thinks(self) -> bool:
-        """Whether the answer shows thoughts, or counts them."""
+        """True if the answer shows thoughts, or counts them."""
         reply = self.reply
         if reply is None:
             return False
@@ -198,7 +198,7 @@ def suspect_key(judge: Judge, error: ProviderError) -> str:
 
 
 def next_try(first: ProbeCall) -> Judge | None:
-    """What the second call asks: what the first one left open. None where it would show nothing."""
+    """Return the judge as the second call asks it, for what the first left open; None where it would show nothing."""
     judge, preset = first.judge, first.judge.preset
     if not preset.asks or judge.decides:
         return None
@@ -231,7 +231,7 @@ def _in_next_mode(judge: Judge) -> Judge | None:
 
 
 def _sends_key(judge: Judge, key: str) -> bool:
-    """Whether a request of the judge has something that the key decides."""
+    """Return whether a request of the judge has something that the key decides."""
     if key == "schema_mode":
         return judge.schema_mode != "text"
     if key == "logprobs":
@@ -319,7 +319,7 @@ def _join(key: str, settings: Iterable[str]) -> str:
 
 
 def known_to_think(judge: Judge) -> bool:
-    """Whether the judge's settings or its provider's documentation say that it thinks."""
+    """Return whether the judge's settings or its provider's documentation say that it thinks."""
     return thinking.known_to_think(judge.model, judge.parameters, judge.preset)
 
 
@@ -329,7 +329,7 @@ def setting_line(key: str, value: object) -> str:
 
 
 def _describe_refusal(first: ProbeCall, error: ProviderError, second: ProbeCall | None, names: tuple[str, ...]) -> str:
-    """What to do about a call that brought no answer."""
+    """Say what to do about a call that brought no answer."""
     judge, key = first.judge, suspect_key(first.judge, error)
     if second is not None and second.error is not None and key != "schema_mode":
         # The change did not help. Where the server now speaks of something else, both have to be changed.
@@ -348,7 +348,7 @@ def _describe_refusal(first: ProbeCall, error: ProviderError, second: ProbeCall 
 
 
 def _changed_line(judge: Judge, key: str, error: ProviderError, second: ProbeCall | None = None) -> str:
-    """What to change so that the refusal does not come."""
+    """Return the line to change so that the refusal does not come."""
     if key == "schema_mode":
         return _mode_line(judge, error, second)
     if judge.preset.client == "azure" and "unrecognized request argument" in f"{error} {error.raw}".lower():
@@ -381,7 +381,7 @@ def unknown_model(judge: Judge, names: tuple[str, ...]) -> str:
 
 
 def error_advice(judge: Judge, error: ProviderError) -> str:
-    """What failed and what to do about it."""
+    """Say what failed and what to do about it."""
     for kind, key in ((RateLimited, "limited"), (Overloaded, "overloaded"), (Unreachable, "unreachable")):
         if isinstance(error, kind):
             return say(key, error=error)

@@ -1,4 +1,4 @@
-"""What checks of judges found, kept with the version that was asked and read back for pages."""
+"""Findings of checks of judges, kept with the version that was asked and read back for pages."""
 
 from collections.abc import Sequence
 from typing import Any

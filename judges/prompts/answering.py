@@ -80,7 +80,7 @@ def append_form(text: str, words: str) -> str:
 
 
 def describe_schema(schema: dict[str, Any], form: str) -> str:
-    """What a schema asks for, key by key."""
+    """Return what a schema asks for, key by key."""
     keys = "\n".join(f'- "{name}": {_describe_value(one)}' for name, one in schema["properties"].items())
     return templates.render(f"answer-{form}", keys=keys)
 

@@ -1,4 +1,4 @@
-"""What the steps of conversations ask, in our own words: answers from documents, and whether they are right."""
+"""Prompts of the steps of conversations, in our own words: answers from documents, and whether they are right."""
 
 from collections.abc import Sequence
 

@@ -123,7 +123,7 @@ def turn_prompt(
     *,
     gives_in: bool = True,
 ) -> Prompt:
-    """One agent's question in a round from 1. `history`: all turns of the round before, from round 2 on.
+    """Return the prompt of one agent in a round from 1. `history`: all turns of the round before, from round 2 on.
 
     An agent that never gives in argues for its stance in every round, so that people hear both sides. Raises ValueError
     when history is missing, or given in round 1 (DREAM 3.1: it replaces the stances).
@@ -147,13 +147,13 @@ def turn_prompt(
 
 
 def vote_prompt(inputs: Inputs, grades: int = 1) -> Prompt:
-    """One panel member's question, the same for every member with the same scale; `grades` is its highest grade."""
+    """Return the prompt of a vote, the same for all of a panel with this scale; `grades` is its highest grade."""
     user = templates.render("vote", inputs=inputs_block(inputs))
     return _build_prompt("vote", inputs, user, "" if grades == 1 else f"-0-{grades}")
 
 
 def render_ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]:
-    """What a judge is asked for its vote, and the schema of the answer: by its prompt, scale and endpoint."""
+    """Return the prompt of a judge's vote and the schema of the answer: by its prompt, scale and endpoint."""
     if judge.ballot in BASELINES:
         user = templates.render("vote", inputs=inputs_block(inputs))
         return _build_prompt("vote", inputs, user, f"-{judge.ballot}"), BASELINES[judge.ballot]
@@ -168,7 +168,7 @@ def decision_prompt(inputs: Inputs, grades: int) -> Prompt:
 
 
 def grade_levels(grades: int) -> tuple[str, ...]:
-    """What each grade of a scale means, from 0 on."""
+    """Return the meaning of each grade of a scale, from 0 on."""
     return tuple(line.partition(": ")[2] for line in templates.text(f"scale-{grades}").splitlines())
 
 
@@ -204,7 +204,7 @@ def make_general_prompt(name: str, system: str, user: str) -> Prompt:
 
 
 def render_definition(definition: Definition) -> str:
-    """What relevant means, as prompts say it: a rubric as it stands, somebody's own words as a JSON string."""
+    """Return what relevant means, for a prompt: a rubric as it stands, somebody's own words as a JSON string."""
     if not definition.is_own:
         return f"What relevant means here: {definition.text}"
     told = truncated_field("definition", definition.statement, TEXT_LIMIT)
@@ -212,7 +212,7 @@ def render_definition(definition: Definition) -> str:
 
 
 def inputs_block(inputs: Inputs) -> str:
-    """What debate and vote show alike: the query with its answers, and the document, each in a fence of its own."""
+    """Return what debate and vote show alike: query with answers, and document, each in a fence of its own."""
     # A fence is named by what it holds: one name for both would differ from document to document, and with it the
     # beginning that a cache could keep.
     return templates.render(

@@ -1,4 +1,4 @@
-"""What is asked for runs: a text to search for in place of a query, and what rerankers and embedders get (DESIGN 10).
+"""Prompts for runs: a text to search for in place of a query, and what rerankers and embedders get (DESIGN 10).
 
 HyDE (Gao et al. 2023), query2doc (Wang et al. 2023), MuGI (Zhang et al. 2024) and reasoning as the query (BRIGHT) in
 our own words. The answers of a query are never shown: what is searched for must not know them.
@@ -25,7 +25,7 @@ REASONING_SCHEMA = object_schema(reasoning=TEXT)
 
 
 def rewrite_prompt(method: str, query: str, instruction: str = "", number: int = 1, count: int = 1) -> Prompt:
-    """What to search for instead of the query, or beside it. `number`: which of `count` texts, for MuGI."""
+    """Return the prompt for a text to search for beside or instead of the query. `number`: of `count`, for MuGI."""
     places = {"number": str(number), "count": str(count)} if method == "mugi" else {}
     user = templates.render(method, data=delimit_content(_query_json(query, instruction)), **places)
     return make_general_prompt(method, templates.text(f"{method}-system"), user)

@@ -1,4 +1,4 @@
-"""What is asked for synthetic queries, in our own words.
+"""Prompts for synthetic queries, in our own words.
 
 With their documents (RTriever-Synth, BRIGHT-Pro 5.1), in keyword form (Prism 4.1), from a document that answers them.
 """

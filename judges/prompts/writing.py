@@ -1,4 +1,4 @@
-"""What judges are asked about contribution and evidence: write them, list their entities, measure them (SPEC S6).
+"""Prompts about contribution and evidence: write them, list their entities, measure them (SPEC S6).
 
 The answers of a query are not shown: evidence says what the document says, and nothing that only an answer knows.
 """

@@ -1,4 +1,4 @@
-"""What all SDK providers share: a request's fields, time limit, credentials, the kept body, and what it means."""
+"""Base of all SDK providers: a request's fields, time limit, credentials, the kept body, and what it means."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ class SdkProvider(ABC):
 
     @abstractmethod
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One call by the SDK's documented method; the answer is taken before the SDK makes something of it."""
+        """Send one call by the SDK's documented method; the answer is taken before the SDK makes something of it."""
 
     @abstractmethod
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
@@ -117,7 +117,7 @@ class SdkProvider(ABC):
             await received.read_body(response.status_code, response.headers, response.iter_bytes())
 
     def headers(self, judge: Judge, received: Received) -> dict[str, Any]:
-        """What goes with a call besides the SDK's own headers: the judge's, and who asks."""
+        """Return the headers of a call besides the SDK's own: the judge's, and who asks."""
         extra = judge.parameters.get("extra_headers", {})
         said = {name: value for name, value in extra.items() if name.lower() not in SECRET}
         return self.own_headers | said | dict(received.credentials)
@@ -157,7 +157,7 @@ class SdkProvider(ABC):
         return error
 
     def shown_key(self) -> str:
-        """What a call shows, for a message: the name of the key's variable, or where the token is from."""
+        """Return what a message says of the key: the name of its variable, or where the token is from."""
         return "a token of token_command" if self.tokens.known else self.key_env or "none is set"
 
     async def authorized(self, judge: Judge) -> dict[str, str]:

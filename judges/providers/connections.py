@@ -106,7 +106,7 @@ def only_loopback() -> bool:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Whether the address stays on this machine."""
+    """Return whether the address stays on this machine."""
     host = urlsplit(base_url).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback
@@ -124,7 +124,7 @@ def certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | No
 
 
 def certificate_advice(error: ssl.SSLCertVerificationError) -> str:
-    """What to do about a certificate that is not trusted."""
+    """Say what to do about a certificate that is not trusted."""
     if error.verify_code in OTHER_NAME:
         return "the certificate is of another name: correct the base_url"
     if error.verify_code in OTHER_TIME:

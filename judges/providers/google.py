@@ -68,7 +68,7 @@ class GoogleProvider(SdkProvider):
         return self.clients[key]
 
     def place(self, judge: Judge) -> tuple[str, ...]:
-        """What the clients of one account differ in."""
+        """Settings that the clients of one account differ in."""
         return ()
 
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
@@ -97,7 +97,7 @@ class GoogleProvider(SdkProvider):
         )
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One `generate_content`, which returns the HTTP response unparsed; or one decision."""
+        """Send one `generate_content`, which returns the HTTP response unparsed; or one decision."""
         client, token = self.client_of(request.judge), _current.set(received)
         try:
             if request.judge.decides:
@@ -214,7 +214,7 @@ def answer_in(parts: list[Any], judge: Judge) -> str:
 
 
 def decision_body(request: ModelRequest) -> dict[str, Any]:
-    """One question of the Decisions endpoint: which level of the judge's scale?"""
+    """Return the body of one question of the Decisions endpoint: which level of the judge's scale?"""
     levels = list(render.grade_levels(request.judge.grades))
     question = {"type": "score", "instructions": request.prompt.system, "criteria": levels}
     name = request.judge.model

@@ -24,7 +24,7 @@ KNOWN = (*judges.ASSESSORS, *DEBATERS, *WRITERS)
 
 
 class CollectionLexicon:
-    """What a collection's BM25 index knows about words."""
+    """Knowledge of a collection's BM25 index about words."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -143,7 +143,7 @@ def _evidence_answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str
 
 
 def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """What to search for in place of the query, from the documents that its own words find."""
+    """Return what to search for in place of the query, from the documents that its own words find."""
     query = request.inputs.query
     documents = _find_documents(query, lexicon, rewriting.FEEDBACK)
     if request.role == "reason":

@@ -91,7 +91,7 @@ class OpenAIProvider(SdkProvider):
         return add_extra_body(body, request.judge)
 
     def form(self, request: ModelRequest) -> dict[str, Any]:
-        """What binds the answer to its form, by the judge's schema mode."""
+        """Return what binds the answer to its form, by the judge's schema mode."""
         schema = request.schema
         match request.judge.schema_mode:
             case "json_schema":
@@ -172,7 +172,7 @@ def answer_in(message: object, judge: Judge) -> str:
 
 
 def reasoning_in(message: object, paths: tuple[str, ...]) -> str:
-    """What the model thought: the first text at one of the paths, else blocks of the content that are thoughts."""
+    """Return the model's thoughts: the first text at one of the paths, else blocks of the content that are thoughts."""
     for path in paths:
         if found := storable_text(get_path(message, *path.split("."))):
             return found
@@ -220,7 +220,7 @@ def _add_calls(calls: list[dict[str, Any]], parts: list[Any]) -> None:
 
 
 def decision_body(request: ModelRequest) -> dict[str, Any]:
-    """One question of the Decisions endpoint: which level of the judge's scale?"""
+    """Return the body of one question of the Decisions endpoint: which level of the judge's scale?"""
     meanings = render.grade_levels(request.judge.grades)
     levels = [{"label": str(grade), "description": meaning} for grade, meaning in enumerate(meanings)]
     question = {"type": "score", "name": "relevance", "instructions": request.prompt.system, "levels": levels}

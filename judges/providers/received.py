@@ -1,4 +1,4 @@
-"""What one call received: kept as it came, within bounds of size, before anybody makes something of it."""
+"""Answer of one call: kept as it came, within bounds of size, before anybody makes something of it."""
 
 import time
 from collections.abc import AsyncIterable, Callable, Mapping

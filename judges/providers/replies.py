@@ -134,7 +134,7 @@ def refusal_error(host: str, status: int, raw: str, retry_after: float | None) -
 
 
 def _is_account(status: int, error: object, said: str) -> bool:
-    """Whether a 400 or 429 speaks of the account."""
+    """Return whether a 400 or 429 speaks of the account."""
     # No quota or credit (OpenAI, Anthropic, DashScope), a wrong key (Google, xAI), a model that is not there (LiteLLM).
     if status == 429:
         return not NO_QUOTA.isdisjoint(storable_text(get_path(error, name)) for name in ("code", "type"))

@@ -23,7 +23,7 @@ class RerankProvider(SdkProvider):
         self.http = http_client(httpx2.AsyncClient, self.route)
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One POST, for which there is no SDK; the prompt is not sent: a reranker has its own."""
+        """Send one POST, for which there is no SDK; the prompt is not sent: a reranker has its own."""
         if request.role not in ("vote", "generation", "filter", "check", "rank"):
             raise Rejected(f"{request.judge.name} is a reranker: it votes and ranks, and cannot argue or write")
         documents = list(request.documents) or [request.inputs.titled_document]

@@ -37,7 +37,7 @@ class Tokens:
         return known[0]
 
     def forget(self) -> None:
-        """A server does not accept one of them: the next call fetches anew."""
+        """Forget all tokens: a server does not accept one of them, and the next call fetches anew."""
         self.known.clear()
 
 
@@ -80,7 +80,7 @@ def _parse_seconds(value: object) -> float:
 
 
 def _jwt_payload(value: str) -> dict[str, Any]:
-    """What a JSON Web Token says of itself; {} for another kind. Its signature is the server's matter."""
+    """Return what a JSON Web Token says of itself; {} for another kind. Its signature is the server's matter."""
     part = value.split(".")[1] if value.count(".") == 2 else ""
     try:
         found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

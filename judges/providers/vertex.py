@@ -32,7 +32,7 @@ Place = tuple[str, str]
 
 
 class GoogleAccount(SdkProvider):
-    """What providers on Vertex AI have in common. Judges of one account may ask in several projects."""
+    """Base of the providers on Vertex AI. Judges of one account may ask in several projects."""
 
     key_header = "Authorization"
     key_prefix = "Bearer "

@@ -29,10 +29,10 @@ class WebSearchProvider(SdkProvider):
 
     @abstractmethod
     def body(self, query: str, results: int) -> dict[str, Any]:
-        """What is asked for."""
+        """Return the body of a request."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """One POST, whose body is the service's own; there is no prompt."""
+        """Send one POST, whose body is the service's own; there is no prompt."""
         if request.role != "web":
             raise Rejected(f"{request.judge.name} searches the web: it cannot judge, write or rank")
         body = self.body(request.inputs.query, int(request.judge.parameters.get("results", RESULTS)))

@@ -50,7 +50,7 @@ def _parse_scores(text: str, documents: int) -> list[float]:
 
 
 def scores_of(turn: Turn) -> list[float]:
-    """What a `rank` answer gave, in the order of the documents."""
+    """Return the scores of a `rank` answer, in the order of the documents."""
     return [float(one) for one in json.loads(turn.reason)]
 
 
@@ -81,7 +81,7 @@ def pack_vectors(vectors: Sequence[Sequence[float]] | Vectors) -> str:
 
 
 def vectors_of(turn: Turn, count: int) -> Vectors:
-    """What an `embed` answer gave, (count, size). Raises Unparsed."""
+    """Return the vectors of an `embed` answer, (count, size). Raises Unparsed."""
     found = fields_of(turn.reason, required={"size", "vectors"})
     numbers = np.frombuffer(base64.b64decode(found["vectors"]), dtype="<f4")
     if not found["size"] or len(numbers) != count * found["size"]:

@@ -1,4 +1,4 @@
-"""What runs ask of models: texts to search for, scores of documents, vectors (DESIGN 10; docs/adr/0033).
+"""Requests of runs to models: texts to search for, scores of documents, vectors (DESIGN 10; docs/adr/0033).
 
 It goes through the engine as judging does: limits of the account, retries, budget and caps, an answer stored before it
 is used, its cost in the ledger. A run's calls belong to one campaign (policy `retrieval`) that no worker drains. What
@@ -58,7 +58,7 @@ SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRequest:
-    """One call to a model: what is asked, and `sample`, which of several equal ones it is, from 0."""
+    """Call to a model: what is asked, and `sample`, which of several equal ones it is, from 0."""
 
     role: str
     sample: int
@@ -89,7 +89,7 @@ class RetrievalReply:
     stopped: bool = False
 
     def merge_status(self, later: "RetrievalReply") -> None:
-        """What went wrong later, in a further step about the same queries."""
+        """Take over what went wrong later, in a further step about the same queries."""
         self.error = later.error or self.error
         self.spent, self.stopped = self.spent or later.spent, self.stopped or later.stopped
 
@@ -216,7 +216,7 @@ def _queries_to_ask(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claime
 def _answered_turns(
     campaign: Campaign, queries: Iterable[int]
 ) -> dict[int, dict[tuple[str, int, int], Turn | NoVerdict]]:
-    """What this campaign was answered already: a run that goes on asks for nothing twice, repaired answers included."""
+    """Return this campaign's earlier answers, repaired ones too: a run that goes on asks for nothing twice."""
     rows = RetrievalCall.objects.filter(campaign=campaign, query__in=list(queries), outcome="labelled")
     found: dict[int, dict[tuple[str, int, int], Turn | NoVerdict]] = {}
     # Vectors are kept elsewhere, and their rows hold none.
@@ -226,7 +226,7 @@ def _answered_turns(
 
 
 def usage_by_query(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
-    """What the answers to each query took, whoever asked for them first. Its longest call counts: all go together."""
+    """Return what the answers to each query took, whoever asked first. Its longest call counts: all go together."""
     # The longest call stands for the time, because the calls of one query are sent together.
     with connection.cursor() as cursor:
         cursor.execute(USED, {"campaign": campaign.pk, "queries": list(queries), "roles": list(roles)})

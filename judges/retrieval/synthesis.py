@@ -34,7 +34,7 @@ SUMMARY = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One answer. `chain`: the model's thoughts where it tells them, else its reason; `tokens`: of the kept text."""
+    """Answer of a model. `chain`: its thoughts where it tells them, else its reason; `tokens`: of the kept text."""
 
     chain: str
     score: int
@@ -54,7 +54,7 @@ class ScoredPair:
 
     @property
     def too_long(self) -> bool:
-        """Whether one of the answers is longer than training takes."""
+        """True if one of the answers is longer than training takes."""
         return self.cut or any(one.tokens > LONGEST for one in self.generations)
 
 

@@ -99,7 +99,7 @@ def check_folder(folder: Path | None, prompt: str, pooling: str) -> Path:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only programs on this machine reach an address."""
+    """Return whether only programs on this machine reach an address."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

@@ -60,7 +60,7 @@ def same_answers(file: JudgesFile) -> list[str]:
 
 
 def _describe_panel(file: JudgesFile) -> str:
-    """Who takes part, and how many votes decide."""
+    """Describe who takes part, and how many votes decide."""
     panel, judges = file.panel, {judge.name: judge for judge in file.judges}
     debate = f"{' and '.join(panel.debate)} debate" if panel.debate else "Nobody debates"
     if not panel.ensemble:

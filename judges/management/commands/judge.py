@@ -116,7 +116,7 @@ class Command(QuorumCommand):
         )
 
     def forecast(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> Estimate | None:
-        """What the start would cost; None where there is nothing to do."""
+        """Return what the start would cost; None where there is nothing to do."""
         return forecasts.forecast_judging(collection, wanted, limit=options["limit"], again=options["again"])
 
     def follow(self, collection: Collection, started: Started, options: dict[str, Any]) -> object:

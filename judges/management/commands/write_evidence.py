@@ -35,7 +35,7 @@ class Command(judge.Command):
         return wanted
 
     def forecast(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> Estimate | None:
-        """What the writing would cost; None where every relevant pair has its texts."""
+        """Return what the writing would cost; None where every relevant pair has its texts."""
         return forecasts.forecast_writing(collection, wanted, limit=options["limit"])
 
     def idle(self, collection: Collection) -> str:
