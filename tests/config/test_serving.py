@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -16,7 +17,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from config import serving
+from config import demo, serving
+from config.management.commands.demo import Command as DemoCommand
+from corpus.errors import QuorumError
+from corpus.models import Collection
 from tests.instances import PATIENCE, ROOT, Instance, until
 from tests.speed import slowness
 
@@ -32,6 +36,17 @@ def serve(instance: Instance, *options: str) -> tuple[subprocess.Popen[str], dic
 def status_of(address: str) -> int:
     with urlopen(address, timeout=60) as response:
         return int(response.status)
+
+
+def test_a_demo_whose_runs_take_too_long_comes_up_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(self: serving.Children, ready: Callable[[], bool], what: str) -> None:
+        raise QuorumError(f"{what} did not get ready in 60 s")
+
+    monkeypatch.setattr(serving.Children, "wait_until", give_up)
+    monkeypatch.setattr(demo, "start_runs", lambda collection: [])
+    told = StringIO()
+    DemoCommand(stderr=told).measure(serving.Children(), Collection(name="birds"))
+    assert told.getvalue() == "The benchmark is not shown: the runs did not get ready in 60 s\n"
 
 
 @pytest.mark.slow

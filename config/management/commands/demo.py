@@ -12,7 +12,7 @@ from benchmark.agents import demo as agents_demo
 from config import demo, serving, staticfiles
 from config.extra import Extra
 from corpus.commands import QuorumCommand
-from corpus.errors import BadInput
+from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import read
@@ -115,7 +115,7 @@ class Command(QuorumCommand):
             children.wait_until(lambda: demo.are_ready(runs), "the runs")
             demo.start_answers(collection)
             demo.start_synthesis(collection)
-        except BadInput as error:
+        except QuorumError as error:
             self.stderr.write(f"The benchmark is not shown: {error}")
 
     def show_agents(self, children: serving.Children, collection: Collection, aspects: Path) -> None:
@@ -124,7 +124,7 @@ class Command(QuorumCommand):
             searches = agents_demo.start_searches(collection, aspects)
             children.wait_until(lambda: agents_demo.are_over(searches), "the offline agent")
             agents_demo.start_gradings(collection)
-        except BadInput as error:
+        except QuorumError as error:
             self.stderr.write(f"Agents are not shown: {error}")
 
     def show_web_search(self, children: serving.Children, folder: Path) -> None:
@@ -133,7 +133,7 @@ class Command(QuorumCommand):
             search = demo.start_web_search(folder)
             children.wait_until(lambda: demo.is_searched(search), "the offline web search")
             demo.start_query_writing(search)
-        except BadInput as error:
+        except QuorumError as error:
             self.stderr.write(f"The web search is not shown: {error}")
 
     def judge(self, collection: Collection, panel: str) -> None:

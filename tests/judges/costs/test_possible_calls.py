@@ -72,22 +72,14 @@ def test_workers_count_them_though_nobody_needs_the_money() -> None:
 
 
 class Writer:
-    """The part of a worker's writer that a budget uses: each question in a transaction of its own."""
+    """The part of a worker's writer that a budget uses, on the connection of the test."""
+
+    def __init__(self) -> None:
+        connection.ensure_connection()
+        self.connection = connection.connection
 
     async def ask(self, question: Any) -> Any:
-        with connection.cursor() as cursor:
-            return question(Cursor(cursor))
-
-
-class Cursor:
-    """Django's cursor as psycopg's connection: `execute` returns what rows are fetched from."""
-
-    def __init__(self, cursor: Any) -> None:
-        self.cursor = cursor
-
-    def execute(self, statement: str, values: Any) -> Any:
-        self.cursor.execute(statement, values)
-        return self.cursor
+        return question(self.connection)
 
 
 @pytest.mark.parametrize("bounded", [True, False])
