@@ -51,6 +51,7 @@ def is_away(error: BaseException) -> bool:
     if not isinstance(cause, OperationalError | psycopg.OperationalError):
         return False
     code = getattr(cause, "sqlstate", None)
+    # Class 08 of PostgreSQL's codes are errors of the connection.
     return code is None or code in ENDED or code.startswith("08")
 
 

@@ -43,6 +43,7 @@ def write_backup(path: Path, var: Path, say: Say = lambda line: None) -> dict[st
     """Write the instance to a new file, whole or not at all; return the manifest. Raises BadInput where it cannot."""
     if path.exists():
         raise BadInput(f"{path} exists: name a new file")
+    # Renamed once it is whole, so that nobody takes a backup that was cut off for one.
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("xb") as file, tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
@@ -205,6 +206,8 @@ def _dump_database(path: Path) -> dict[str, int]:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
+        # pg_dump reads the snapshot of this transaction, so the counted rows are those of the dump, though people go on
+        # working.
         options = ["-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
         with path.open("wb") as file:
             run_postgres_program("pg_dump", *options, stdout=file)
@@ -230,6 +233,7 @@ def run_postgres_program(
     """Run a program of PostgreSQL on our database. Raises QuorumError with the last line of its error output."""
     values = connection.get_connection_params()
     known = {"dbname": "PGDATABASE", "user": "PGUSER", "password": "PGPASSWORD", "host": "PGHOST", "port": "PGPORT"}
+    # By the environment and not by arguments, which every user of the machine can read.
     settings = {name: str(values[key]) for key, name in known.items() if values.get(key)}
     command = [str(postgres.binaries_folder() / program), *args]
     done = subprocess.run(

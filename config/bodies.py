@@ -22,6 +22,7 @@ def whole_bodies(application: Application) -> Application:
         size = int(length) if length.isdecimal() else 0
         if 0 < size <= MOST_READ:
             body = environ["wsgi.input"].read(size)
+            # The sender has gone: nobody would read an answer, and the application need not begin.
             if len(body) < size:
                 start_response("400 Bad Request", [("Content-Length", "0")])
                 return [b""]

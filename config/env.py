@@ -21,6 +21,7 @@ YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 def text(name: str, default: str = "") -> str:
     """Return the variable's value, or the default where it is unset or empty."""
+    # Compose passes on unset variables as empty ones, so empty means unset.
     return os.environ.get(name) or default
 
 
@@ -120,6 +121,7 @@ def time_zone(name: str, default: str) -> str:
     value = text(name, default)
     try:
         ZoneInfo(value)
+    # ZoneInfo looks for a file of that name: a folder, or a path that leads elsewhere, has an error of its own.
     except (KeyError, ValueError, OSError):
         refuse(f"{name}={value!r} is no time zone: name one as Europe/Berlin or UTC.")
     return value

@@ -42,6 +42,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     if address == request.path:
         return page_not_found(request, exception)
     query = request.META.get("QUERY_STRING")
+    # The query belongs before the section of the page.
     path, hash_, section = address.partition("#")
     joined = f"{'&' if '?' in path else '?'}{query}" if query else ""
     return HttpResponsePermanentRedirect(f"{path}{joined}{hash_}{section}", preserve_request=True)

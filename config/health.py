@@ -55,6 +55,7 @@ def is_shutting_down() -> bool:
 def _unready_reasons() -> list[str]:
     global _is_migrated
     try:
+        # In each probe: PostgreSQL may have gone since the last one.
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         # Once the tables are those of this code, this process does not look again.

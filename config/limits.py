@@ -24,6 +24,7 @@ class BodyLimitMiddleware(MiddlewareMixin):
         size = int(length) if length.isdecimal() else 0
         if size <= STRANGER:
             return None
+        # A token is looked up and a session read only for large bodies, so that small requests pay nothing.
         known = bearer_token(request) is not None or SESSION_KEY in request.session
         # A part of an upload goes to its file as it comes: tus clients may send all of it as one.
         is_part = request.method == "PATCH" and request.content_type == PART_TYPE

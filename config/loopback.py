@@ -31,6 +31,7 @@ def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
         host = args[0]
     else:
         connection, address = args[0], args[1]
+        # Unix sockets stay on this machine by nature.
         if connection.family not in (socket.AF_INET, socket.AF_INET6) or not address:
             return
         host = address[0]

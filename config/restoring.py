@@ -61,13 +61,17 @@ def restore_backup(
         old = Path(manifest["var"])
         script = _write_script(folder, manifest, old, var)
         _move_paths_in_files(folder / "var", old, var)
+        # Only now, with the whole file checked: a damaged backup costs no copy of what is there.
         before()
         say("loading the database ...")
+        # What a session knows of the tables (plans, types) is void once they are replaced.
         connection.close()
         with script.open("rb") as file:
             run_postgres_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
+        # Only after the transaction: where that fails, nothing was changed.
         _replace_files(folder / "var", var)
         _refill_store(say)
+    # The tables may be those of an older version now: the next command has to look.
     startup.remove_stamp(var)
     return manifest
 
@@ -163,6 +167,7 @@ def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], 
         hashing = HashingReader(source)
         with target.open("xb") as file:
             shutil.copyfileobj(hashing, file, CHUNK)
+        # Nobody else may write to it, and nobody runs it as its owner, whatever the tar file says.
         target.chmod(entry.mode & 0o755 | 0o600)
         os.utime(target, (entry.mtime, entry.mtime))
         if hashing.digest.hexdigest() != wanted.pop(entry.name):

@@ -101,6 +101,7 @@ def granian_command(
     """Return the command that serves a WSGI or ASGI application at an address."""
     options: dict[str, object] = {
         "interface": interface,
+        # The limits below are for this version of the protocol.
         "http": "1",
         "host": host,
         "port": port,
@@ -109,8 +110,11 @@ def granian_command(
         "backlog": BACKLOG,
         "backpressure": CONNECTIONS,
         "http1-buffer-size": 65_536,
+        # Milliseconds for a header: without a limit half-sent ones would hold connections for ever (docs/adr/0074).
         "http1-header-read-timeout": 30_000,
+        # Less than what we wait for granian itself, so that it still ends its processes by itself (docs/adr/0107).
         "workers-kill-timeout": int(STOP_S) - 5,
+        # A process that died is replaced at once; `look` counts granian's own deaths.
         "respawn-interval": 0,
         "log-level": "warning",
     }
@@ -166,6 +170,7 @@ class Children:
         """Serve the site at the address of this socket, which is closed; its address is kept until all ends."""
         self.counts = Path(tempfile.mkdtemp(prefix="quorum-metrics-"))
         environment = web_environment() | {web_metrics.FOLDER: str(self.counts)}
+        # Not to our standard output, which holds the one JSON line of `serve`.
         self._start("web", web_command(*self._hand_over_listener(listener)), settings=environment, stdout=STDERR)
 
     def model(self, listener: socket.socket, settings: dict[str, str]) -> None:
@@ -229,6 +234,7 @@ class Children:
             if child.poll() is None:
                 continue
             logger.error("%s ended with %s and is started again", name, child.returncode)
+            # Of all children together: a fault of the platform lets each of them fall in turn.
             self.falls.append(time.monotonic())
             if len(self.falls) == FALLS and self.falls[-1] - self.falls[0] < FALLS_S:
                 raise QuorumError(f"{name} ends again and again{self._where()}")

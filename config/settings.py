@@ -10,6 +10,7 @@ import embedded
 from config import env, loopback, single_sign_on
 from config.operating import logs
 
+# First of all settings: from here on no library can reach another machine.
 if env.flag("QUORUM_LOOPBACK_ONLY"):
     loopback.enforce()
 
@@ -29,6 +30,7 @@ INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
+    # For PostgreSQL's own lookups and indexes; the schema uses no other database.
     "django.contrib.postgres",
     "django.contrib.sessions",
     "config.apps.StaticFilesConfig",
@@ -54,8 +56,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # Scrapers and probes have neither a name of ALLOWED_HOSTS nor TLS nor a session, so they are answered before all
+    # else (docs/adr/0049, 0097).
     "config.operating.metrics_page.MetricsMiddleware",
     "config.health.HealthMiddleware",
+    # Outside all below it that may refuse a request, so that refusals have a line and an id, too.
     "config.operating.request_log.RequestLogMiddleware",
     "config.limits.NoNulMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -70,7 +75,9 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    # Behind sessions: who is signed in may send more (docs/adr/0028).
     "config.limits.BodyLimitMiddleware",
+    # Innermost, so that it is asked first about an error of a view.
     "config.away.AwayMiddleware",
 ]
 
@@ -125,6 +132,8 @@ DATABASES = {"default": embedded.database_settings(VAR)}
 if pool_size := env.count("QUORUM_DB_POOL", 0):
     patience = env.number("QUORUM_DB_PATIENCE_S", 30)
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": patience}
+    # A pooled connection may have died with PostgreSQL's restart; it is checked before a request gets it
+    # (docs/adr/0074).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = embedded.redis_url(VAR)
@@ -146,11 +155,13 @@ SECURE_SSL_REDIRECT = PRODUCTION
 SECURE_HSTS_SECONDS = 31_536_000 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
 SECURE_HSTS_PRELOAD = PRODUCTION
+# The proxy in front must set this header itself, and drop what a visitor sent under its name.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
+        # No inline script or style is allowed anywhere: untrusted texts stand on nearly every page.
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
@@ -164,6 +175,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 AUTH_USER_MODEL = "annotation.User"
+# Apps below `annotation` may not import it; they find its rules and its log by these names (docs/adr/0028).
 ACCESS = "annotation.permissions.action"
 AUDIT = "annotation.audit_log.recording.record"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -177,10 +189,12 @@ LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+# There may be no mail server: people come by invitation, and a link is handed over by a person.
 ACCOUNT_EMAIL_VERIFICATION = "none"
 # A room full of annotators signs in from one address; guessing one account's password stays hard.
 ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "60/m/ip,5/5m/key"}
 ACCOUNT_ADAPTER = "annotation.accounts.invitations.InvitationOnlyAdapter"
+# Nothing is sent to addresses that nobody here has.
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Quorum] "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if PRODUCTION else "http"
@@ -200,6 +214,7 @@ MFA_FORMS = {
 # Sign-in by an OpenID Connect provider, when its address is given. Only from here: never from the database.
 OIDC_URL = env.web_address("QUORUM_OIDC_URL")
 SOCIALACCOUNT_ADAPTER = "annotation.accounts.single_sign_on.SingleSignOnAdapter"
+# An address that a provider names must not open an account that somebody else has here.
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 SOCIALACCOUNT_PROVIDERS = single_sign_on.openid_providers(OIDC_URL)
 CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_origins(OIDC_URL)
@@ -250,16 +265,20 @@ CELERY_BROKER_URL = embedded.celery_url(VAR)
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": f"{PREFIX}:"}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_DEFAULT_QUEUE = "judge"
+# Messages only wake workers; PostgreSQL says what is to be done, so a lost one is sent again (jobs.tasks).
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_IGNORE_RESULT = True
+# A busy process must not keep wake-ups that an idle one could follow.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # The judging engine (MECHANICS M3).
+# How long a pair or job stays with a worker that no longer renews it: what its loss costs in time.
 LEASE_SECONDS = env.number("QUORUM_LEASE_S", 120, least=1)
 DRAIN_SECONDS = env.number("QUORUM_DRAIN_S", 60)
 RETRY_SECONDS = env.number("QUORUM_RETRY_S", 0.5)
 BATCH_POLL_SECONDS = env.number("QUORUM_BATCH_POLL_S", 30)
+# Of each worker process. The limits of the accounts hold over all processes (judges.engine.limits).
 PAIRS_IN_FLIGHT = env.count("QUORUM_PAIRS_IN_FLIGHT", 128, least=1)
 CALLS_IN_FLIGHT = env.count("QUORUM_CALLS_IN_FLIGHT", 128, least=1)
 

@@ -19,10 +19,12 @@ from store.objects import ObjectStore, StoreUnavailable
 ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: "Quorum" in ASCII.
 APPS = ("jobs", "store", "corpus", "judges", "annotation", "benchmark", "training", "api")
 
+# The doctor is here, too: it must run where a service does not start, and starts what it can by itself.
 NEEDS_NOTHING = {
     "check", "collectstatic", "compilemessages", "diffsettings", "doctor", "evaluate", "findstatic", "help",
     "makemessages", "makemigrations", "serve_model", "services", "startapp", "startproject", "version",
 }  # fmt: skip
+# These work on the tables as they are, whatever version they have.
 MIGRATES_ITSELF = {
     "dbshell", "migrate", "optimizemigration", "showmigrations", "sqlmigrate", "squashmigrations", "test",
 }  # fmt: skip
@@ -40,8 +42,10 @@ def ensure_for_command(argv: list[str]) -> None:
         # A backup of before an upgrade is how one goes back: it replaces the newer tables.
         apply_or_refuse(takes_newer=command == "restore")
         return
+    # `migrate APP NUMBER` may go back, after which the stamp would hide pending migrations.
     if addresses.are_embedded():
         remove_stamp(env.var())
+    # Old code would take newer tables for its own (docs/adr/0107); going back is for the newer code, or for `restore`.
     if command == "migrate" and (schema := read_schema()).unknown:
         refuse(schema.refusal)
 
@@ -67,6 +71,7 @@ def apply_or_refuse(takes_newer: bool = False) -> None:
     Tables of a newer version are refused, because this code would write rows that are wrong there, unless the command
     takes them.
     """
+    # Reading all migrations would slow every command: a stamp beside the data says that none is pending (ADR 0002).
     stamp = stamp_file(env.var())
     is_own = addresses.are_embedded() and not os.environ.get("DATABASE_URL")
     if is_own and stamp.exists() and stamp.read_text() == migrations_fingerprint():
@@ -75,6 +80,7 @@ def apply_or_refuse(takes_newer: bool = False) -> None:
     if schema.unknown:
         if not takes_newer:
             refuse(schema.refusal)
+    # A database by URL is never migrated unasked: others may use it at this moment.
     elif is_own:
         _apply_migrations()
         stamp.write_text(migrations_fingerprint())
@@ -96,8 +102,10 @@ def migrations_fingerprint() -> str:
     """Return the sha256 of our migrations and of the versions of the packages that bring others."""
     digest = hashlib.sha256()
     for app in APPS:
+        # The bytes, not the names: a migration that was edited while it was developed counts as another one.
         for path in sorted((env.ROOT / app / "migrations").glob("*.py")):
             digest.update(f"{app}/{path.name}\0".encode() + path.read_bytes() + b"\0")
+    # Tables of these packages change with their versions.
     for package in ("django", "django-allauth"):
         digest.update(version(package).encode())
     return digest.hexdigest()
@@ -130,6 +138,7 @@ def read_schema() -> Schema:
     executor = MigrationExecutor(connection)
     loader: Any = executor.loader
     known = set(loader.disk_migrations)
+    # A squashed migration stands for those that it replaces, which older databases have on record.
     for migration in loader.disk_migrations.values():
         known.update(migration.replaces)
     unknown = [f"{app}.{name}" for app, name in loader.applied_migrations if app in APPS and (app, name) not in known]
@@ -147,6 +156,7 @@ def _apply_migrations() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
         try:
+            # Read again under the lock: whoever held it before may have applied them.
             if read_schema().is_pending:
                 call_command("migrate", verbosity=0, interactive=False)
         finally:

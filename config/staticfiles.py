@@ -33,5 +33,6 @@ def sources_fingerprint() -> str:
     for finder in get_finders():
         for name, storage in finder.list([]):
             found = Path(storage.path(name)).stat()
+            # Not their bytes: this runs at each start.
             digest.update(f"{name}\0{found.st_size}\0{found.st_mtime_ns}\n".encode())
     return digest.hexdigest()

@@ -42,6 +42,7 @@ def database_url(var: Path) -> str:
 def database_settings(var: Path) -> dict[str, Any]:
     """Return Django's settings of the database, from its URL."""
     url = _checked_database_url(database_url(var))
+    # A server that does not answer must not hold a page for the two minutes of TCP's own patience.
     options = {"connect_timeout": "5"} | {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
         "ENGINE": "django.db.backends.postgresql",

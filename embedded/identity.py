@@ -42,6 +42,7 @@ def in_namespace() -> None:
     named = next((one for one in pwd.getpwall() if one.pw_uid), None)
     if named is None or _libc.unshare(CLONE_NEWUSER):
         raise OSError(ctypes.get_errno(), "user namespaces are forbidden here")
+    # The kernel lets an unprivileged process map its group only after this.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/gid_map").write_text(f"{named.pw_gid} {gid} 1")
     Path("/proc/self/uid_map").write_text(f"{named.pw_uid} {uid} 1")

@@ -58,6 +58,7 @@ class Keeper:
             if self.asked_to_stop or self.var_was_removed():
                 return
             time.sleep(0.02)
+        # Not before: whoever finds the announcement connects to the database by its name.
         self.postgres.make_database()
         self.announce()
 
@@ -83,6 +84,7 @@ class Keeper:
             "redis": addresses.redis_url(self.var),
             "pids": {name: process.pid if process else None for name, process in services.items()},
         }
+        # Whole or not at all, since others read it at any moment.
         draft = self.var / ".services.json"
         draft.write_text(json.dumps(document))
         draft.rename(self.var / "services.json")
@@ -107,6 +109,7 @@ class Keeper:
             self.last_start, self.last_used = began, time.monotonic()
         if time.monotonic() - self.last_used >= self.linger:
             return True
+        # Held for an instant only, or newcomers would wait for us; where nobody is left it is kept, so that they do.
         fcntl.flock(self.users, fcntl.LOCK_UN)
         return False
 
@@ -149,6 +152,7 @@ def private_folder(folder: Path) -> None:
 
 def detach(var: Path) -> None:
     """Leave the command that started us: a session of our own, output to VAR/logs/keeper.log."""
+    # The command waits for this process alone: its end says that the checks found nothing.
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -161,6 +165,7 @@ def detach(var: Path) -> None:
 
 def main(var: Path, lock: int) -> None:
     """Check, detach, serve, stop. What a check refuses is told to the command that started us."""
+    # The servers must not inherit it, or a killed keeper would seem to live as long as they do.
     os.set_inheritable(lock, False)
     failure = var / "keeper.error"
     failure.unlink(missing_ok=True)
@@ -171,6 +176,7 @@ def main(var: Path, lock: int) -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.code)
     signal.signal(signal.SIGTERM, keeper.on_term)
+    # Ctrl-C is meant for the command at the terminal; others may use the services still.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     detach(var)
     try:

@@ -64,6 +64,7 @@ class Postgres:
     def prepare(self) -> None:
         """Make the cluster where there is none; an interrupted attempt is thrown away."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A cluster has this name until initdb is done: a kill in between leaves nothing that looks like data.
         draft = self.folder / "data.new"
         shutil.rmtree(draft, ignore_errors=True)
         self._own()

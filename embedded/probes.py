@@ -25,6 +25,7 @@ def _probe_socket(path: Path, question: bytes, expected: bytes, farewell: bytes 
         try:
             connection.connect(str(path))
             connection.sendall(question)
+            # The first byte decides; what comes behind it is not waited for.
             answer = connection.recv(65536)
             connection.sendall(farewell)
         except OSError:

@@ -46,6 +46,7 @@ class Redis:
             "appendonly": "yes",
             "appendfsync": "everysec",
             "save": "",
+            # Messages and limits must not be thrown away when memory is short: better an error that is seen.
             "maxmemory-policy": "noeviction",
         }
         with self.log.open("ab") as log:

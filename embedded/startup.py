@@ -31,6 +31,7 @@ def ensure_services(var: Path) -> None:
         # Kept open on purpose until the process ends: the kernel frees it however that happens.
         _users_lock = locks.open_lock(var / "users.lock")
         fcntl.flock(_users_lock, fcntl.LOCK_SH)
+        # The keeper sees by its time that somebody came and went between two of its looks.
         os.utime(var / "users.lock")
     wait_for_services(var)
 
@@ -64,6 +65,7 @@ def start_keeper(var: Path) -> bool:
     try:
         if not locks.try_exclusive(lock):
             return False
+        # A killed keeper may have left it behind, and nobody must take its servers for living ones.
         (var / "services.json").unlink(missing_ok=True)
         started = subprocess.run(
             [sys.executable, "-m", "embedded.keeper", str(var), str(lock)],

@@ -22,6 +22,7 @@ def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, b
     BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
     # Of two callers at once the table's constraint lets one create it, and the other gets that one.
     job, is_new = unfinished(kind).get_or_create(kind=kind, subject=subject, defaults={"arguments": arguments})
+    # Once it is committed: a worker that is told sooner would find no row.
     transaction.on_commit(partial(notify, kind))
     # Whichever worker comes next does it, so its own lines do not name the request that asked for it.
     logger.info("job enqueued" if is_new else "job joined", extra={"job": job.log_name})

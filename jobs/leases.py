@@ -94,6 +94,7 @@ def finish(job: LeasedJob, state: str, **changes: Any) -> bool:
 
 def give_back(job: LeasedJob, **changes: Any) -> None:
     """Let another worker go on, because this one ends; the claim does not count."""
+    # MOST_ATTEMPTS is for jobs that kill their workers; a worker that ends by itself proves nothing.
     values = {"phase": "", "lease_until": None, "attempts": max(0, job.attempts - 1), **changes}
     held_row(job).update(state=job.WAITING, **values)
 
@@ -102,6 +103,7 @@ def cancel(job: LeasedJob, **changes: Any) -> bool:
     """End a job now: its holder finds the token moved, and stops. False when it is over already."""
     rows = type(job)._default_manager.filter(pk=job.pk, state__in=[job.WAITING, job.RUNNING])
     values = {"state": job.CANCELLED, "phase": "", "lease_until": None, "ended_at": Now(), **changes}
+    # The token moves, so that the next write of the holder finds the job lost and it stops.
     return bool(rows.update(fencing_token=F("fencing_token") + 1, **values))
 
 

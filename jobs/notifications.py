@@ -48,6 +48,7 @@ def is_away() -> bool:
 @cache
 def message_sender() -> Celery:
     """Return what sends messages by their task's name, without the worker's application."""
+    # Not the current application: in a worker that is the one that config.celery made.
     app = Celery("quorum", set_as_current=False)
     app.config_from_object("django.conf:settings", namespace="CELERY")
     return app

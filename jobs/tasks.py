@@ -124,6 +124,7 @@ def _on_worker_ready(sender: Any = None, **_: Any) -> None:
     watch_parent()
     for one in served:
         workers.say_alive(*one)
+    # The worker's main thread asks nothing more, and would hold its connection for good.
     connection.close()
     threading.Thread(target=_send_heartbeats, args=(served,), name="worker-beat", daemon=True).start()
     threading.Thread(target=_watch_queues, args=(queues,), name="worker-watch", daemon=True).start()

@@ -52,6 +52,7 @@ def examine() -> list[Finding]:
     for check in CHECKS:
         if missing := [name for name in check.needs if name in unwell]:
             found.append(Finding(check.name, Health.UNKNOWN, f"not looked at: {missing[0]} has a problem"))
+            # What was not looked at cannot be relied on: checks that need it are not run either.
             unwell.add(check.name)
             continue
         these = list(_run_check(check))

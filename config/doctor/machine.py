@@ -56,6 +56,7 @@ def compare_packages() -> tuple[list[str], list[str]]:
         except importlib.metadata.PackageNotFoundError:
             missing.append(wanted.name)
             continue
+        # A pinned pre-release is meant, though specifiers leave pre-releases out.
         if not wanted.specifier.contains(found, prereleases=True):
             others.append(f"{wanted.name} {found}, not {str(wanted.specifier).removeprefix('==')}")
     return missing, others
@@ -169,6 +170,7 @@ def check_mail() -> Iterator[Finding]:
         return
     where = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
     try:
+        # Opening it signs in at the server, and sends nothing.
         with get_connection("django.core.mail.backends.smtp.EmailBackend"):
             pass
     except (OSError, smtplib.SMTPException) as error:

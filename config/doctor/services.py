@@ -39,6 +39,7 @@ def check_postgresql() -> Iterator[Finding]:
     if reason := unsupported_reason(version):
         yield problem("postgresql", reason, "move to a supported version (docker/README.md, Upgrade)")
         return
+    # By the settings and not by what is open now: a quiet hour would hide that there are too few.
     wanted = count_connections(settings.JUDGE_WORKERS)
     says = f"version {version // 10_000}.{version % 10_000}, {used} of {most} connections in use"
     if wanted > most:

@@ -105,6 +105,8 @@ def read_database() -> dict[str, list[Any]]:
     statements = {"ledger": (LEDGER, None), "tallies": (TALLIES, routes), "queues": (QUEUES, None)}
     statements["jobs"] = (" UNION ALL ".join(f"({one})" for one in _job_statements()), None)
     found = {}
+    # One transaction, so that the limit of time is set for its statements alone and a pooled connection goes back
+    # without it.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
         for name, (statement, values) in statements.items():
@@ -170,6 +172,7 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
         else:
             states[collection, campaign][name] += value
     for (collection, campaign), found in states.items():
+        # Counters of one campaign are read by shard while workers write: waiting is what is left, and never below 0.
         everything = found.pop("pairs", 0.0)
         found["waiting"] = max(0.0, everything - sum(found.values()))
         for state, count in found.items():

@@ -135,6 +135,7 @@ def describe_error(exc_info: ExcInfo) -> str:
     seen: set[int] = set()
     found: BaseException | None = exc_info[1]
     while found is not None and id(found) not in seen:
+        # Causes may form a circle, as when an error is raised from one that it caused.
         seen.add(id(found))
         places = "".join(traceback.format_tb(found.__traceback__))
         parts.append(f"{places}{type(found).__name__}: {first_line(found)}")

@@ -38,6 +38,7 @@ def may_read(request: HttpRequest) -> bool:
     """Return whether the request shows the token; where none is set, whether it comes from this machine by itself."""
     if settings.METRICS_TOKEN:
         kind, _blank, shown = request.headers.get("Authorization", "").partition(" ")
+        # In constant time, so that the token cannot be guessed letter by letter.
         return kind.lower() == "bearer" and hmac.compare_digest(shown.encode(), settings.METRICS_TOKEN.encode())
     # In production a proxy stands in front, and all come from its address.
     if settings.PRODUCTION or any(name in request.headers for name in FORWARDED):

@@ -14,6 +14,7 @@ from config.operating import web_metrics
 from config.operating.logs import current_request, masked_path
 
 HEADER = "X-Request-ID"
+# An id from outside goes into logs and headers: it must be short, and hold no line ends.
 WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 logger = logging.getLogger(__name__)

@@ -24,6 +24,7 @@ def send_request_id(headers: dict[str, Any] | None = None, **_: Any) -> None:
 
 def bind_task(task: Any = None, **_: Any) -> None:
     """Bind the task's name, and the id that its message brought."""
+    # A prefork child does one task after the other: what the last one bound must not stay.
     clear_contextvars()
     bind_contextvars(task=task.name)
     if found := getattr(task.request, HEADER, None):

@@ -122,6 +122,7 @@ def mask_address(span: Any, request: Any, response: Any) -> None:
 
 def trace_connection(connection: Any, **_: Any) -> None:
     """Let every statement of a database connection be a span."""
+    # A connection that is opened again keeps its wrappers, and a second one would make two spans of a statement.
     if trace_statement not in connection.execute_wrappers:
         connection.execute_wrappers.append(trace_statement)
 

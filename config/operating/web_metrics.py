@@ -27,6 +27,7 @@ SECONDS = Histogram(
 def count_request(request: HttpRequest, status: int, seconds: float) -> None:
     """Count an answered request under its route, which has names in place of values, so that there are few."""
     route = request.resolver_match.route if request.resolver_match else NO_ROUTE
+    # A visitor may send any word as a method, and each would be a series of its own for ever.
     method = request.method if request.method in METHODS else "other"
     REQUESTS.labels(method, route, str(status)).inc()
     SECONDS.labels(route).observe(seconds)

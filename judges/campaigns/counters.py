@@ -21,6 +21,7 @@ from typing import Any
 from django.db import connection
 from psycopg import Connection
 
+# More than the worker processes of a usual instance; a read adds up as many rows for each key (docs/adr/0110).
 SHARDS = 16
 COSTS = ("cost", "cost_assumed", "cost_possible")  # Keys that add up to what a campaign spent, in USD.
 CALLS = ("calls", "calls_possible")  # Keys that add up to the calls that its limit counts.

@@ -117,6 +117,7 @@ SELECT EXISTS (
       AND CASE WHEN %(shared)s THEN o.collection_id = c.collection_id ELSE o.id = c.id END)
 """
 
+# Of all campaigns that the process holds something of, in one statement.
 RENEW = "UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s) WHERE holder = %(holder)s"
 
 STOP = """

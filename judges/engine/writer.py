@@ -150,6 +150,7 @@ class ResultWriter:
             try:
                 if self.connection is None or self.connection.closed:
                     self.connection = psycopg.connect(**self.dsn, autocommit=True)
+                    # The lock on the shard went with the old connection, and another process may have the shard by now.
                     self.shard = counters.claim_shard(self.connection)
                 result = work(self.connection)
                 # PostgreSQL answers: answers need no fsync any more.

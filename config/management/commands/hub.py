@@ -52,6 +52,7 @@ class Command(QuorumCommand):
         parser.add_argument("--message", metavar="TEXT", help="message of the commit")
 
     def run(self, **options: Any) -> object:
+        # Before anything is read or built: without a token nothing can be pushed (docs/adr/0102).
         read_token()
         collection = collection_named(options["name"])
         folder, told = _find_folder(collection, options)

@@ -32,6 +32,7 @@ class Command(QuorumCommand):
         settings.VAR.mkdir(mode=0o700, parents=True, exist_ok=True)  # a machine that has never done anything
         path = settings.VAR / "backups" / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
         keep = (lambda: None) if options["no_safety_copy"] else partial(self.keep, path)
+        # Another machine may have made the backup: then it lies in the store alone (docs/adr/0094).
         fetch(options["file"].resolve())
         manifest = restore_backup(options["file"], settings.VAR, self.stderr.write, keep)
         rows = sum(manifest["rows"].values())

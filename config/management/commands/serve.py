@@ -45,6 +45,7 @@ class Command(QuorumCommand):
                 children.watch()
         except serving.ServingInterrupted as stopped:
             self.stderr.write("Stopping; unfinished work continues at the next start.")
+            # Not after Ctrl-C: somebody waits at the terminal.
             if not stopped.code:
                 children.announce_shutdown()
             raise SystemExit(stopped.code) from None

@@ -58,6 +58,7 @@ class Command(QuorumCommand):
         """Remove copies that can be fetched again, and what is left of deleted collections."""
         freed = sum(remove_local_copies(settings.VAR / kind) for kind in COPIES)
         gone = set(AuditEntry.objects.filter(act="collection.deleted").values_list("collection_name", flat=True))
+        # A collection of the same name may have been made since; its files are not leftovers.
         gone -= set(Collection.objects.values_list("name", flat=True))
         for kind in OF_COLLECTIONS:
             for name in gone:
