@@ -19,6 +19,7 @@ from typing import IO, Any
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.pq import Conninfo
 
 from corpus.errors import BadInput, QuorumError
 from embedded import postgres
@@ -232,7 +233,7 @@ def run_postgres_program(
 ) -> None:
     """Run a program of PostgreSQL on our database. Raises QuorumError with the last line of its error output."""
     values = connection.get_connection_params()
-    known = {"dbname": "PGDATABASE", "user": "PGUSER", "password": "PGPASSWORD", "host": "PGHOST", "port": "PGPORT"}
+    known = {option.keyword.decode(): option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar}
     # By the environment and not by arguments, which every user of the machine can read.
     settings = {name: str(values[key]) for key, name in known.items() if values.get(key)}
     command = [str(postgres.binaries_folder() / program), *args]

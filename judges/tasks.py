@@ -7,6 +7,7 @@ from celery import shared_task, signals
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from psycopg.pq import Conninfo
 
 from jobs import notifications
 from jobs.processes import watch_parent
@@ -80,10 +81,11 @@ def worker_engine() -> Any:
 
 
 def database_parameters() -> dict[str, Any]:
-    """Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
+    """Return Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
+    # All that libpq knows, certificates among it, and nothing that is Django's or psycopg's own.
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
     values: dict[str, Any] = connection.get_connection_params()
-    known = ("dbname", "user", "password", "host", "port", "service", "passfile", "sslmode", "options")
-    return {name: values[name] for name in known if values.get(name)}
+    return {name: value for name, value in values.items() if name in known and value}
 
 
 def reclaim_budgets() -> None:

@@ -98,6 +98,9 @@ class Child:
         finally:
             self.draining.discard(plan.campaign)
             if not flight.held:
+                # The next slice begins with a budget of its own, which knows nothing of what this one holds ahead: as
+                # long as this process lives it would be renewed, and missing from the budget.
+                await flight.budget.close()
                 self.flights.pop(plan.campaign, None)
 
     async def _shut_down(self) -> None:

@@ -66,7 +66,7 @@ def run_inline(
             limits.account(account).limit = limit
         budget = Budget(writer, plan.campaign, holder, LEASE_S)
         budget.apply_plan(plan)
-        renewing = asyncio.create_task(_renew_reservations(writer, holder))
+        keeping = asyncio.create_task(_keep_budget(budget))
         try:
             # What a dead process of the same command had received is in the cache before anything is asked again.
             await recover_answers(writer, folder)
@@ -76,7 +76,7 @@ def run_inline(
                 open_provider(judge)
             return await _ask_all(Caller(tools, plan, budget, stopped), held, ask, done, at_once)
         finally:
-            renewing.cancel()
+            keeping.cancel()
             await budget.close()
             await close_providers()
             await limits.close()
@@ -85,11 +85,13 @@ def run_inline(
     return asyncio.run(main())
 
 
-async def _renew_reservations(writer: ResultWriter, holder: str) -> None:
-    """Renew what this process holds for as long as it lives, or a machine elsewhere takes it for lost."""
+async def _keep_budget(budget: Budget) -> None:
+    """Renew what this process holds, which would be taken for lost, and notice limits that were set since."""
     while True:
         await asyncio.sleep(LEASE_S / 4)
-        await writer.ask(partial(renew_reservations, holder=holder, lease=LEASE_S))
+        await budget.writer.ask(partial(renew_reservations, holder=budget.holder, lease=LEASE_S))
+        # A run that began without limits takes the ones that admins set while it goes on.
+        await budget.look()
 
 
 async def _ask_all(

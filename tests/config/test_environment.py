@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from kombu import Connection
 
 import embedded
-from config import env, startup
+from config import backup, env, startup
+from judges.tasks import database_parameters
 from tests.instances import ROOT, Instance
 from tests.stages import first_quick
 
@@ -114,5 +116,23 @@ def test_workers_check_the_certificate_of_redis_as_pages_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str, requirement: ssl.VerifyMode
 ) -> None:
     monkeypatch.setenv("REDIS_URL", url)
-    with Connection(embedded.celery_url(tmp_path)) as connection:
-        assert connection.ssl["ssl_cert_reqs"] == requirement
+    with Connection(embedded.celery_url(tmp_path)) as broker:
+        assert broker.ssl["ssl_cert_reqs"] == requirement
+
+
+def test_workers_and_backups_connect_as_pages_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the certificates of DATABASE_URL, say: pages would work, and judging and backups would not."""
+    wanted = {"sslmode": "verify-full", "sslrootcert": "/etc/ca.pem", "sslcert": "/etc/own.pem"}
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", {**connection.settings_dict["OPTIONS"], **wanted})
+    found = database_parameters()
+    assert wanted.items() <= found.items() and "context" not in found
+    given: dict[str, str] = {}
+
+    def run(command: list[str], *, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        given.update(env)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(backup.subprocess, "run", run)
+    backup.run_postgres_program("pg_dump")
+    assert (given["PGSSLMODE"], given["PGSSLROOTCERT"], given["PGSSLCERT"]) == tuple(wanted.values())
+    assert given["PGDATABASE"] == connection.settings_dict["NAME"]

@@ -1,5 +1,7 @@
 """What workers of a lost machine held of a budget counts as spent; of a worker of this machine it comes back."""
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,7 +13,9 @@ from judges.campaigns.selectors import campaign_status
 from judges.costs import budget
 from judges.costs.accounting import describe_assumed_cost, of_status
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
+from judges.engine.child import Child
 from judges.engine.limits import process_name
+from judges.inline import runner
 from judges.models import Campaign, Reservation
 from judges.models.costs import CollectionTally
 from judges.tasks import reclaim_budgets
@@ -107,3 +111,44 @@ def test_a_campaign_without_limits_removes_what_a_dead_worker_of_this_machine_le
     mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
     async_to_sync(mine.reserve)(0.01)
     assert not Reservation.objects.filter(holder="dead").exists()
+
+
+def test_a_time_slice_that_ends_without_pairs_gives_back_what_was_reserved_ahead() -> None:
+    """The next slice has a budget of its own, and a living process' reservations never run out."""
+    campaign = Campaign.objects.create(collection=make_collection("birds"), policy="single", panel="main", budget=10.0)
+    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
+    mine.bounded = True
+
+    class Loop:
+        budget, held = mine, list[Any]()
+
+        def apply_plan(self, plan: Any) -> None: ...
+
+        async def run_time_slice(self) -> bool:
+            mine.give_back(await mine.reserve(0.25))  # the call was not sent: its account is in trouble
+            return True
+
+    class Ready:
+        async def ready(self) -> None: ...
+
+    child = SimpleNamespace(tools=SimpleNamespace(writer=Ready()), flights={campaign.pk: Loop()}, draining=set())
+    plan = SimpleNamespace(campaign=campaign.pk, judges=())
+    assert async_to_sync(Child._run_campaign)(cast(Any, child), cast(Any, plan))
+    assert not child.flights and held() == (0.0, 0)
+
+
+def test_calls_of_a_command_notice_a_limit_that_comes_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LEASE_S", 0.04)
+    campaign = Campaign.objects.create(collection=make_collection("birds"), policy="retrieval", panel="main")
+    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
+
+    async def work() -> None:
+        keeping = asyncio.create_task(runner._keep_budget(mine))
+        while not mine.bounded:
+            await asyncio.sleep(0.01)
+        keeping.cancel()
+        with pytest.raises(budget.BudgetExhausted):
+            await mine.reserve(0.5)
+
+    Campaign.objects.filter(pk=campaign.pk).update(budget=0.25)
+    async_to_sync(work)()
