@@ -4,9 +4,12 @@ The truth of what is to be done stands in PostgreSQL; a lost message costs nothi
 generation: a drain that carries an older one ends and does not queue itself again, so messages never pile up.
 """
 
+import logging
 import time
 from typing import Any
 
+import kombu.exceptions
+from redis.exceptions import RedisError
 from structlog.contextvars import bind_contextvars, get_contextvars
 
 from jobs.notifications import is_away, message_sender, redis_client, redis_key
@@ -18,6 +21,8 @@ TRIES = 3
 BROKEN_S = 60.0
 FORGET_S = 7 * 86_400
 
+logger = logging.getLogger(__name__)
+
 
 def _queue_run(campaign: int, generation: int) -> None:
     message_sender().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
@@ -27,6 +32,14 @@ def notify_workers(campaign: int) -> None:
     """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction."""
     if is_away():
         return  # workers look for running campaigns by themselves once Redis is back
+    # Redis may go at any of these steps. What asks for them is committed: an error here would say that it failed.
+    try:
+        _send_messages(campaign)
+    except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
+        logger.warning("Redis is away, workers of campaign %s were not told: %s", campaign, error)
+
+
+def _send_messages(campaign: int) -> None:
     slots = sum(worker.slots for worker in live_workers()) or 1
     generation = time.time_ns()
     redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)

@@ -86,7 +86,8 @@ class Received:
         text = b"".join(self.chunks).decode("utf-8", "replace")
         for value in {*self.credentials.values(), *self.hidden}:
             key = value.rpartition(" ")[2]
-            if key in text:
+            # An empty one is in every text, between all of its characters.
+            if key and key in text:
                 text = text.replace(key, "[key]")
         return text
 

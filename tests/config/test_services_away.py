@@ -103,6 +103,13 @@ def test_what_cannot_be_sent_is_not_waited_for(redis_is_away: None) -> None:
     assert time.perf_counter() - began < QUICK_S
 
 
+def test_redis_that_goes_while_workers_are_told_makes_no_error_of_a_start(
+    redis_is_away: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakeups, "is_away", lambda: False)
+    wakeups.notify_workers(1)
+
+
 def test_a_session_ended_while_redis_was_away_stays_ended() -> None:
     from django.conf import settings
 

@@ -14,6 +14,7 @@ import pytest
 from judges.errors import ProviderError, Refused, Unreachable
 from judges.prompts.render import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, connections, open_provider
+from judges.providers.received import Received
 from judges.records import Body, Inputs, Judge, ModelRequest
 from tests.modelserver.fixtures import KEY, KEY_ENV
 
@@ -378,3 +379,11 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     while part := await reader.read(1 << 16):
         writer.write(part)
     writer.close()
+
+
+def test_an_empty_header_hides_nothing_of_an_answer() -> None:
+    received = Received({"Authorization": "Bearer "}, chunks=[ANSWER])
+    received.hide({"x-api-key": "", "api-key": KEY})
+    assert received.text == ANSWER.decode()
+    received.chunks.append(f" {KEY}".encode())
+    assert received.text == ANSWER.decode() + " [key]"
