@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import Connection
 
 from judges.campaigns import counters
+from judges.engine.limits import process_name
 from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
 
@@ -146,6 +147,8 @@ class Budget:
         self.writer = writer
         self.holder = holder
         self.values = {"campaign": campaign, "holder": holder, "lease": lease}
+        # What a batch holds is held by no process (judges.batch), and RECLAIM tells machines by the names of processes.
+        self.process = holder if "@" in holder else process_name()
         self.bounded = False
         self.exhausted = False
         self.unpriced = False
@@ -238,12 +241,12 @@ class Budget:
             if not self.bounded:
                 # Not before each call, as below: here it only removes rows that nobody else would.
                 if not self.has_row:
-                    connection.execute(RECLAIM, values)
+                    connection.execute(RECLAIM, values | {"holder": self.process})
                 connection.execute(HOLD, values)
                 return ""
             # In one transaction with the reservation: what dead workers held counts as free at once.
             connection.execute(LOCK, values)
-            connection.execute(RECLAIM, values)
+            connection.execute(RECLAIM, values | {"holder": self.process})
             row = connection.execute(RESERVE, values).fetchone()
             return str(row[0]) if row else "budget"
 

@@ -113,6 +113,17 @@ def test_a_campaign_without_limits_removes_what_a_dead_worker_of_this_machine_le
     assert not Reservation.objects.filter(holder="dead").exists()
 
 
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_batch_takes_back_what_a_dead_worker_of_this_machine_held(bounded: bool) -> None:
+    """Its own reservation is held by no process, so its name tells no machine."""
+    campaign, _account = reclaim(f"{node_id()[:12]}@here:7:00ff", until="2100-01-01T00:00:00Z")
+    Reservation.objects.update(until="2000-01-01T00:00:00Z")
+    mine = budget.Budget(cast(Any, Writer()), campaign.pk, f"batch:{campaign.pk}", 60.0)
+    mine.bounded = bounded
+    async_to_sync(mine.reserve)(0.01)
+    assert spent_by(campaign) == 0.0 and [row.holder for row in Reservation.objects.all()] == [mine.holder]
+
+
 def test_a_time_slice_that_ends_without_pairs_gives_back_what_was_reserved_ahead() -> None:
     """The next slice has a budget of its own, and a living process' reservations never run out."""
     campaign = Campaign.objects.create(collection=make_collection("birds"), policy="single", panel="main", budget=10.0)
