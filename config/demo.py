@@ -73,7 +73,7 @@ RUNS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def start_runs(collection: Collection) -> list[Run]:
-    """Runs without a key, made in the background: BM25, and BM25 over passages that the offline judge writes."""
+    """Start runs without a key in the background: BM25, and BM25 over passages that the offline judge writes."""
     return [
         builders.start_or_join(collection=collection, name=name, kind=kind, recipe=recipe, depth=DEPTH)
         for name, (kind, recipe) in RUNS.items()
@@ -102,13 +102,13 @@ def start_answers(collection: Collection) -> None:
 
 
 def start_synthesis(collection: Collection) -> None:
-    """A few synthetic queries with their passages, written by the offline judge in the background."""
+    """Start a few synthetic queries with their passages, written by the offline judge in the background."""
     options = {"source": QUERIES, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC}
     lifecycle.start_or_join(collection=collection, options=options)
 
 
 def start_web_search(folder: Path) -> WebSearch:
-    """A few of the bundled questions in a collection without documents, and an offline web search for them."""
+    """Start an offline web search for a few of the bundled questions, in a collection without documents."""
     lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)
     path = folder / "web-queries.jsonl"
     path.write_text("".join(lines[:WEB_QUERIES]))

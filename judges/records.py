@@ -37,7 +37,7 @@ IN_ROUNDS = ("for", "against", "adjudicate")
 
 
 def slot_columns(slot: Slot) -> dict[str, str | int]:
-    """The columns of an Attempt that a slot is stored in."""
+    """Return the columns of an Attempt that a slot is stored in."""
     role, nth, who = slot
     if role in IN_ROUNDS:
         return {"role": role, "round": nth, "agent_pair": who, "generation": 0, "place": 0}
@@ -315,7 +315,7 @@ class Provider(Protocol):
         """Return the raw answer to a request. Raises ProviderError when there is none."""
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
-        """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
+        """Return the reply that a kept body means. Raises the ProviderError that it means otherwise."""
 
     async def close(self) -> None:
         """Close the connections."""

@@ -98,14 +98,14 @@ def reclaim_budgets() -> None:
 
 
 def wake_running() -> None:
-    """Wake-ups for running campaigns that nobody works on."""
+    """Wake workers for running campaigns that nobody works on."""
     for campaign in _in_work().values_list("pk", flat=True):
         if not wakeups.is_drained(campaign):
             wakeups.notify_workers(campaign)
 
 
 def wake_canaries() -> None:
-    """A wake-up once canaries are due; whoever comes first takes it, the others find nothing."""
+    """Wake a worker once canaries are due; whoever comes first takes it, the others find nothing."""
     if canaries.is_due():
         notifications.notify(canaries.TASK)
 

@@ -129,7 +129,7 @@ def account_name(account: Account) -> str:
 
 
 def ledger_metrics(rows: list[Any]) -> Iterator[Metric]:
-    """Calls, tokens and money since the first campaign that is still there."""
+    """Yield calls, tokens and money since the first campaign that is still there."""
     calls = CounterMetricFamily("quorum_calls", "Calls sent to models.", labels=[*ACCOUNT, "outcome"])
     cached = CounterMetricFamily("quorum_calls_cached", "Calls answered by an earlier, equal one.", labels=ACCOUNT)
     unpriced = CounterMetricFamily("quorum_calls_without_price", "Calls of unknown cost.", labels=ACCOUNT)

@@ -81,10 +81,10 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
-        """The provider's id of a batch of so many calls that was created under the name; None where none is seen."""
+        """Return the provider's id of a batch of so many calls that was created under the name; None: none is seen."""
 
     async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
-        """The one batch that is under way, has so many calls, is from that time and none of those `known`."""
+        """Return the one batch that is under way, has so many calls, is from that time and none of those `known`."""
         # For providers that show no names, and tell whose calls a batch holds only once it has ended.
         return None
 
@@ -121,7 +121,7 @@ class OpenAIBatches(Endpoint):
         )
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
-        """The id of an uploaded file."""
+        """Return the id of an uploaded file."""
         to = {"method": "POST", "url": "/v1/chat/completions"}
         lines = [json.dumps({"custom_id": key, **to, "body": self.provider.body(request)}) for key, request in calls]
         content = "\n".join(lines).encode()
@@ -190,7 +190,7 @@ class AnthropicBatches(Endpoint):
         )
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
-        """The calls as the wire format has them."""
+        """Return the calls as the wire format has them."""
         return [{"custom_id": key, "params": self.provider.body(request)} for key, request in calls]
 
     async def create(self, name: str, prepared: Any) -> str:
@@ -267,7 +267,7 @@ class GoogleBatches(Endpoint):
         self.client = genai.Client(api_key=self.key, vertexai=False, http_options=options)
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
-        """The model and the calls as the SDK takes them."""
+        """Return the model and the calls as the SDK takes them."""
         from google.genai import types
 
         requests = [
@@ -330,7 +330,7 @@ ENDPOINTS: dict[str, type[Endpoint]] = {
 
 
 def status_of(error: Exception) -> int | None:
-    """The status that the provider answered with; None where it did not answer."""
+    """Return the status that the provider answered with; None where it did not answer."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return status if isinstance(status, int) else None
 

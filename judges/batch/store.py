@@ -127,7 +127,7 @@ def form_batches(connection: Connection[Any], campaign: int) -> int:
 
 
 def chunk_calls(calls: Sequence[tuple[int, int]], most_calls: int, most_bytes: int) -> list[list[int]]:
-    """Ids of (id, bytes) in their order, in parts that a batch holds. A call that is too large is a part of its own."""
+    """Return ids of (id, bytes) in their order, in parts that a batch holds. A call that is too large stands alone."""
     parts: list[list[int]] = []
     size = 0
     for id, own in calls:
@@ -162,7 +162,7 @@ def _create_batch(
 
 
 def open_batches(connection: Connection[Any], campaign: int) -> list[Out]:
-    """Batches that have not ended, oldest first."""
+    """Return batches that have not ended, oldest first."""
     rows = connection.execute(OUT, [campaign]).fetchall()
     return [Out(id, name, provider, Judge(**judge), *rest) for id, name, provider, judge, *rest in rows]
 
@@ -170,7 +170,7 @@ def open_batches(connection: Connection[Any], campaign: int) -> list[Out]:
 def pending_calls(
     connection: Connection[Any], batch: int, ids: Sequence[int] | None = None
 ) -> dict[int, tuple[Sent, ModelRequest]]:
-    """Calls of a batch that wait still, with the requests that they are; `ids`: only these."""
+    """Return calls of a batch that wait still, with the requests that they are; `ids`: only these."""
     wanted = None if ids is None else list(ids)
     rows = connection.execute(CALLS, {"batch": batch, "ids": wanted}).fetchall()
     return {id: _unpack_call(bytes(sent)) for id, sent in rows}
@@ -187,7 +187,7 @@ def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
 
 
 def pending_call_ids(connection: Connection[Any], batch: int, n: int) -> list[int]:
-    """Ids of some calls of the batch that wait still."""
+    """Return ids of some calls of the batch that wait still."""
     query = "SELECT id FROM judges_batchcall WHERE batch_id = %s ORDER BY id LIMIT %s"
     return [row[0] for row in connection.execute(query, [batch, n]).fetchall()]
 

@@ -158,7 +158,7 @@ def remaining_by_stratum(campaign: int) -> dict[str, int]:
 
 
 def _stratum_sizes(db: Connection[Any], campaign: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Pairs of each stratum that can be drawn, and how many are."""
+    """Return pairs of each stratum that can be drawn, and how many are."""
     found = db.execute(SIZES, {"campaign": campaign}).fetchall()
     return {key: int(size) for key, size, _ in found}, {key: int(drawn) for key, _, drawn in found}
 

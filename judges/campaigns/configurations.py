@@ -100,7 +100,7 @@ def build_configuration(
     voters: Sequence[str] = (),
     options: CampaignOptions = CampaignOptions(),
 ) -> Configuration:
-    """The panel's members in their present versions, some of them replaced by name. Raises BadInput."""
+    """Return the panel's members in their present versions, some of them replaced by name. Raises BadInput."""
     chosen = find_panel(panel)
     rule = policy or usual_policy(debaters or chosen.debate, voters or chosen.ensemble)
     _check_options(rule, rounds, options)
@@ -182,7 +182,7 @@ def takes_temperature(judge: Judge) -> bool:
 
 
 def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
-    """The policy of a panel where none is asked for: all that its members can do."""
+    """Return the policy of a panel where none is asked for: all that its members can do."""
     if not voters and debaters:
         return Policy.DEBATE.value
     if debaters or not voters:
@@ -258,7 +258,7 @@ def _check_copies(panelists: Sequence[Judge]) -> None:
 
 
 def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
-    """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
+    """Return the debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
     if number == 1 or len(judges) == 1:
         raise BadInput(_("a debate has 2 to 4 agents; a single judge is `--policy single`"))
     # One after the other, so that A and B of each judge sit on opposite sides.

@@ -238,7 +238,7 @@ def _share_asked(options: CampaignSize) -> Range:
 
 
 def _input_tokens(prompts: Sequence[Prompt], kind: str, schema: dict[str, Any]) -> Range:
-    """Input tokens of a prompt of a kind with its schema, over the sample."""
+    """Return input tokens of a prompt of a kind with its schema, over the sample."""
     texts = [prompt.system + prompt.user for prompt in prompts if prompt.name.startswith(kind)]
     if not texts:
         return NOTHING
@@ -248,7 +248,7 @@ def _input_tokens(prompts: Sequence[Prompt], kind: str, schema: dict[str, Any]) 
 
 
 def _answer_form_tokens(judge: Judge, schema: dict[str, Any]) -> Range:
-    """Further input of a judge that gets the form of its answer in words."""
+    """Return further input of a judge that gets the form of its answer in words."""
     return Range(*_estimate_tokens(fit_prompt(Prompt("", "", "", ""), judge, schema).system))
 
 
@@ -261,7 +261,7 @@ def _estimate_tokens(text: str) -> tuple[float, float, float]:
 
 
 def _context_tokens(kind: str, rounds: int, most: int) -> Range:
-    """Further input for what was said before; an answer of `most` tokens is at most eight bytes for each."""
+    """Return further input for what was said before; an answer of `most` tokens is at most eight bytes for each."""
     if kind != "debate":
         return NOTHING if kind == "vote" else Range(0, 0, 8 * most)
     # Of a turn: the two turns of the round before, which the first round does not have.
@@ -270,7 +270,7 @@ def _context_tokens(kind: str, rounds: int, most: int) -> Range:
 
 
 def _reasoning_tokens(judge: Judge, mix: Mix) -> Range:
-    """Tokens of reasoning in an answer: as in earlier ones, else assumed where the judge thinks."""
+    """Return tokens of reasoning in an answer: as in earlier ones, else assumed where the judge thinks."""
     if not (mix.answers or requests_reasoning(judge)):
         return NOTHING
     budget = judge.parameters.get("thinking")

@@ -107,13 +107,13 @@ class Started:
 
 
 def same_configuration(collection: Collection, wanted: Configuration) -> list[Campaign]:
-    """Campaigns of the collection with this configuration and its present definition of relevance, newest first."""
+    """Return campaigns with this configuration and the collection's present relevance definition, newest first."""
     found = Campaign.objects.filter(collection=collection, **_relevance_fields(collection), **wanted.values)
     return list(found.order_by("-pk"))
 
 
 def _relevance_fields(collection: Collection) -> dict[str, Any]:
-    """A campaign's definition of relevance: the collection's, as it is now."""
+    """Return a campaign's definition of relevance: the collection's, as it is now."""
     return {name: getattr(collection, name) for name in DEFINED}
 
 
@@ -268,7 +268,7 @@ def _lock_collection(collection: Collection) -> None:
 
 
 def newest_campaign(*, collection: Collection) -> Campaign:
-    """The collection's newest campaign that judges. Raises BadInput when there is none."""
+    """Return the collection's newest campaign that judges. Raises BadInput when there is none."""
     campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if campaign is None:
         raise BadInput(

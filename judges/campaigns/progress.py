@@ -37,7 +37,7 @@ class CampaignProgress:
 
 
 def unconfirmed_batches(status: Status) -> list[dict[str, Any]]:
-    """Batches of which nobody knows whether the provider began them."""
+    """Return batches of which nobody knows whether the provider began them."""
     return [batch for batch in status.get("batches", []) if batch["state"] == "lost"]
 
 

@@ -81,7 +81,7 @@ def annotate_cost(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
 
 
 def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
-    """The document of the contract; the newest campaign unless one is given, zeros where there is none."""
+    """Return the document of the contract; the newest campaign unless one is given, zeros where there is none."""
     # The newest that judges: campaigns that write texts are asked for by id.
     campaign = campaign or campaigns_of(collection).first()
     if campaign is None:
@@ -152,7 +152,7 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def count_filtered(campaign: Campaign) -> int:
-    """Pairs that the campaign's filter dropped: labelled not relevant, without a debate or a vote of the panel."""
+    """Count the pairs that the campaign's filter labelled not relevant, without a debate or a vote of the panel."""
     if not campaign.protocol.get("filter"):
         return 0
     sums = counters.read(campaign.pk).items()
@@ -160,7 +160,7 @@ def count_filtered(campaign: Campaign) -> int:
 
 
 def _possible_calls(sums: dict[str, float]) -> dict[str, Any]:
-    """The calls that workers of a lost machine may have made, where there are any, and what they cost at most."""
+    """Return the calls that workers of a lost machine may have made, if any, and what they cost at most."""
     if not (calls := int(sums.get("calls_possible", 0))):
         return {}
     return {"calls_possible": calls, "cost_possible": round(sums.get("cost_possible", 0.0), 10)}
@@ -172,7 +172,7 @@ def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
 
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
-    """Campaigns of the collection that judge, newest first; those that write targets are asked for by id."""
+    """Return campaigns of the collection that judge, newest first; those that write targets are asked for by id."""
     return Campaign.judging.filter(collection=collection).order_by("-pk")
 
 
@@ -183,7 +183,7 @@ def failed_of(campaign: Campaign) -> QuerySet[Work]:
 
 
 def latency_of(pair: Pair, campaign: Campaign) -> dict[str, float] | None:
-    """Milliseconds of the campaign's calls on the pair, failed ones too; None where nothing was sent (SPEC S2).
+    """Return milliseconds of the campaign's calls on the pair, failed ones too; None where nothing was sent (SPEC S2).
 
     `summed`: of all calls; `wall`: from the start of the first to the end of the last.
     """

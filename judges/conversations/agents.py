@@ -104,7 +104,7 @@ class ReferenceDraft(AnswerFormat):
 
 
 def find_citations(text: str, known: Set[str]) -> tuple[list[str], list[str]]:
-    """The ids that stand in square brackets, each once in their order: those that are known, and all others."""
+    """Return the ids that stand in square brackets, each once in their order: those that are known, and all others."""
     found: list[str] = []
     for match in _BRACKETS.finditer(text):
         whole = match[1].strip()

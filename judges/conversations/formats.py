@@ -52,7 +52,7 @@ FORMATS: dict[str, type[AnswerFormat]] = {
 
 @cache
 def schema_of(form: type[AnswerFormat]) -> dict[str, Any]:
-    """The JSON schema that is sent: without references, every property required."""
+    """Return the JSON schema that is sent: without references, every property required."""
     schema = form.model_json_schema()
     return _plain_schema(schema, schema.get("$defs", {}))
 
@@ -74,7 +74,7 @@ def _plain_schema(node: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str
 
 
 def parse_answer(role: str, text: str, rules: ParsingRules, expected: Mapping[str, Any]) -> Turn:
-    """The checked answer of a step as a Turn. Raises Unparsed, in words that are fit for a repair."""
+    """Return the checked answer of a step as a Turn. Raises Unparsed, in words that are fit for a repair."""
     form, found = FORMATS[role], read_object(text, rules)
     _check_texts(found)
     if rules.ignore_extra_keys:
@@ -99,7 +99,7 @@ def _check_texts(value: object) -> None:
 
 
 def _describe_problem(error: ValidationError) -> str:
-    """The first thing that is wrong, without a word of the answer."""
+    """Return the first thing that is wrong, without a word of the answer."""
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "extra_forbidden":
         return "it has keys that were not asked for"

@@ -19,7 +19,7 @@ LONGEST_KEYWORD, LONGEST_QUERY = 5, 80  # Words.
 
 
 def normalize(text: str) -> str:
-    """The words of a text: two that have the same ones are the same title, aspect or persona."""
+    """Return the words of a text: two that have the same ones are the same title, aspect or persona."""
     return " ".join(tokenize_text(text))
 
 

@@ -9,14 +9,14 @@ from django.utils.translation import ngettext
 
 
 def format_cost(usd: float | None) -> str:
-    """The cost in dollars, or that it is unknown."""
+    """Return the cost in dollars, or that it is unknown."""
     if usd is None:
         return _("unknown cost")
     return f"${usd:,.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.5f}"
 
 
 def format_price(price: float | None) -> str:
-    """A price of a million tokens, as exact as it was said; "" for one that was not."""
+    """Return a price of a million tokens, as exact as it was said; "" for one that was not."""
     return "" if price is None else f"${price:.6f}".rstrip("0").rstrip(".")
 
 

@@ -87,7 +87,7 @@ class CollectionBudget:
 
 
 def collection_budget(collection: Collection) -> CollectionBudget:
-    """The collection's caps and account now. One statement."""
+    """Return the collection's caps and account now. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ACCOUNT, [collection.pk])
         return CollectionBudget(*cursor.fetchone())

@@ -131,14 +131,14 @@ class Sum(LedgerCounts):
 
 
 def ledger_rows(campaign: Campaign) -> list[LedgerRow]:
-    """The ledger, in the order in which a pair is judged. One statement."""
+    """Return the ledger, in the order in which a pair is judged. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(ENTRIES, [campaign.pk])
         return sorted((LedgerRow(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
 
 
 def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list[Sum]:
-    """Sums by a name, in the order of the names' first entries."""
+    """Return sums by a name, in the order of the names' first entries."""
     groups: dict[str, list[LedgerRow]] = {}
     for entry in found:
         groups.setdefault(name(entry), []).append(entry)
@@ -153,7 +153,7 @@ def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
 
 
 def daily_costs(campaign: Campaign) -> list[dict[str, Any]]:
-    """The day, calls and what was paid of each UTC day. One statement."""
+    """Return the day, calls and what was paid of each UTC day. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(DAYS, [campaign.pk])
         found = cursor.fetchall()
@@ -161,7 +161,7 @@ def daily_costs(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def costs_by_outcome(campaign: Campaign) -> list[dict[str, Any]]:
-    """The name, pairs, calls and what was paid of each thing that became of pairs. Reads every attempt."""
+    """Return the name, pairs, calls and what was paid of each thing that became of pairs. Reads every attempt."""
     groups: dict[str, list[tuple[float, ...]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(PAIRS, {"campaign": campaign.pk})

@@ -31,7 +31,7 @@ def list_version() -> str:
 
 
 def listed_rates(provider: str, base_url: str, model: str, *, tier: str = "", batch: bool = False) -> Rates | None:
-    """The list's prices today; None where it has none. Where they vary with the hour or the prompt's length, the
+    """Return the list's prices today; None where it has none. Where they vary by the hour or the prompt's length, the
     dearest, so that bounds hold. `batch`: of its batch endpoint, which knows no tiers; None where it has none apart.
     """
     name = LISTED_AS.get(provider, "")

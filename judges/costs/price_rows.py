@@ -22,13 +22,13 @@ LOCK = 0x7072_6963
 
 
 def newest_rows() -> list[PriceRow]:
-    """The newest row of each model and address. One statement."""
+    """Return the newest row of each model and address. One statement."""
     newest = PriceRow.objects.order_by("provider", "base_url", "model", "-pk")
     return list(newest.distinct("provider", "base_url", "model"))
 
 
 def row_for(judge: Judge, rows: Sequence[PriceRow]) -> PriceRow | None:
-    """The row that holds for the judge's model; rows that took a price away count for nothing."""
+    """Return the row that holds for the judge's model; rows that took a price away count for nothing."""
     fitting = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
     return max(
         fitting,
@@ -38,7 +38,7 @@ def row_for(judge: Judge, rows: Sequence[PriceRow]) -> PriceRow | None:
 
 
 def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
-    """The judge with the prices that hold: its own, as of its version, or a row's."""
+    """Return the judge with the prices that hold: its own, as of its version, or a row's."""
     row = None if judge.provider == "offline" else row_for(judge, rows)
     own = judge.input_price is not None
     if row is None or (own and not (row.source == PriceRow.Source.PAGE and row.created_at > made_at)):
@@ -80,7 +80,7 @@ def enter_price(
 
 
 def taken_over(*, provider: str, base_url: str, model: str) -> PriceRow | None:
-    """The row of the judges file that counts again when the page takes its own price away; None where none does."""
+    """Return the judges file's row that counts again when the page takes its own price away; None: none does."""
     same = PriceRow.objects.filter(provider=provider, base_url=base_url, model=model).order_by("-pk")
     newest = same.first()
     if newest is None or newest.source != PriceRow.Source.PAGE or newest.input_price is None:

@@ -26,7 +26,7 @@ class Price:
     call: float = 0.0  # USD of a call, whatever it holds: of web searches.
 
     def cost(self, usage: Usage) -> float:
-        """USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes `reasoning`."""
+        """Return USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes `reasoning`."""
         cached = min(usage.cached, usage.input)
         written = min(usage.written, usage.input - cached)
         reasoning = min(usage.reasoning, usage.output)
@@ -37,7 +37,7 @@ class Price:
         return self.call + spent / MILLION
 
     def most(self, tokens_in: int, tokens_out: int) -> float:
-        """USD of a call with so many tokens at most, should all be of the dearest kind."""
+        """Return USD of a call with so many tokens at most, should all be of the dearest kind."""
         dear = max(self.input, self.cached, self.written or 0.0)
         return self.call + (tokens_in * dear + tokens_out * max(self.output, self.reasoning or 0.0)) / MILLION
 
@@ -46,7 +46,7 @@ class Price:
         return not self.most(1, 1)
 
     def bound(self, request: ModelRequest) -> float:
-        """USD that the call can cost at most, for reservations of a budget."""
+        """Return USD that the call can cost at most, for reservations of a budget."""
         return self.most(upper_bound(request), output_bound(request.judge))
 
     def times(self, share: float) -> "Price":
@@ -56,7 +56,7 @@ class Price:
 
 
 def call_cost(price: Price | None, usage: Usage) -> float | None:
-    """USD of a call; None where nobody knows: no price, or an answer that does not say what it used."""
+    """Return USD of a call; None where nobody knows: no price, or an answer that does not say what it used."""
     if price is None or not (usage.is_known or price.call or price.is_free):
         return None
     return price.cost(usage)
@@ -129,7 +129,7 @@ def requests_reasoning(judge: Judge) -> bool:
 
 
 def output_bound(judge: Judge) -> int:
-    """Tokens of output that a call can take at most, reasoning included."""
+    """Return tokens of output that a call can take at most, reasoning included."""
     beside = THOUGHT_BESIDE.get(judge.preset.thinking)
     if beside is None or not requests_reasoning(judge):
         return judge.max_output_tokens
@@ -138,13 +138,13 @@ def output_bound(judge: Judge) -> int:
 
 
 def upper_bound(request: ModelRequest) -> int:
-    """Input tokens of the request at most: a token of a byte-pair encoding is at least one byte of UTF-8."""
+    """Return input tokens of the request at most: a token of a byte-pair encoding is at least one byte of UTF-8."""
     texts = (request.prompt.system, request.prompt.user, json.dumps(request.schema))
     return sum(len(text.encode("utf-8", "replace")) for text in texts) + envelope_tokens(request.judge)
 
 
 def envelope_tokens(judge: Judge) -> int:
-    """Tokens that a provider may add around what is sent."""
+    """Return tokens that a provider may add around what is sent."""
     return ENVELOPE + (TOOL_TOKENS if judge.schema_mode == "tool" else 0)
 
 

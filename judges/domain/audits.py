@@ -68,7 +68,7 @@ class Route:
 
 
 def route_of(key: str) -> Route:
-    """The route of a key. Raises ValueError for anything else."""
+    """Return the route of a key. Raises ValueError for anything else."""
     round, margin, label, *special = key.split(".")
     if round[:1] != "r" or margin[:1] != "m" or label not in "yn" or special not in ([], *([one] for one in SPECIAL)):
         raise ValueError(f"not a route: {key}")
@@ -109,7 +109,7 @@ def allocate_sample(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, i
 
 
 def uniform_draw(seed: int, pair: int) -> float:
-    """The pair's number in [0, 1): it is drawn where this is below the probability."""
+    """Return the pair's number in [0, 1): it is drawn where this is below the probability."""
     digest = sha256(f"audit:{seed}:{pair}".encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2**48
 

@@ -50,7 +50,7 @@ def sample_indexes(judges: Sequence[AskedModel]) -> tuple[int, ...]:
 
 
 def copy_groups(judges: Sequence[AskedModel]) -> tuple[tuple[int, ...], ...]:
-    """The places of judges that are copies of each other, two and more together."""
+    """Return the places of judges that are copies of each other, two and more together."""
     found: dict[Kind, list[int]] = defaultdict(list)
     for place, judge in enumerate(judges):
         found[kind_of(judge)].append(place)
@@ -58,7 +58,7 @@ def copy_groups(judges: Sequence[AskedModel]) -> tuple[tuple[int, ...], ...]:
 
 
 def number_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, with `#1`, `#2`, ... behind one that stands there more than once."""
+    """Return the names, with `#1`, `#2`, ... behind one that stands there more than once."""
     times = Counter(names)
     return tuple(
         sample_name(name, names[:place].count(name)) if times[name] > 1 else name for place, name in enumerate(names)
@@ -66,7 +66,7 @@ def number_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def sample_name(name: str, sample: int) -> str:
-    """The name of one sample of a judge, counted from 0."""
+    """Return the name of one sample of a judge, counted from 0."""
     return f"{name} #{sample + 1}"
 
 

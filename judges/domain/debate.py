@@ -18,7 +18,7 @@ Turns = Mapping[tuple[int, DebateAgent], Turn | NoVerdict]  # By round and seat.
 
 
 def debate_agents(agents: int = 2, order: str = "relevant-first") -> tuple[DebateAgent, ...]:
-    """The agents' places, A first. Raises ValueError for other numbers than 2 to 4, KeyError for an unknown order."""
+    """Return the agents' places, A first. Raises ValueError for less than 2 or more than 4, KeyError for the order."""
     if not 2 <= agents <= MOST_AGENTS:
         raise ValueError(f"A debate has 2 to {MOST_AGENTS} agents, not {agents}.")
     stances = ORDERS[order]

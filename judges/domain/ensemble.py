@@ -28,7 +28,7 @@ class Count:
         return self.yes + self.no + self.missing
 
     def label(self, majority: int) -> int | None:
-        """The verdict with at least `majority` votes and more than the other one; None where there is none."""
+        """Return the verdict with at least `majority` votes and more than the other one; None where there is none."""
         if self.yes >= majority and self.yes > self.no:
             return 1
         if self.no >= majority and self.no > self.yes:
@@ -52,7 +52,7 @@ def count_votes(votes: Iterable[int | None]) -> Count:
 
 
 def usual_majority(panel_size: int) -> int:
-    """The votes that are more than half: 1 of 1, 2 of 3, 3 of 5, 4 of 7, 5 of 9."""
+    """Return the votes that are more than half: 1 of 1, 2 of 3, 3 of 5, 4 of 7, 5 of 9."""
     return panel_size // 2 + 1
 
 
@@ -62,7 +62,7 @@ def asked_first(panel_size: int) -> int:
 
 
 def next_votes(votes: Votes, panel_size: int, majority: int, early_stop: bool, seed: int) -> list[int]:
-    """Places to ask now, at the same time; empty when the panel is done. `seed`: as `pair_seed` gives it."""
+    """Return places to ask now, at the same time; empty when the panel is done. `seed`: as `pair_seed` gives it."""
     if not early_stop:  # As debate+ensemble, which asks all.
         return [place for place in range(panel_size) if place not in votes]
     # More than half of them (3 of 5) in a drawn order, then one by one until the rest cannot change the outcome.
@@ -84,7 +84,7 @@ def drawn_order(panel_size: int, seed: int) -> tuple[int, ...]:
 
 
 def drawn_first(panel_size: int, early_stop: bool, seed: int) -> tuple[int, ...]:
-    """Places whose votes on the pair may enter agreement: two votes make a couple only when both are among them."""
+    """Return places whose votes on the pair may enter agreement; of two votes both must be among them."""
     # With early stop the later votes are cast only where the first ones differ, so they would bend kappa (M4).
     return drawn_order(panel_size, seed)[: asked_first(panel_size)] if early_stop else tuple(range(panel_size))
 
@@ -104,7 +104,7 @@ def expected_votes(panel_size: int, majority: int) -> float:
 
 
 def nearest_to_mean(scores: Sequence[int | None]) -> int | None:
-    """The place of the score nearest to the mean of all that are there, the first of equals; None without any."""
+    """Return the place of the score nearest to the mean of all that are there, the first of equals; else None."""
     # The mean only selects: chain and score of the kept one belong together (ERank 3.2).
     given = {place: score for place, score in enumerate(scores) if score is not None}
     if not given:
@@ -114,5 +114,5 @@ def nearest_to_mean(scores: Sequence[int | None]) -> int | None:
 
 
 def pair_seed(campaign_seed: int, pair_id: int) -> int:
-    """The seed of one pair in one campaign, the same on every machine."""
+    """Return the seed of one pair in one campaign, the same on every machine."""
     return int.from_bytes(sha256(f"{campaign_seed}:{pair_id}".encode()).digest()[:8])

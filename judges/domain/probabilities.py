@@ -61,7 +61,7 @@ def _value_span(text: str, start: int, key: str, said: str) -> tuple[int, int] |
 
 
 def _tokens_between(text: str, tokens: Sequence[Token], start: int, end: int) -> list[Token]:
-    """The tokens that hold any of the characters; [] where the tokens are not those of the text."""
+    """Return the tokens that hold any of the characters; [] where the tokens are not those of the text."""
     if "".join(token.text for token in tokens) != text:
         return []
     held, at = [], 0

@@ -51,12 +51,12 @@ class Protocol:
         return (*self.filter, *((self.adjudicator,) if self.adjudicator else ()))
 
     def seats(self, agents: int) -> tuple[DebateAgent, ...]:
-        """The places of the debate's agents."""
+        """Return the places of the debate's agents."""
         return debate.debate_agents(agents, self.stance_order)
 
 
 def model_family(name: str, model: str) -> str:
-    """The family of models that a model belongs to: as the judges file says, else the first word of its name."""
+    """Return the family of models that a model belongs to: as the judges file says, else the first word of its name."""
     # gpt-5-mini: gpt; models/gemini-3: gemini; Qwen/Qwen3-8B: qwen; llama3.3-70b: llama.
     if name:
         return name.lower()

@@ -107,7 +107,7 @@ def decide(
     filtered: Sequence[Turn | NoVerdict] = (),
     collapsed: bool = False,
 ) -> RoutingOutcome:
-    """The one outcome of complete evidence. `votes` by place on the panel; what the policy does not need is ignored.
+    """Return the one outcome of complete evidence. `votes`: by place on the panel; only what the policy needs counts.
 
     `adjudicated`: what a judge said of a disagreement. `filtered`: votes of the filter before everything else.
     `collapsed`: the debate's agreement does not count (judges.domain.protocol, guard).
@@ -146,7 +146,7 @@ def decide(
 
 
 def escalate_outcome(outcome: RoutingOutcome) -> RoutingOutcome:
-    """A labelled outcome whose route was stopped: people get the pair, and nothing else of it changes."""
+    """Return the outcome of a labelled pair whose route was stopped: people get it, and nothing else changes."""
     return replace(outcome, state=RoutingState.ESCALATED, label=None, reason=EscalationReason.STOPPED, route="")
 
 
@@ -163,7 +163,7 @@ def _label_or_reason(
     lost_turns: frozenset[str],
     lost_votes: frozenset[str],
 ) -> tuple[int | None, EscalationReason]:
-    """A label, or the first reason of the table that holds."""
+    """Return a label, or the first reason of the table that holds."""
     if "error" in lost_turns | lost_votes:
         return None, EscalationReason.ERROR
     if rule is RoutingPolicy.SINGLE:

@@ -25,7 +25,7 @@ def relies_on_stance_flip(turns: Turns, round: int) -> bool:
 
 
 def _last_change(turns: Turns, last: int, seat: DebateAgent) -> int:
-    """The round of the agent's last change of sides, which alone counts: coming back with evidence stands on that."""
+    """Return the round of the agent's last change of sides, which alone counts: a return with evidence stands."""
     verdict, found = _opening(seat), 0
     for round in range(1, last + 1):
         turn = turns.get((round, seat))

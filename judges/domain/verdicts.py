@@ -65,7 +65,7 @@ class ParsingRules:
 
     @classmethod
     def of(cls, judge: Judge) -> "ParsingRules":
-        """The rules of a judge's version."""
+        """Return the rules of a judge's version."""
         return cls(judge.unwrap, judge.ignore_case, judge.extra_keys == "ignore")
 
 
@@ -73,7 +73,7 @@ STRICT = ParsingRules()
 
 
 def parse_answer(role: str, text: str, document: str, judge: Judge) -> Turn:
-    """A turn of a debate, or a vote on the judge's own scale. Raises Unparsed, OutOfRange."""
+    """Return a turn of a debate, or a vote on the judge's own scale. Raises Unparsed, OutOfRange."""
     rules = ParsingRules.of(judge)
     if role in ("for", "against", "check"):
         return parse_turn(text, document, rules)
@@ -106,7 +106,7 @@ def parse_vote(text: str, rules: ParsingRules = STRICT) -> Turn:
 
 
 def parse_graded(text: str, grades: int, relevant_from: int, rules: ParsingRules = STRICT) -> Turn:
-    """A vote on a scale from 0 to `grades`; its verdict is 1 from `relevant_from` on. Raises Unparsed, OutOfRange."""
+    """Parse a vote from 0 to `grades`; its verdict is 1 from `relevant_from` on. Raises Unparsed, OutOfRange."""
     fields = fields_of(text, rules, required={"score"}, optional={"reason"})
     reason, score = check_string(fields.get("reason", ""), "reason"), fields["score"]
     if isinstance(score, bool) or not isinstance(score, int):
@@ -126,7 +126,7 @@ def _read_verdict(fields: Mapping[str, Any], rules: ParsingRules) -> int:
 
 
 def check_string(value: object, name: str) -> str:
-    """A field that is text and can be stored. Raises Unparsed."""
+    """Return a field that is text and can be stored. Raises Unparsed."""
     if not isinstance(value, str):
         lists = name in ("reference", "entities")
         raise Unparsed(f'"{name}" is not made of strings' if lists else f'"{name}" is not a string')
@@ -164,7 +164,7 @@ def read_object(text: str, rules: ParsingRules = STRICT) -> dict[str, Any]:
 
 
 def unwrap_answer(text: str, how: str) -> tuple[str, str]:
-    """The answer without its wrapping, and the reasoning that stood before it. `how`: none, fence, think or both."""
+    """Return the answer without its wrapping, and the reasoning before it. `how`: none, fence, think or both."""
     # Nothing is searched for: neither reasoning nor prose beside the object is ever read as an answer. Unwrapping twice
     # gives the same as once.
     left, reasoning = text, ""

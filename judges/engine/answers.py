@@ -106,7 +106,7 @@ class Sent:
             return NoVerdict("error")
 
     def _turn(self, reply: Reply, start: int) -> Turn:
-        """The turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
+        """Return the turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
         turn = self._parsed(reply.text)
         if reply.probabilities or reply.tokens:
             shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 def limit_keys(prefix: str, account: tuple[str, str, str]) -> list[str]:
-    """Names in Redis of an account's state, processes, held calls and window."""
+    """Return names in Redis of an account's state, processes, held calls and window."""
     name = sha256("\0".join(account).encode()).hexdigest()[:20]
     # The braces are Redis Cluster's hash tag: the four keys of an account must lie on one node for the script.
     return [f"{prefix}:limit:{{{name}}}:{part}" for part in ("state", "processes", "held", "window")]

@@ -115,7 +115,7 @@ def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
 
 
 def judges_of(ids: Iterable[int]) -> list[Judge]:
-    """Records of JudgeVersions, in the order of the ids (an id may come twice)."""
+    """Return records of JudgeVersions, in the order of the ids (an id may come twice)."""
     ids = list(ids)
     found = {judge.id: judge for judge in records_of(JudgeVersion.objects.filter(pk__in=ids))}
     return [found[pk] for pk in ids]
@@ -192,7 +192,7 @@ def raise_output_limit(judge: Judge) -> Judge:
 
 
 def limit_of(account: tuple[str, str, str]) -> Limit:
-    """The smallest numbers that any current judge of the account has (CONTRACT, Judges file)."""
+    """Return the smallest numbers that any current judge of the account has (CONTRACT, Judges file)."""
     provider, base_url, api_key_env = account
     # The smallest, since judges of one key share the provider's limit whatever each entry says.
     smallest = JudgeVersion.objects.filter(
@@ -204,7 +204,7 @@ def limit_of(account: tuple[str, str, str]) -> Limit:
 
 
 def prompt_ids(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[tuple[str, str], int]:
-    """Row ids of the present prompt versions that these judges may get, by (name, sha256); new ones are stored."""
+    """Return row ids of the prompt versions that these judges may get, by (name, sha256); new ones are stored."""
     known = answering.prompt_versions(rubric, judges)
     rows = [PromptVersion(name=name, sha256=digest, text=text) for name, (digest, text) in known.items()]
     present = PromptVersion.objects.filter(name__in=known, sha256__in=[row.sha256 for row in rows])

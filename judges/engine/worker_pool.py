@@ -17,7 +17,7 @@ STARTS = 3
 
 
 def worker_command(processes: int, name: str = "judge") -> list[str]:
-    """The command line of a worker with so many processes."""
+    """Return the command line of a worker with so many processes."""
     # Fair scheduling hands a message only to a process that is idle: drains last for minutes.
     options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair"]
     # One machine's workers need no gossip between them, and each of these costs messages.

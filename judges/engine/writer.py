@@ -71,7 +71,7 @@ class ResultWriter:
         return result
 
     async def next_id(self) -> int:
-        """An id for an attempt; they are drawn in blocks. Waits where more calls begin than are drawn."""
+        """Return an id for an attempt; they are drawn in blocks. Waits where more calls begin than are drawn."""
         while not self.ids:
             await self.ready()
         return self.ids.popleft()
@@ -144,7 +144,7 @@ class ResultWriter:
         self.ids.extend(row[0] for row in connection.execute(sequence, [IDS]))
 
     def _patiently(self, work: Callable[[psycopg.Connection[Any]], Any]) -> Any:
-        """The result, however long PostgreSQL is away; an error of ours comes back as the exception."""
+        """Return the result, however long PostgreSQL is away; an error of ours comes back as the exception."""
         self.began = time.monotonic()
         for wait in itertools.chain((0.05, 0.2, 0.5), itertools.repeat(1.0)):
             try:

@@ -17,7 +17,7 @@ MOST = 200  # Entities of one text that are kept.
 
 
 def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
-    """The answer to a question of this role. Raises Unparsed, OutOfRange."""
+    """Return the answer to a question of this role. Raises Unparsed, OutOfRange."""
     if role == "write":
         return Turn(1, _parse_target(text, rules).text)
     if role == "entity":

@@ -39,7 +39,7 @@ SELECT (SELECT count(*) FROM positives), (SELECT count(*) FROM good), (SELECT co
 
 
 def writer_configuration(writer: str, measure: str = "") -> Configuration:
-    """The writer, and the judge that measures, in their present versions. Raises BadInput."""
+    """Return the writer, and the judge that measures, in their present versions. Raises BadInput."""
     ensure_writers()
     judges = tuple(judge_named(name) for name in (writer, measure) if name)
     return Configuration(writer, Campaign.Policy.EVIDENCE.value, judges)

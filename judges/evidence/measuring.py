@@ -23,7 +23,7 @@ from judges.records import Judge
 
 
 def rows_of_targets(collection: Collection) -> list[OutputRow]:
-    """The newest good target of each pair as an answer that says yes."""
+    """Return the newest good target of each pair as an answer that says yes."""
     held = {target.pair_id: target for target in newest_targets(collection)}
     pairs = Pair.objects.filter(pk__in=held).select_related("query", "document").order_by("pk")
     texts = {key: measures.EvidenceTarget(one.contribution, one.evidence).text for key, one in held.items()}

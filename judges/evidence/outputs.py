@@ -94,7 +94,7 @@ WHY = {
 
 
 def mean_scores(judged: Mapping[int, JudgedOutput]) -> dict[str, float | None]:
-    """The six judged columns of P table 2: each the mean over the rows that have scores."""
+    """Return the six judged columns of P table 2: each the mean over the rows that have scores."""
     scored = [scores for _named, scores in judged.values() if scores is not None]
     return {name: _mean([float(scores[name]) for scores in scored]) for name in DIMENSIONS}
 

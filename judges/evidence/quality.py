@@ -28,7 +28,7 @@ QUALITY = "quality"
 
 
 def cap_scores(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
-    """The judge's scores under what rules see: altered numbers, copied text, another language."""
+    """Return the judge's scores under what rules see: altered numbers, copied text, another language."""
     found = dict(scores)
     if measures.altered:
         found["evidence_faithfulness"] = 1

@@ -60,7 +60,7 @@ class JobCommand(Judge):
 
 
 def format_progress(job: LeasedJob, name: str, begun: tuple[float, int]) -> str:
-    """A line on how far a job is, and how fast since `begun` (clock, done)."""
+    """Return a line on how far a job is, and how fast since `begun` (clock, done)."""
     seconds, done = time.monotonic() - begun[0], job.done - begun[1]
     rate = f" ({done / seconds:,.1f}/s)" if job.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"{name}: {job.phase or job.state}, {job.done:,} of {job.total:,}{rate}"

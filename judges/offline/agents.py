@@ -42,7 +42,7 @@ def choose_turn(told: Told, lexicon: Lexicon) -> dict[str, object]:
 
 
 def _answer(question: str, documents: list[Told], lexicon: Lexicon) -> str:
-    """The sentences that hold most of the question's weight, each document's with its id."""
+    """Return the sentences that hold most of the question's weight, each document's with its id."""
     (need,) = information_needs(question, (), lexicon)
     shares = {one["id"]: matched_share(need, sentence_stems(read_sentences(one["text"]))) for one in documents}
     texts = {one["id"]: one["text"] for one in documents}
@@ -58,7 +58,7 @@ def _cite(need: Need, key: str, text: str) -> str:
 
 
 def _shared_terms(texts: Iterable[str], known: set[str], lexicon: Lexicon) -> list[str]:
-    """The most telling words that the documents share beyond what is known."""
+    """Return the most telling words that the documents share beyond what is known."""
     counted: Counter[str] = Counter()
     for text in texts:
         counted.update({word for word in tokenize_text(text) if word not in STOP_WORDS and not word.isdigit()})

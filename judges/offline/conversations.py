@@ -31,7 +31,7 @@ def answer_step(request: ModelRequest, lexicon: Lexicon, documents: Sequence[str
 
 
 def _answer_from_contexts(told: Told, lexicon: Lexicon) -> dict[str, object]:
-    """The sentences of the contexts that hold most of the query's weight, two at most."""
+    """Return the sentences of the contexts that hold most of the query's weight, two at most."""
     (need,) = information_needs(told["query"], (), lexicon)
     text = "\n".join(told["contexts"])
     chosen = pick_sentences(need, read_sentences(text), 2)

@@ -93,7 +93,7 @@ def _attack(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
 
 
 def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bound: float, other: Turn) -> Turn:
-    """A later round of the side for: are the words that the other side misses anywhere in the document?"""
+    """Return a later turn of the side for: are the words that the other side misses anywhere in the document?"""
     number, need, chosen = _best_sentences(inputs, wanted)
     everywhere = sentence_stems(read_sentences(inputs.document)) | set(map(stem, tokenize_text(inputs.title)))
     held = matched_share(need, everywhere)
@@ -112,7 +112,7 @@ def _look_up(inputs: Inputs, wanted: tuple[Need, ...], bound: float, other: Turn
 
 
 def _check_quotes(inputs: Inputs, wanted: tuple[Need, ...], bound: float, other: Turn) -> Turn:
-    """A later round of the side against: do the sentences that the other side quotes hold an answer?"""
+    """Return a later turn of the side against: do the sentences that the other side quotes hold an answer?"""
     found = tuple(quote for quote in other.quotes if quote.start is not None)
     invented = len(other.quotes) - len(found)
     quoted = {stem(word) for quote in found for word in tokenize_text(quote.text)}
@@ -167,7 +167,7 @@ def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need
 
 
 def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
-    """The answer that three sentences in a row hold best, and those sentences."""
+    """Return the answer that three sentences in a row hold best, and those sentences."""
     rows = [list(run) for run in runs_of(read_sentences(inputs.document), 3)]
     options = [(number, need, row) for number, need in enumerate(wanted, 1) for row in rows]
     return max(options, key=lambda option: matched_share(option[1], sentence_stems(option[2])))
@@ -178,7 +178,7 @@ def _quote_sentences(inputs: Inputs, chosen: list[ReadSentence]) -> tuple[Quote,
 
 
 def _need_terms(need: Need, held: set[str], *, present: bool) -> list[str]:
-    """The need's words that are held (or are not), most telling first."""
+    """Return the need's words that are held (or are not), most telling first."""
     terms = sorted(need.terms, key=lambda term: -need.terms[term])
     return [need.words[term] for term in terms if (term in held) is present]
 

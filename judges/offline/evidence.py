@@ -69,7 +69,7 @@ def score_target(inputs: Inputs, target: EvidenceTarget, lexicon: Lexicon) -> di
 
 
 def _sentence_text(inputs: Inputs, one: ReadSentence) -> str:
-    """A sentence on one line; a piece that is more than one by our own splitter is cut after its first."""
+    """Return a sentence on one line; a piece that is more than one by our own splitter is cut after its first."""
     text = " ".join(inputs.document[one.start : one.end].split())
     first = next(iter(split_sentences(text)), None)
     return text[first.start : first.end] if first else text

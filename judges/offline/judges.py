@@ -33,7 +33,7 @@ class Lexicon(Hashable, Protocol):
         """Return the word's inverse document frequency, 0 and up."""
 
     def share(self, text: str, inputs: Inputs) -> float:
-        """The document's BM25 score for `text` over the best score of any document in the collection, 0 to 1."""
+        """Return the document's BM25 score for `text` over the best score of any document in the collection, 0 to 1."""
 
 
 class UniformLexicon:
@@ -75,7 +75,7 @@ def idf(word: str, frequency: int, documents: int) -> float:
 
 
 def stem(word: str) -> str:
-    """An English word without its ending; other scripts and short words as they are."""
+    """Return an English word without its ending; other scripts and short words as they are."""
     # Endings are English ones, and short words lose their meaning with them.
     if not word.isascii() or len(word) < 4:
         return word
@@ -89,7 +89,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=512)
 def read_sentences(document: str) -> tuple[ReadSentence, ...]:
-    """The document's sentences with their stems."""
+    """Return the document's sentences with their stems."""
     spans = [(span.start, span.end) for span in split_sentences(document)]
     return tuple(ReadSentence(start, end, tuple(map(stem, tokenize_text(document[start:end])))) for start, end in spans)
 
@@ -129,7 +129,7 @@ def runs_of(parts: Sequence[T], size: int) -> list[Sequence[T]]:
 
 
 def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
-    """The share of the need's weight that the stems hold, 0 to 1."""
+    """Return the share of the need's weight that the stems hold, 0 to 1."""
     return sum(weight for term, weight in need.terms.items() if term in stems) / need.total if need.total else 0.0
 
 
@@ -257,7 +257,7 @@ ASSESSORS: dict[str, tuple[Callable[[Inputs, Lexicon], float], str, float, float
 
 
 def score_to_grade(place: float, highest: int, relevant_from: int) -> int:
-    """A grade from 0 to `highest` for a place as `assess` gives it: from `relevant_from` on where that is 0 or more."""
+    """Return a grade, 0 to `highest`, for a place of `assess_relevance`: `relevant_from` on where it is 0 or more."""
     if place >= 0:
         return min(highest, relevant_from + int(place * (highest - relevant_from + 1)))
     return max(0, relevant_from - 1 - int(-place * relevant_from))

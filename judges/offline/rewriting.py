@@ -35,7 +35,7 @@ def best_passage(query: str, documents: Sequence[str], lexicon: Lexicon, sample:
 
 
 def expand_query(query: str, documents: Sequence[str], lexicon: Lexicon) -> str:
-    """The query, and the most telling words that the best documents share beyond it."""
+    """Return the query, and the most telling words that the best documents share beyond it."""
     held: Counter[str] = Counter()
     written: dict[str, str] = {}
     for document in documents:

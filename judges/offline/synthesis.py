@@ -24,7 +24,7 @@ READERS = {"outline": 3, "compose": 12}
 
 
 def find_rare_terms(text: str, lexicon: Lexicon, most: int = 4) -> list[str]:
-    """The rarest words, in the order of the text."""
+    """Return the rarest words, in the order of the text."""
     known = dict.fromkeys(word for word in tokenize_text(text) if word not in STOP_WORDS)
     best = set(sorted(known, key=lambda word: (-lexicon.weight(word), word))[:most])
     return [word for word in known if word in best] or ["this"]
@@ -46,13 +46,13 @@ def _classify_query(told: Told, lexicon: Lexicon) -> dict[str, object]:
 
 
 def _outline_answer(told: Told, lexicon: Lexicon) -> dict[str, object]:
-    """The best sentence of each document that was found."""
+    """Return the best sentence of each document that was found."""
     said = [pick_text(told["query"], document, lexicon, 1) for document in told["documents"]]
     return {"answer": " ".join(dict.fromkeys(filter(None, said))) or "The collection says nothing about this."}
 
 
 def pick_text(query: str, document: str, lexicon: Lexicon, most: int, without: frozenset[str] = frozenset()) -> str:
-    """The document's sentences that hold most of the query; none with a stem of `without`."""
+    """Return the document's sentences that hold most of the query; none with a stem of `without`."""
     (need,) = information_needs(query, (), lexicon)
     spoken = [one for one in read_sentences(document) if without.isdisjoint(one.stems)]
     chosen = pick_sentences(need, spoken, most)
@@ -60,7 +60,7 @@ def pick_text(query: str, document: str, lexicon: Lexicon, most: int, without: f
 
 
 def _name_aspects(told: Told, lexicon: Lexicon) -> dict[str, object]:
-    """An aspect for each of the answer's first sentences; a single one is two parts."""
+    """Return an aspect for each of the answer's first sentences; a single one is two parts."""
     answer = told["answer"]
     parts = [answer[one.start : one.end] for one in read_sentences(answer)][: len(ORDER)]
     if len(parts) < 2:

@@ -204,7 +204,7 @@ class JudgeTable(Parameters, PriceKeys):
         return JudgeSettings(**{"api_key_env": PRESETS[self.provider].key_env, **given})
 
     def _home(self) -> str:
-        """The address as it is stored; "" for the preset's own."""
+        """Return the address as it is stored; "" for the preset's own."""
         # One account has one spelling, or its limits would count twice. A home with places in it is an account for each
         # region, and written out.
         preset, written = PRESETS[self.provider], (self.base_url or "").rstrip("/")
@@ -214,7 +214,7 @@ class JudgeTable(Parameters, PriceKeys):
         return "" if written == home else written
 
     def _first_relevant(self) -> dict[str, int]:
-        """The grade from which a vote is yes: as the file says, else the first that the scale's text calls relevant."""
+        """Return the grade from which a vote is yes: as the file says, else the first that the scale calls relevant."""
         highest = SCALES[self.scale or "binary"]
         return {"relevant_from": self.relevant_from or relevant_grade(highest)} if highest > 1 else {}
 

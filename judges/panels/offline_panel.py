@@ -24,7 +24,7 @@ def offline_models() -> dict[str, str]:
 
 
 def judges_that_vote() -> list[str]:
-    """Names of the judges that can judge a pair, in order: not those that only write, make vectors or search."""
+    """Return names of the judges that can judge a pair, in order: not those that only write, make vectors or search."""
     rows = JudgeVersion.objects.filter(is_current=True).exclude(provider__in=JUDGE_NOTHING)
     return [name for name in rows.order_by("name").values_list("name", flat=True) if name not in OFFLINE_WRITERS]
 

@@ -74,7 +74,7 @@ class PanelSettings(Table):
 
 
 def only_voter(judges: Sequence[JudgeSettings]) -> str:
-    """The one judge of a file without a panel."""
+    """Return the one judge of a file without a panel."""
     voting = [one.name for one in judges if one.preset.judges]
     if not voting:
         raise problem(_("makes vectors only, and no judge of this file votes: add one that judges"), "judge")

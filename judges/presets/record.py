@@ -98,7 +98,7 @@ class Preset(BaseModel):
     @field_validator("thinking_models", "known_thinkers")
     @classmethod
     def _named(cls, pattern: str, info: ValidationInfo) -> str:
-        """Names of index.toml in braces stand for its expressions."""
+        """Return an expression with the names of index.toml in braces replaced by what they stand for."""
         return re.sub(r"\{([a-z]+)\}", lambda name: str((info.context or {})[name[1]]), pattern)
 
     @property

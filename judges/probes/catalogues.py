@@ -31,7 +31,7 @@ STEP = re.compile(r"([^\[\]]+)(?:\[([^\[\]]+)\])?")  # A step of a dotted path (
 
 
 async def look_up(judge: Judge) -> tuple[tuple[str, ...], int | None]:
-    """The names of all models, and the tokens of context of the judge's own; None where nobody says."""
+    """Return the names of all models, and the tokens of context of the judge's own; None where nobody says."""
     preset, provider = judge.preset, open_provider(judge)
     if not preset.asks or preset.client or not isinstance(provider, SdkProvider):
         return (), None
@@ -54,14 +54,14 @@ def _model_names(entry: dict[str, Any]) -> list[str]:
 
 
 def _listed_context(model: str, listed: list[dict[str, Any]]) -> int | None:
-    """The context length in the entry with the model's name; None where no entry says one."""
+    """Return the context length in the entry with the model's name; None where no entry says one."""
     own = [entry for entry in listed if model.removeprefix("models/") in _model_names(entry)]
     numbers = (entry.get(key) for entry in own[:1] for key in ROOM)
     return next((one for one in numbers if isinstance(one, int) and one > 1), None)
 
 
 def context_length(context: Context, told: object, model: str) -> int | None:
-    """Tokens that a request to the model and its answer may have together; None where `told` does not say."""
+    """Return tokens that a request to the model and its answer may have together; None where `told` does not say."""
     for path in context.at:
         found = told
         for step in path.split("."):
@@ -72,7 +72,7 @@ def context_length(context: Context, told: object, model: str) -> int | None:
 
 
 def _follow_step(found: object, step: str, model: str) -> object:
-    """The value under the step's key; of "data[id]" the list's entry for the model, or its only one."""
+    """Return the value under the step's key; of "data[id]" the list's entry for the model, or its only one."""
     parts = STEP.fullmatch(step)
     if parts is None or not isinstance(found, dict):
         return None

@@ -54,7 +54,7 @@ class CheckedJudge:
 
 
 def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
-    """The most calls that a check of the judge may send, and what they cost at most; None: the price is unknown."""
+    """Return the most calls that a check of the judge may send, and the most they cost; None: the price is unknown."""
     if judge.provider == "offline":
         return 0, 0.0
     # One call tells all there is to know of an endpoint that only decides or makes vectors.
@@ -135,7 +135,7 @@ async def _try_call(judge: Judge, role: str) -> ProbeCall:
 
 
 def probe_request(judge: Judge, role: str) -> ModelRequest:
-    """The small question, as the judge's role and its schema mode ask it."""
+    """Return the small question, as the judge's role and its schema mode ask it."""
     # The signature asks for a prompt all the same.
     if role in ("embed", "web"):
         nothing = render.vote_prompt(INPUTS)  # its endpoint takes no prompt
@@ -144,14 +144,14 @@ def probe_request(judge: Judge, role: str) -> ModelRequest:
 
 
 def add_costs(costs: Iterable[float | None]) -> float | None:
-    """USD of all together; None where one is unknown."""
+    """Return USD of all together; None where one is unknown."""
     known = list(costs)
     # One unknown cost makes the sum unknown: a smaller number would be wrong.
     return None if None in known else sum(cost or 0.0 for cost in known)
 
 
 def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
-    """USD of a call; a refused one costs nothing unless its provider may charge all the same."""
+    """Return USD of a call; a refused one costs nothing unless its provider may charge all the same."""
     if tried.reply is not None:
         return call_cost(known, tried.reply.usage)
     assert tried.error is not None
@@ -195,7 +195,7 @@ def _mode_result(tried: ProbeCall) -> str:
 
 
 def _usage_keys(raw: str) -> list[str]:
-    """Names of the counts in an answer's usage."""
+    """Return names of the counts in an answer's usage."""
     body = parse_body(raw)
     found = get_path(body, "usage") or get_path(body, "usageMetadata")
     usage: dict[str, Any] = found if isinstance(found, dict) else {}
@@ -234,5 +234,5 @@ def _list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[s
 
 
 def _most_alternatives(reply: Reply | None) -> int:
-    """The most alternatives that a token of the answer came with."""
+    """Return the most alternatives that a token of the answer came with."""
     return max((len(token.others) for token in reply.tokens), default=0) if reply else 0

@@ -26,7 +26,7 @@ LONGEST_WAIT_S = 30.0
 
 
 def forecast_votes(judges: Sequence[Judge], asked: Sequence[Inputs], repeats: int = 1) -> Estimate:
-    """Calls and cost of each judge's vote on each of these pairs, so many times."""
+    """Return calls and cost of each judge's vote on each of these pairs, so many times."""
     mixes, ballots, pairs = mixes_of(judges), ballots_of(judges, asked), len(asked) * repeats
     size = CampaignSize(pairs=pairs, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
     return estimate_campaign(size, [])

@@ -177,7 +177,7 @@ def other_modes(judge: Judge) -> list[str]:
 
 
 def suspect_key(judge: Judge, error: ProviderError) -> str:
-    """The judge key that a refusal speaks of; "" where it names none that the judge sends."""
+    """Return the judge key that a refusal speaks of; "" where it names none that the judge sends."""
     if error.status not in SPEAKS:
         return ""
     body = parse_body(error.raw)
@@ -242,13 +242,13 @@ def _sends_key(judge: Judge, key: str) -> bool:
 
 
 def sent_temperature(judge: Judge) -> float | None:
-    """The temperature that is sent; None: none is."""
+    """Return the temperature that is sent; None: none is."""
     given = judge.parameters.get("temperature", 0)
     return None if given == "default" or "temperature" not in judge.preset.names else float(given)
 
 
 def looser_reading(tried: ProbeCall) -> dict[str, Any] | None:
-    """The fewest reading settings with which the answer would be a verdict; None where none help."""
+    """Return the fewest reading settings with which the answer would be a verdict; None where none help."""
     assert tried.reply is not None
     judge, ways = tried.judge, list[dict[str, Any]]()
     wraps = UNWRAPS if judge.unwrap == "none" else (judge.unwrap, "both")
@@ -324,7 +324,7 @@ def known_to_think(judge: Judge) -> bool:
 
 
 def setting_line(key: str, value: object) -> str:
-    """A line of the judges file: JSON writes text, numbers and booleans as TOML does."""
+    """Return a line of the judges file: JSON writes text, numbers and booleans as TOML does."""
     return f"{key} = {json.dumps(value)}"
 
 
@@ -374,7 +374,7 @@ def _mode_line(judge: Judge, error: ProviderError, second: ProbeCall | None) -> 
 
 
 def unknown_model(judge: Judge, names: tuple[str, ...]) -> str:
-    """The nearest names of those that the provider has."""
+    """Return the nearest names of those that the provider has."""
     by_small = {name.lower(): name for name in names}
     near = get_close_matches(judge.model.lower(), by_small, NEAREST, 0.4) or sorted(by_small)[:NEAREST]
     return say("unknown model", model=judge.model, names=", ".join(by_small[name] for name in near))

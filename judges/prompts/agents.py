@@ -20,17 +20,17 @@ def document_fields(name: str, text: str, *, is_cut: bool = False, earlier: int 
 
 
 def aspect_fields(name: str, text: str, importance: int) -> dict[str, Any]:
-    """An aspect as writers and graders of answers get it."""
+    """Return an aspect as writers and graders of answers get it."""
     return {"id": name, "aspect": text[:TEXT_LIMIT], "weight": importance}
 
 
 def render_question(question: str) -> str:
-    """The question, which begins every step about it."""
+    """Return the question, which begins every step about it."""
     return delimit_content(dump_json(truncated_field("question", question, TEXT_LIMIT)))
 
 
 def render_round(number: int, search: str, documents: Sequence[Mapping[str, Any]]) -> str:
-    """A round of searching: what was asked and what came back. Without a search: the turn could not be used.
+    """Return a round of searching: what was asked and what came back. Without a search: the turn could not be used.
 
     `documents`: as `document_fields` gives them.
     """
@@ -42,7 +42,7 @@ def render_round(number: int, search: str, documents: Sequence[Mapping[str, Any]
 
 
 def agent_prompt(question: str, rounds: Sequence[str], *, answer: bool) -> Prompt:
-    """The next step of an agent; `question` and `rounds`: fences. `answer`: it has to answer now."""
+    """Return the next step of an agent; `question` and `rounds`: fences. `answer`: it has to answer now."""
     name = "agent-answer" if answer else "agent-search"
     user = templates.render(name, data="\n\n".join([question, *rounds]))
     return make_general_prompt(name, templates.text("agent-system"), user)

@@ -75,7 +75,7 @@ def _in_form(rubric: Rubric, form: str) -> dict[str, tuple[str, str]]:
 
 
 def append_form(text: str, words: str) -> str:
-    """The text of a version with the form of its answer."""
+    """Return the text of a version with the form of its answer."""
     return f"{text}\n\n[answer]\n{words}"
 
 
@@ -86,7 +86,7 @@ def describe_schema(schema: dict[str, Any], form: str) -> str:
 
 
 def _describe_value(one: dict[str, Any]) -> str:
-    """The type of a value in words, with the values that it may have."""
+    """Return the type of a value in words, with the values that it may have."""
     choices = one.get("enum")
     if choices and one["type"] == "string":
         return "exactly " + " or ".join(f'"{choice}"' for choice in choices)

@@ -35,7 +35,7 @@ _RESPONSE = {"type": "string", "enum": ["yes", "no"]}
 
 
 def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
-    """The JSON schema of an object with these properties and no others."""
+    """Return the JSON schema of an object with these properties and no others."""
     # Strict modes want every property required, so a reason is asked for; the parser takes a vote without one.
     required = list(properties)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -162,7 +162,7 @@ def render_ballot(inputs: Inputs, judge: Judge) -> tuple[Prompt, dict[str, Any]]
 
 
 def decision_prompt(inputs: Inputs, grades: int) -> Prompt:
-    """A vote's question to an endpoint that gives a probability for each grade."""
+    """Return a vote's question to an endpoint that gives a probability for each grade."""
     user = templates.render("decision", inputs=inputs_block(inputs))
     return _build_prompt("decision", inputs, user, f"-0-{grades}")
 
@@ -174,7 +174,7 @@ def grade_levels(grades: int) -> tuple[str, ...]:
 
 @cache
 def relevant_grade(grades: int) -> int:
-    """The lowest grade of a scale whose description says that the document is relevant."""
+    """Return the lowest grade of a scale whose description says that the document is relevant."""
     return next(grade for grade, meaning in enumerate(grade_levels(grades)) if "the document is relevant" in meaning)
 
 
@@ -186,7 +186,7 @@ def adjudicate_prompt(inputs: Inputs, last: Mapping[DebateAgent, Turn], agents: 
 
 
 def repair_prompt(prompt: Prompt, problem: str) -> Prompt:
-    """The same question once more, and what was wrong. `problem` is our own words, never the answer's."""
+    """Return the same question once more, and what was wrong. `problem` is our own words, never the answer's."""
     user = templates.render("repair", request=prompt.user, problem=problem.strip().rstrip("."))
     if prompt.name.endswith("-repair"):
         return replace(prompt, user=user)
@@ -194,12 +194,12 @@ def repair_prompt(prompt: Prompt, problem: str) -> Prompt:
 
 
 def make_prompt(name: str, text: str, system: str, user: str) -> Prompt:
-    """The messages with the hash of their version, whose text this is."""
+    """Return the messages with the hash of their version, whose text this is."""
     return Prompt(name=name, sha256=sha256_of(text), system=system, user=user, text=text)
 
 
 def make_general_prompt(name: str, system: str, user: str) -> Prompt:
-    """The messages of a prompt without a definition of relevance."""
+    """Return the messages of a prompt without a definition of relevance."""
     return make_prompt(name, prompt_versions()[name][1], system, user)
 
 
@@ -268,13 +268,13 @@ def _version_text(kind: str, variant: str, form: str, definition: Definition) ->
 
 @lru_cache(maxsize=256)
 def writing_version(kind: str, form: str, definition: Definition) -> str:
-    """The text of a version of `write` or `measure`."""
+    """Return the text of a version of `write` or `measure`."""
     parts = {"definition": render_statement(definition)} | {part: templates.text(part) for part in WRITING[kind]}
     return _join_parts(version_name(kind, "", form, definition), parts)
 
 
 def render_statement(definition: Definition) -> str:
-    """The definition for those who do not decide by it: its statement."""
+    """Return the definition for those who do not decide by it: its statement."""
     return render_definition(replace(definition, rules=()))
 
 
@@ -284,19 +284,19 @@ def _join_parts(name: str, parts: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4096)
 def repair_version(text: str) -> str:
-    """The text of the version that repairs an answer to this one."""
+    """Return the text of the version that repairs an answer to this one."""
     return f"{text}\n\n[repair]\n{templates.text('repair')}"
 
 
 @lru_cache(maxsize=4096)
 def sha256_of(text: str) -> str:
-    """The hash of a version's text."""
+    """Return the hash of a version's text."""
     return sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=1024)
 def _system_message(kind: str, variant: str, form: str, definition: Definition) -> str:
-    """The system message: nothing in it depends on the pair."""
+    """Return the system message: nothing in it depends on the pair."""
     places = {
         "definition": render_definition(definition),
         "with_answers": " and every listed answer" if form == "answers" else "",
@@ -320,12 +320,12 @@ def _build_prompt(kind: str, inputs: Inputs, user: str, variant: str = "") -> Pr
 
 
 def form_of(inputs: Inputs) -> str:
-    """The form of a pair's prompts: queries without answers have versions of their own (SPEC S1)."""
+    """Return the form of a pair's prompts: queries without answers have versions of their own (SPEC S1)."""
     return "answers" if inputs.answers else "plain"
 
 
 def stored_definition(definition: Definition) -> Definition:
-    """The definition as a version's text has it."""
+    """Return the definition as a version's text has it."""
     return ANYTHING if definition.name == QUERY else definition
 
 

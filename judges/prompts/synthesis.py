@@ -15,7 +15,7 @@ AVOID = "must not provide"
 
 
 def persona_prompt(seed: str, examples: Sequence[str]) -> Prompt:
-    """A new persona, and the seed in its voice; the examples show the form alone."""
+    """Return the prompt for a new persona, and the seed in its voice; the examples show the form alone."""
     data = {**truncated_field("query", seed, TEXT_LIMIT), "examples of personas": list(examples)}
     return step_prompt("synth-persona", data)
 
@@ -26,18 +26,18 @@ def classify_prompt(query: str) -> Prompt:
 
 
 def outline_prompt(query: str) -> Prompt:
-    """The reference answer, from nothing but the query."""
+    """Return the prompt for the reference answer, from nothing but the query."""
     return step_prompt("synth-outline", truncated_field("query", query, TEXT_LIMIT))
 
 
 def decompose_prompt(query: str, answer: str) -> Prompt:
-    """The aspects that carry the answer."""
+    """Return the prompt for the aspects that carry the answer."""
     data = {**truncated_field("query", query, TEXT_LIMIT), **truncated_field("answer", answer, TEXT_LIMIT)}
     return step_prompt("synth-decompose", data)
 
 
 def blueprint_prompt(query: str, answer: str = "", aspects: Sequence[Plan] = ()) -> Prompt:
-    """A plan for each aspect; without aspects one for the query."""
+    """Return the prompt for a plan for each aspect; without aspects one for the query."""
     data = truncated_field("query", query, TEXT_LIMIT)
     if aspects:
         data |= {**truncated_field("answer", answer, TEXT_LIMIT), "aspects": [dict(one) for one in aspects]}
@@ -51,7 +51,7 @@ def negatives_prompt(query: str, positives: Sequence[Plan]) -> Prompt:
 
 
 def compose_prompt(plans: Sequence[Plan]) -> Prompt:
-    """The passages of some plans; a plan with a missing aspect says that it must not be provided."""
+    """Return the prompt for the passages of some plans; what a plan's missing aspect is about must not be provided."""
     shown = []
     for one in plans:
         plan = {name.replace("_", " "): one[name] for name in PLANNED}
@@ -60,10 +60,10 @@ def compose_prompt(plans: Sequence[Plan]) -> Prompt:
 
 
 def keywords_prompt(query: str) -> Prompt:
-    """The same need, as it would be typed into a search box."""
+    """Return the prompt for the same need, as it would be typed into a search box."""
     return step_prompt("query-keywords", truncated_field("query", query, TEXT_LIMIT))
 
 
 def ask_prompt(document: str) -> Prompt:
-    """A query of somebody who does not know the document and is helped by it."""
+    """Return the prompt for a query of somebody who does not know the document and is helped by it."""
     return step_prompt("query-ask", truncated_field("document", document, DOCUMENT_LIMIT))

@@ -50,7 +50,7 @@ def text(name: str) -> str:
 
 
 def render(name: str, **values: str) -> str:
-    """The template with its places filled, in one pass: what is filled in is never looked at again."""
+    """Return the template with its places filled, in one pass: what is filled in is never looked at again."""
     if values.keys() != PLACES[name]:
         raise ValueError(f"{name} takes {sorted(PLACES[name])}, not {sorted(values)}.")
     return _PLACE.sub(lambda match: values[match[1]], text(name))

@@ -73,7 +73,7 @@ class AnthropicProvider(SdkProvider):
         return add_extra_body(add_parameters(body, request.judge), request.judge)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """The text blocks, joined, or in mode `tool` the input of the tool that is called."""
+        """Return the text blocks, joined, or in mode `tool` the input of the tool that is called."""
         if not isinstance(body.get("content"), list) and "usage" not in body:
             return None
         finish = storable_text(body.get("stop_reason"), 50)

@@ -60,12 +60,12 @@ class SdkProvider(ABC):
         """The reply in a body of this wire format, but for its raw text and its model; None when it is of another."""
 
     def client_options(self, kind: type[httpx2.AsyncClient]) -> dict[str, Any]:
-        """Options of an SDK's client: connections of its own `kind`, and no retries, which the engine's loop makes."""
+        """Return options of an SDK's client: connections of its own `kind`, and no retries, which the engine makes."""
         http = http_client(kind, self.route)
         return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
 
     def parsed(self, raw: str) -> dict[str, Any]:
-        """The JSON object of a body; {} when it holds none."""
+        """Return the JSON object of a body; {} when it holds none."""
         return parse_body(raw)
 
     async def complete(self, request: ModelRequest) -> Reply:
@@ -123,7 +123,7 @@ class SdkProvider(ABC):
         return self.own_headers | said | dict(received.credentials)
 
     def outcome(self, received: Received, judge: Judge) -> Reply:
-        """The reply that the kept body means. Raises the ProviderError that it means otherwise."""
+        """Return the reply that the kept body means. Raises the ProviderError that it means otherwise."""
         if received.kept is not None:
             return self.meaning(received.kept, judge)
         if received.misconfigured:
@@ -133,7 +133,7 @@ class SdkProvider(ABC):
         raise error
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
-        """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
+        """Return the reply that a kept body means. Raises the ProviderError that it means otherwise."""
         status, raw = body.status, body.text
         if not 200 <= status < 300:
             raise self.refused(status, body)
@@ -149,7 +149,7 @@ class SdkProvider(ABC):
         return replace(reply, raw=raw, model=storable_text(found.get(self.model_key), 200))
 
     def refused(self, status: int, body: Body) -> ProviderError:
-        """The error that the status means; a key that is not accepted is named."""
+        """Return the error that the status means; a key that is not accepted is named."""
         error = refusal_error(self.host, status, body.text, body.retry_after)
         if isinstance(error, Rejected) and status in (401, 403):
             error.args = (f"{error} (key: {self.shown_key()})",)
@@ -161,7 +161,7 @@ class SdkProvider(ABC):
         return "a token of token_command" if self.tokens.known else self.key_env or "none is set"
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
-        """The headers that show who asks: a token that the judge's command gives, or its key. Raises Refused."""
+        """Return the headers that show who asks: a token that the judge's command gives, or its key. Raises Refused."""
         command = tuple(judge.parameters.get("token_command") or ())
         if not command:
             return self.credentials()
@@ -191,7 +191,7 @@ class SdkProvider(ABC):
         return {self.key_header: self.key_prefix + key}
 
     async def look_up(self, address: str, headers: Mapping[str, str]) -> object:
-        """The JSON at an address that costs nothing; None where nothing is told, for whatever reason."""
+        """Return the JSON at an address that costs nothing; None where nothing is told, for whatever reason."""
         try:
             received = Received(self.credentials())
             async with asyncio.timeout(LOOK_UP_S), http_client(httpx2.AsyncClient, self.route) as http:

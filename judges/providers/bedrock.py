@@ -45,7 +45,7 @@ class BedrockProvider(AnthropicProvider):
         )
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
-        """The header with a Bedrock API key; else none, and the keys that the SDK signs with are made ready."""
+        """Return the header with a Bedrock API key; else none, and the keys that the SDK signs with are made ready."""
         found = await super().authorized(judge)
         if found:
             self.client.api_key = found["Authorization"].removeprefix(self.key_prefix)

@@ -75,7 +75,7 @@ def tls_context(base_url: str) -> ssl.SSLContext | None:
 
 
 def proxy_for(base_url: str) -> httpx2.Proxy | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names for the address. Raises BadInput for a useless one."""
+    """Return the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names for the address. Raises BadInput."""
     parts = urlsplit(base_url)
     if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
         return None
@@ -115,7 +115,7 @@ def is_loopback(base_url: str) -> bool:
 
 
 def certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    """The certificate error behind an error of the HTTP client; None where the certificate was not the cause."""
+    """Return the certificate error behind an error of the HTTP client; None where the certificate was not the cause."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__

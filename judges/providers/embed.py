@@ -30,7 +30,7 @@ class EmbedProvider(OpenAIProvider):
         await self.keep(call, received)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """A vector for each text, in the order of their places; None where a place is missing or comes twice."""
+        """Return a vector for each text, in the order of their places; None where a place is missing or comes twice."""
         listed = get_list(body, "data")
         vectors = {get_path(one, "index"): _read_vector(get_path(one, "embedding")) for one in listed}
         rows = [vectors.get(place) for place in range(len(listed))]

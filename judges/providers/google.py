@@ -136,7 +136,7 @@ class GoogleProvider(SdkProvider):
         return types.GenerateContentConfig(**fields)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """The first candidate without its thoughts; a blocked prompt has no candidate and is a refusal."""
+        """Return the first candidate without its thoughts; a blocked prompt has no candidate and is a refusal."""
         if isinstance(body.get("answers"), dict) or isinstance(body.get("prompt_feedback"), dict):
             return read_decision(body, judge.grades)
         blocked = get_path(body, "promptFeedback", "blockReason")

@@ -55,7 +55,7 @@ class OfflineProvider:
         self._opening = asyncio.Lock()
 
     async def complete(self, request: ModelRequest) -> Reply:
-        """The verdict of the judge's model in schema JSON. Raises Rejected for a model that is not an offline one."""
+        """Return the verdict of the judge's model in schema JSON. Raises Rejected for one that is no offline model."""
         lexicon = await self._lexicon(request.inputs.collection)
         if request.role in ("rewrite", "reason"):
             told = await asyncio.to_thread(_expand_query, request, lexicon)
@@ -152,14 +152,14 @@ def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, o
 
 
 def _answer_step(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """A step of a conversation; some read the documents that its query finds."""
+    """Return a step of a conversation; some read the documents that its query finds."""
     most = conversations.READERS.get(request.role, 0)
     documents = _find_documents(request.material["query"], lexicon, most) if most else []
     return conversations.answer_step(request, lexicon, documents)
 
 
 def _find_documents(query: str, lexicon: judges.Lexicon, most: int) -> list[str]:
-    """The texts of the documents that BM25 finds, best first."""
+    """Return the texts of the documents that BM25 finds, best first."""
     found = lexicon.index.search(query, most) if isinstance(lexicon, CollectionLexicon) else []
     # The database is reached from a thread of the pool, which must not keep its connection.
     with _reading("documents"):

@@ -79,7 +79,7 @@ class OpenAIProvider(SdkProvider):
         return {"extra_headers": self.headers(request.judge, received)}
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
-        """The request as the wire format has it, under the preset's names."""
+        """Return the request as the wire format has it, under the preset's names."""
         body: dict[str, Any] = {
             "model": request.judge.model,
             "messages": request.prompt.messages,
@@ -159,7 +159,7 @@ class AzureProvider(OpenAIProvider):
 
 
 def answer_in(message: object, judge: Judge) -> str:
-    """The text of a message, or in mode `tool` the arguments of the tool that it calls."""
+    """Return the text of a message, or in mode `tool` the arguments of the tool that it calls."""
     calls = get_list(message, "tool_calls") if judge.schema_mode == "tool" else []
     if calls:
         given = [get_path(call, "function", "arguments") for call in calls]
@@ -184,7 +184,7 @@ def reasoning_in(message: object, paths: tuple[str, ...]) -> str:
 
 
 def join_stream(raw: str) -> dict[str, Any]:
-    """The answer that the parts of a stream make together; {} where a part is no JSON object."""
+    """Return the answer that the parts of a stream make together; {} where a part is no JSON object."""
     whole: dict[str, Any] = {}
     message: dict[str, Any] = {}
     choice: dict[str, Any] = {"message": message}
@@ -228,7 +228,7 @@ def decision_body(request: ModelRequest) -> dict[str, Any]:
 
 
 def read_decision(body: dict[str, Any], grades: int) -> Reply | None:
-    """The probabilities of the first answer's levels, and the likeliest as the verdict."""
+    """Return the probabilities of the first answer's levels, and the likeliest as the verdict."""
     answer, counts = get_path(body, "answers", 0), body.get("usage")
     declined = get_path(answer, "type") == "refusal"
     used = count_tokens(counts, RESPONSES_USED, SAID[:1] if declined else SAID)

@@ -93,7 +93,7 @@ class Received:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks us to wait, from seconds or an HTTP date; None without a usable header."""
+    """Return seconds that the server asks us to wait, from seconds or an HTTP date; None without a usable header."""
     milliseconds = headers.get("retry-after-ms")
     value = headers.get("retry-after", "")
     if not (milliseconds or value):

@@ -19,7 +19,7 @@ NO_QUOTA = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reac
 
 
 def parse_body(raw: str) -> dict[str, Any]:
-    """The JSON object in a body; {} when it holds no object."""
+    """Return the JSON object in a body; {} when it holds no object."""
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError):
@@ -28,7 +28,7 @@ def parse_body(raw: str) -> dict[str, Any]:
 
 
 def get_path(value: object, *path: str | int) -> Any:
-    """The value at the end of the path; None where a step of it is missing."""
+    """Return the value at the end of the path; None where a step of it is missing."""
     for step in path:
         if isinstance(value, dict) and isinstance(step, str):
             value = value.get(step)
@@ -40,13 +40,13 @@ def get_path(value: object, *path: str | int) -> Any:
 
 
 def get_list(value: object, *path: str | int) -> list[Any]:
-    """The list at the end of the path; [] where there is none."""
+    """Return the list at the end of the path; [] where there is none."""
     found = get_path(value, *path)
     return found if isinstance(found, list) else []
 
 
 def storable_text(value: object, limit: int | None = None) -> str:
-    """Text that the database can hold: no lone surrogates, no NUL; "" for anything but text."""
+    """Return text that the database can hold: no lone surrogates, no NUL; "" for anything but text."""
     if not isinstance(value, str):
         return ""
     if not value.isascii():
@@ -71,7 +71,7 @@ def read_tokens(
 
 
 def likeliest_grade(probabilities: dict[Any, Any], grades: int) -> tuple[str, dict[str, float]] | None:
-    """The likeliest grade as the answer's JSON, and the probability of each; None unless each grade has one."""
+    """Return the likeliest grade as the answer's JSON, and the probability of each; None unless each grade has one."""
     if set(probabilities) != set(range(grades + 1)) or not all(type(grade) is int for grade in probabilities):
         return None
     if not all(finite_number(p) is not None and 0 <= p <= 1 for p in probabilities.values()):
@@ -91,7 +91,7 @@ def finite_number(value: object) -> float | None:
 
 
 def get_count(value: object, *path: str | int) -> int:
-    """A count of tokens at the end of the path; 0 where there is none or it is no count."""
+    """Return a count of tokens at the end of the path; 0 where there is none or it is no count."""
     number = get_path(value, *path)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST:
         return 0
@@ -109,7 +109,7 @@ def count_tokens(counts: object, places: Mapping[str, str], needed: Sequence[str
 
 
 def refusal_error(host: str, status: int, raw: str, retry_after: float | None) -> ProviderError:
-    """The error that a status and its body mean. 2xx: an error body without a usable code."""
+    """Return the error that a status and its body mean. 2xx: an error body without a usable code."""
     body = parse_body(raw)
     error = body.get("error", body)
     said = storable_text(get_path(error, "message")) or storable_text(error) or raw
@@ -146,7 +146,7 @@ def _is_account(status: int, error: object, said: str) -> bool:
 
 
 def error_code(body: dict[str, Any], status: int) -> int:
-    """The HTTP status that an error body under a 2xx names (some gateways do that), else the answer's own."""
+    """Return the HTTP status that an error body under a 2xx names (some gateways do that), else the answer's own."""
     code = get_path(body, "error", "code")
     return code if isinstance(code, int) and 400 <= code < 600 else status
 

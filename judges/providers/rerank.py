@@ -63,7 +63,7 @@ class RerankProvider(SdkProvider):
 
 
 def _ranking_reply(body: dict[str, Any]) -> Reply | None:
-    """A score for each place; any scale will do. None where a place comes twice or a score is none."""
+    """Return a score for each place; any scale will do. None where a place comes twice or a score is none."""
     scores: dict[str, float] = {}
     for one in get_list(body, "results"):
         place, score = get_path(one, "index"), finite_number(get_path(one, "relevance_score"))

@@ -29,7 +29,7 @@ class Tokens:
         self.turn = asyncio.Lock()
 
     async def of(self, source: Hashable, fetch: Callable[[], AccessToken]) -> str:
-        """The token of a source; `fetch` runs in a thread. Raises what it raises."""
+        """Return the token of a source; `fetch` runs in a thread. Raises what it raises."""
         async with self.turn:
             known = self.known.get(source)
             if known is None or known[1] - EARLY_S < time.time():

@@ -38,7 +38,7 @@ class GoogleAccount(SdkProvider):
     key_prefix = "Bearer "
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
-        """The header with the token. Raises Refused where there is none."""
+        """Return the header with the token. Raises Refused where there is none."""
         # A key or a command of the judge's own goes before the machine's credentials.
         if judge.parameters.get("token_command") or self.key_env:
             return await super().authorized(judge)
@@ -74,7 +74,7 @@ class VertexProvider(GoogleAccount, GoogleProvider):
     api_version = "v1"
 
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
-        """The client of the judge's project and region; one for each pair of them."""
+        """Return the client of the judge's project and region; one for each pair of them."""
         project, region = self.place(judge)
         # The real token is set on each request, as it leaves; the client only needs something to hold.
         credentials = Credentials(token=PLACEHOLDER)  # type: ignore[no-untyped-call]

@@ -22,7 +22,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
-    """The answer to a question of this role about so many documents. Raises Unparsed."""
+    """Return the answer to a question of this role about so many documents. Raises Unparsed."""
     # Only texts come from models that write; scores and vectors come from endpoints, whose answers are read as they
     # are.
     if role in TEXTS:
@@ -41,7 +41,7 @@ def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STR
 
 
 def _parse_scores(text: str, documents: int) -> list[float]:
-    """A score for each document, from {place: score}."""
+    """Return a score for each document, from {place: score}."""
     found = fields_of(text, required={str(place) for place in range(documents)})
     scores = [found[str(place)] for place in range(documents)]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in scores):
@@ -64,7 +64,7 @@ class FoundPage(NamedTuple):
 
 
 def pages_of(turn: Turn) -> list[FoundPage]:
-    """The pages of a `web` answer, best first. Raises Unparsed."""
+    """Return the pages of a `web` answer, best first. Raises Unparsed."""
     listed = fields_of(turn.reason, required={"results"})["results"]
     if not isinstance(listed, list):
         raise Unparsed('"results" is no list')

@@ -21,12 +21,12 @@ FirstJudges = Callable[[], Sequence[Judge]]
 
 
 def limits_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The limits among a job's options; None: there is no such limit."""
+    """Return the limits among a job's options; None: there is no such limit."""
     return {name: options.get(name) for name in LIMITS}
 
 
 def replace_limits(options: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with other limits; None: no limit."""
+    """Return the options with other limits; None: no limit."""
     kept = {name: value for name, value in options.items() if name not in LIMITS}
     return kept | {name: limits[name] for name in LIMITS if limits.get(name) is not None}
 
@@ -48,7 +48,7 @@ def set_job_limits(job: Any, judges: FirstJudges, *, budget: float | None, max_c
 
 
 def campaign_of(job: Any, judges: FirstJudges, purpose: str) -> Campaign:
-    """The campaign that keeps the job's calls, opened with `judges` when it is first worked on. Raises LeaseLost."""
+    """Return the campaign that keeps the job's calls, opened when it is first worked on. Raises LeaseLost."""
     if job.campaign is None:
         campaign = model_requests.open_campaign(job.collection, judges(), purpose, **limits_of(job.options))
         job.campaign = campaign.pk
@@ -59,6 +59,6 @@ def campaign_of(job: Any, judges: FirstJudges, purpose: str) -> Campaign:
 
 
 def describe_stop(job: Any, cap: str) -> Incomplete:
-    """The error of a job that a limit ended: which one, and what to do."""
+    """Return the error of a job that a limit ended: which one, and what to do."""
     what, how = collection_budgets.describe_budget_stop(job.collection, cap)
     return Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})

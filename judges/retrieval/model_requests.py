@@ -95,7 +95,7 @@ class RetrievalReply:
 
 
 def judges_for(role: str) -> list[str]:
-    """Names of the current judges that can be asked so; the offline one first."""
+    """Return names of the current judges that can be asked so; the offline one first."""
     ensure_writers()
     rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
     names = [one.name for one in records_of(rows) if _supports_role(one, role)]
@@ -147,7 +147,7 @@ def _build_configuration(judges: Sequence[Judge]) -> Configuration:
 
 
 def judges_in(campaign: Campaign) -> list[Judge]:
-    """The judges that the campaign was opened with, in the versions of then; writers with room for a long text."""
+    """Return the judges as the campaign was opened with them; writers get room for a long text."""
     return [
         judge if judge.preset.wire in ENDPOINTS.values() else raise_output_limit(judge)
         for judge in judges_of(campaign.voters)

@@ -126,7 +126,7 @@ def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPa
 
 
 def _tokens_as_sent(keys: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Tokens out, and those thought, of the call that was sent, for answers that came from the cache."""
+    """Return tokens out, and those thought, of the call that was sent, for answers that came from the cache."""
     sent = Attempt.objects.filter(cache_key__in=keys, outcome="labelled", cached=False)
     return {
         key: (tokens, thought)

@@ -77,7 +77,7 @@ class Command(QuorumCommand):
 
 
 def find_panel(name: str | None) -> Panel:
-    """The named panel, or the default one. Raises BadInput."""
+    """Return the named panel, or the default one. Raises BadInput."""
     panel = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if panel is None:
         known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
@@ -86,7 +86,7 @@ def find_panel(name: str | None) -> Panel:
 
 
 def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tuple[Judge, str]]:
-    """The judges to ask with a role of each: the panel's, the named ones of it, or the named ones of all."""
+    """Return the judges to ask with a role of each: the panel's, the named ones of it, or the named ones of all."""
     if panel is not None:
         found = judges_with_roles(panel)
         if missing := set(names or ()) - {judge.name for judge, _ in found}:

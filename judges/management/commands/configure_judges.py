@@ -48,7 +48,7 @@ def unset_keys(file: JudgesFile) -> list[str]:
 
 
 def same_answers(file: JudgesFile) -> list[str]:
-    """A sentence for each group of voters that are one judge under several names, and would answer alike."""
+    """Return a sentence for each group of voters that are one judge under several names, and would answer alike."""
     judges = {judge.name: judge for judge in file.judges}
     voters = [judges[name] for name in file.panel.ensemble]
     return [

@@ -259,7 +259,7 @@ class Command(QuorumCommand):
             raise
 
     def note(self, line: str) -> None:
-        """A line about the work, never on standard output."""
+        """Print a line about the work, never on standard output."""
         self.stderr.write(line)
         self.stderr.flush()
 
@@ -282,7 +282,7 @@ class ShownProgress:
 
 
 def add_limits(parser: CommandParser, *, again: str) -> None:
-    """Options of every command that starts a campaign and may wait for it. `again`: what --again does, for its help."""
+    """Add options of commands that start a campaign and may wait for it. `again`: what --again does, for its help."""
     parser.add_argument("--limit", type=int, help="maximum number of pairs in the campaign")
     parser.add_argument("--budget", type=float, help="maximum cost of the campaign in USD")
     parser.add_argument("--max-calls", type=int, help="maximum number of calls of the campaign")
@@ -294,5 +294,5 @@ def add_limits(parser: CommandParser, *, again: str) -> None:
 
 
 def split_names(value: str) -> tuple[str, ...]:
-    """The names in a comma-separated list."""
+    """Return the names in a comma-separated list."""
     return tuple(name.strip() for name in value.split(",") if name.strip())

@@ -52,7 +52,7 @@ class Command(QuorumCommand):
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows as lines whose cells stand below each other."""
+    """Return the rows as lines whose cells stand below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -76,7 +76,7 @@ def table_row(one: Preset) -> tuple[str, ...]:
 
 
 def thinking_keys(one: Preset) -> list[str]:
-    """The judge keys with which thinking is asked for."""
+    """Return the judge keys with which thinking is asked for."""
     known = {"thinking": bool(one.thinking), "reasoning_effort": "reasoning_effort" in one.names}
     return [key for key, is_there in known.items() if is_there]
 
@@ -94,7 +94,7 @@ def describe_preset(one: Preset) -> list[str]:
 
 
 def judge_block(one: Preset) -> list[str]:
-    """The [[judge]] to paste into a judges file; what only its owner knows stands in capitals."""
+    """Return the [[judge]] to paste into a judges file; what only its owner knows stands in capitals."""
     examples = {**EXAMPLES, **OWN_EXAMPLES.get(one.name, {})}
     lines = ["[[judge]]", 'name = "judge-1"', f'provider = "{one.name}"']
     lines.append(f'model = "{"answers" if one.wire == "offline" else "MODEL"}"')

@@ -40,7 +40,7 @@ def collection_named(name: str) -> Collection:
 
 
 def campaign_of(collection: Collection, number: int) -> Campaign:
-    """The collection's campaign with this id. Raises BadInput."""
+    """Return the collection's campaign with this id. Raises BadInput."""
     campaign = Campaign.objects.filter(collection=collection, pk=number).first()
     if campaign is None:
         raise BadInput(f"{collection.name} has no campaign {number}")
