@@ -122,9 +122,11 @@ def _parse_name(text: str) -> str:
 
 def _parse_day(text: str) -> date | None:
     try:
-        return parse_date(text)
+        day = parse_date(text)
     except ValueError:
         return None
+    # The first and the last year of the calendar have no day before or after them in another time zone.
+    return day if day is not None and date.min.year < day.year < date.max.year else None
 
 
 def _start_of_day(day: date) -> datetime:

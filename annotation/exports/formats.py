@@ -130,13 +130,13 @@ FORMATS = {
         ),
     )
 }
+# A training set of one file for each split.
+_LINES = partial(Format, file="train.jsonl, dev.jsonl", labels=True)
 SETS = {
     one.name: one
     for one in (
-        Format(
+        _LINES(
             name="prism",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title=gettext_noop("Prism"),
             about=gettext_noop("Pairs with target score, label, contribution and evidence, for training on this site."),
         ),
@@ -149,10 +149,8 @@ SETS = {
                 "The whole corpus, the queries and the grades of each split, for retrieval experiments."
             ),
         ),
-        Format(
+        _LINES(
             name="sentence-transformers",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title="sentence-transformers",
             about=gettext_noop(
                 "Pairs, triplets, n-tuples or lists, in the columns that the sentence-transformers losses expect."
@@ -167,10 +165,8 @@ SETS = {
                 "A folder for datasets.load_dataset and the Hugging Face Hub, with all columns and their descriptions."
             ),
         ),
-        Format(
+        _LINES(
             name="trl",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title="TRL",
             about=gettext_noop(
                 "Prompt and completion for supervised fine-tuning: “no”, or “yes” with contribution and evidence."
@@ -184,38 +180,28 @@ SETS = {
                 "Scores from 0 to 10, each after its chain of thought, as written by synthesize_scores."
             ),
         ),
-        Format(
+        _LINES(
             name="rtriever",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title="RTriever",
             about=gettext_noop("Queries with relevant and other documents, for training embedders on this site."),
         ),
-        Format(
+        _LINES(
             name="flagembedding",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title="FlagEmbedding",
             about=gettext_noop("Queries with pos and neg, and target scores if selected."),
         ),
-        Format(
+        _LINES(
             name="ms-swift",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title=gettext_noop("ms-swift, reranker"),
             about=gettext_noop("Messages with positive and negative documents, for training a reranker."),
         ),
-        Format(
+        _LINES(
             name="ms-swift-embedding",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title=gettext_noop("ms-swift, embedding"),
             about=gettext_noop("Messages with positive and negative documents, for training an embedder."),
         ),
-        Format(
+        _LINES(
             name="tevatron",
-            file="train.jsonl, dev.jsonl",
-            labels=True,
             title="Tevatron",
             about=gettext_noop("Queries with positive and negative passages, for training a retriever or a reranker."),
         ),

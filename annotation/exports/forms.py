@@ -4,6 +4,7 @@ from collections import deque
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
@@ -11,16 +12,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.exports.sets.options import (
-    ENTROPIES,
-    LABELS,
-    PRESETS,
-    RANKS,
-    SHAPES,
-    SPLITS,
-    TEACHERS,
-    SetOptions,
-)
+from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, SPLITS, TEACHERS, SetOptions
 from annotation.exports.snapshots import exports_folder
 from annotation.label_sources.qrels_versions import list_versions
 from annotation.query_splits.lists import list_names
@@ -154,7 +146,6 @@ class SetForm(forms.Form):
     shape = forms.ChoiceField(
         choices=_labelled_choices(SHAPES), initial="pair", label=gettext_lazy("Shape (sentence-transformers)")
     )
-
     allow_incomplete = forms.BooleanField(
         required=False, label=gettext_lazy("Export even if a split is empty or the training split has only one label")
     )
@@ -222,8 +213,11 @@ def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str
     path = folder / Path(upload.name or kind).name
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
+        # Under another name until it is whole: the next upload of the same file takes what it finds here.
+        part = path.with_name(f".{uuid4().hex}.part")
+        with part.open("wb") as file:
             file.writelines(upload.chunks())
+        part.replace(path)
     try:
         if kind == "tokenizer":
             lengths.load_tokenizer(str(path))

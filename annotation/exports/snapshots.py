@@ -153,6 +153,10 @@ def write_files(
     """Write the files and their manifest. Everything that they hold is read in one transaction."""
     collection, origins = snapshot.collection, snapshot.options["origins"]
     leave_out_failed = snapshot.options.get("leave_out_failed", False)  # older rows do not say
+    # Before the transaction, which would hold back vacuum while the store is waited for.
+    for given in (snapshot.options.get("set", {}).get(name) for name in ("run", "tokenizer")):
+        if given is not None:
+            fetch(Path(given))
     with one_view() as moment:
         manifest = _build_manifest(collection, form, origins)
         if leave_out_failed:
@@ -171,9 +175,6 @@ def write_files(
             held_labels.hold_rows(snapshot, left_out, aggregated)
         else:
             asked = SetOptions.of(snapshot.options["set"])
-            for given in (asked.run, asked.tokenizer):
-                if given is not None:
-                    fetch(Path(given))
             asked = replace(
                 asked, origins=None if origins is None else tuple(origins), leave_out_failed=leave_out_failed
             )

@@ -28,30 +28,37 @@ CANDIDATES = 10  # Of each query by BM25, suggested where no file names pairs an
 INDEXED_BYTES = 500_000_000  # Of files for which that is suggested: the index is held in memory.
 
 
-@transaction.atomic
 def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload]) -> FileImport:
-    """Make an import of uploaded files, whose check begins. Raises BadInput where a file has not come whole."""
+    """Make an import of uploaded files, whose check begins.
+
+    Raises BadInput where a file has not come whole, or another import has taken it meanwhile.
+    """
     if not uploads:
         raise BadInput(_("Choose one or more files."))
     for upload in uploads:
         if count_received(upload) != upload.size:
             raise BadInput(_("%(name)s has not been uploaded completely; choose it again") % {"name": upload.name})
+    # Before the transaction: files of many gigabytes may have to come from the store of all machines first.
     files = recognise_files(uploads)
     names_pairs = {one["holds"]["kind"] for one in files} - {"", "documents", "queries"}
     has_pairs = Pair.objects.filter(collection=collection, is_candidate=True).exists()
     is_large = sum(upload.size for upload in uploads) > INDEXED_BYTES
     bm25 = 0 if names_pairs or has_pairs or is_large else CANDIDATES
     options = {"bm25": bm25, "keep_empty": False, "update": False}
-    row = FileImport.objects.create(
-        collection=collection,
-        owner=owner,
-        made_by=owner.username,
-        files=files,
-        options=options,
-        language=get_language() or "",
-    )
-    Upload.objects.filter(pk__in=[upload.pk for upload in uploads]).update(file_import=row)
-    transaction.on_commit(partial(notify, TASK))
+    with transaction.atomic():
+        row = FileImport.objects.create(
+            collection=collection,
+            owner=owner,
+            made_by=owner.username,
+            files=files,
+            options=options,
+            language=get_language() or "",
+        )
+        # Two requests may name the same upload, and a third may delete it: only what is still free is taken.
+        free = Upload.objects.filter(pk__in=[upload.pk for upload in uploads], file_import=None)
+        if free.update(file_import=row) < len(uploads):
+            raise BadInput(_("One of the files is in another import already, or was deleted; choose it again"))
+        transaction.on_commit(partial(notify, TASK))
     return row
 
 

@@ -185,7 +185,9 @@ def delete_upload(upload: Upload) -> None:
 
 def delete_complete(uploads: Iterable[Upload]) -> None:
     """Delete files of which no import can be made; one that has not come whole is kept, to be continued."""
-    for upload in uploads:
+    # Those that another import has taken meanwhile are that import's.
+    free = Upload.objects.filter(pk__in=[upload.pk for upload in uploads], file_import=None)
+    for upload in free.select_related("collection"):
         if count_received(upload) == upload.size:
             delete_upload(upload)
 
@@ -199,4 +201,6 @@ def sweep_uploads() -> None:
     busy = FileImport.objects.filter(dry_run=False, state__in=[FileImport.WAITING, FileImport.RUNNING])
     old = Upload.objects.filter(changed_at__lt=timezone.now() - KEPT).exclude(file_import__in=busy)
     for upload in old.select_related("collection"):
-        delete_upload(upload)
+        # Deleting the ones before took time, in which a part of this one may have come or its import have begun.
+        if old.filter(pk=upload.pk).exists():
+            delete_upload(upload)

@@ -60,10 +60,18 @@ def delete_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _chosen_uploads(scope: Scope, form: FilesForm) -> list[Upload]:
-    """Store the files of a form; return them with the uploads that it names."""
+    """Store the files of a form; return them with the uploads that it names. Raises BadInput, and keeps none."""
     rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
     named = list(rows.filter(pk__in=form.chosen_uploads()).select_related("collection").order_by("pk"))
-    return named + [uploads.store_whole(scope.collection, scope.user, file) for file in form.cleaned_data["files"]]
+    stored: list[Upload] = []
+    try:
+        for file in form.cleaned_data["files"]:
+            stored.append(uploads.store_whole(scope.collection, scope.user, file))
+    except BadInput:
+        # The form is sent again with all of its files: those that fitted would count twice against the quota.
+        uploads.delete_complete(stored)
+        raise
+    return named + stored
 
 
 @action("admin")

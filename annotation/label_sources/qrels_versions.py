@@ -62,18 +62,7 @@ def check_version_options(name: str, asked: Any) -> None:
     """Raise BadInput for options of a set (SetOptions) that would change a version of the qrels."""
     if name not in FORMATS:
         raise BadInput(f"--qrels goes with the formats {' and '.join(FORMATS)}, not with {name}")
-    changing: tuple[str, ...] = (
-        "aggregate",
-        "origins",
-        "leave_out_failed",
-        "run",
-        "agreement",
-        "negatives",
-        "documents",
-        "balance",
-    )
-    changing += ("collections", "quota", "uniform")
-    given = [option for option in changing if getattr(asked, option)]
+    given = [option for option in CHANGING if getattr(asked, option)]
     if asked.labels != "resolved":
         given.append("labels")
     if given:

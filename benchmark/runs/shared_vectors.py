@@ -93,10 +93,12 @@ def _import_parts(vectors: TextStore, state: dict[str, Any]) -> None:
             packed = {key: found[key] for key in found.files}
         path.unlink(missing_ok=True)
         joined = packed.pop("digests").tobytes()
-        before = len(vectors.places)
-        vectors.unpack([joined[at : at + WIDTH] for at in range(0, len(joined), WIDTH)], packed)
-        # What came from the store need not go there, unless another process added something of its own meanwhile.
-        if state["published"] == before:
+        digests = [joined[at : at + WIDTH] for at in range(0, len(joined), WIDTH)]
+        before, lacking = len(vectors.places), sum(one not in vectors.places for one in digests)
+        vectors.unpack(digests, packed)
+        # What came from the store need not go there. Another process may have added something of its own meanwhile,
+        # which stands before these texts: then all of it is published, for what is left out would be paid twice.
+        if state["published"] == before and len(vectors.places) == before + lacking:
             state["published"] = len(vectors.places)
         state["parts"].append(name)
         _write_state(vectors.folder, state)

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 
+from annotation.exports import snapshots
 from annotation.exports.formats import EVERY
 from annotation.exports.forms import keep_upload
 from annotation.exports.sets.options import SetOptions
@@ -21,6 +23,7 @@ from annotation.models.imports import FileImport, Upload
 from annotation.models.snapshots import Snapshot
 from corpus.collections.removal import delete_collection
 from corpus.models import Collection, Document
+from store.files import fetch
 from store.models import StoredFile
 from store.objects import ObjectStore, StoreUnavailable
 from tests.evidence import make_label
@@ -100,14 +103,24 @@ def test_a_page_that_finds_the_store_away_says_when_to_come_back(
     assert answer.status_code == 503 and "file store" in answer.content.decode()
 
 
-def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(birds: Collection, turn_to: Turn) -> None:
+def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(
+    birds: Collection, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_pair(birds, birds.query_set.get(), make_document(birds, external_id="d2"))
     turn_to("a")
     run = keep_upload(birds, SimpleUploadedFile("bm25.run", b"q1 Q0 d2 1 9.5 bm25\n"), "run")
     asked = SetOptions(run=run, teacher="labels", split=1.0, allow_incomplete=True)
     made = create_snapshot(collection=birds, form=EVERY["prism"], asked=asked)
     b = turn_to("b")
+    depths = [len(connection.savepoint_ids)]
+
+    def fetch_at_depth(path: Path) -> Path:
+        depths.append(len(connection.savepoint_ids))
+        return fetch(path)
+
+    monkeypatch.setattr(snapshots, "fetch", fetch_at_depth)
     made = write_snapshot(Snapshot.objects.select_related("collection").get(pk=made.pk))
+    assert len(depths) == 2 and len(set(depths)) == 1, "no transaction is open while the store is asked"
     assert made.folder.startswith(str(b)) and made.manifest["options"]["run"]["name"] == "bm25.run"
     assert (b / "exports" / "birds" / "runs").is_dir()
     turn_to("a")

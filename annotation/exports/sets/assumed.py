@@ -6,7 +6,6 @@ is one that people are still to settle: those are left out unless asked for.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 
 from django.db import connection
@@ -19,6 +18,7 @@ from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource as Lines
 from corpus.importing.grades import top_of_run
+from store.files import hash_file
 
 HIGH = 0.5
 QUERIES = 500
@@ -121,4 +121,4 @@ def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool
 
 def identify_run(path: str) -> dict[str, str]:
     """Return what identifies a run in the manifest: not where it lies."""
-    return {"name": Path(path).name, "sha256": sha256(Path(path).read_bytes()).hexdigest()}
+    return {"name": Path(path).name, "sha256": hash_file(Path(path))}

@@ -194,7 +194,7 @@ def _check_whole(sides: Sides, asked: SetOptions, left: Left) -> None:
     for side, queries in sides.items():
         if not queries:
             named = f"no query named {name} has a label" if (name := asked.named_sides.get(side)) else ""
-            other = "take another --split (1: no dev set)" if side == DEV else named or "choose other options"
+            other = named or ("take another --split (1: no dev set)" if side == DEV else "choose other options")
             raise BadInput(f"{side} would be empty{why}; {other}, or allow an incomplete set (--allow-incomplete)")
     relevant = [row.relevant for query in sides.get(TRAIN, []) for row in query.rows]
     if len(set(relevant)) == 1:

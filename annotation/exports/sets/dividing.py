@@ -37,13 +37,21 @@ def divide_queries(
     near_texts: dict[str, Any] = {"groups": groups, "documents": documents, "named": named}
     sides = split_queries(queries, asked.split, asked.seed, **near_texts, left=left, synthetic_dev=asked.synthetic_dev)
     if not sides[TRAIN]:
-        raise BadInput(
-            "nothing is left to train on: every document is, or nearly equals, one of dev or test; "
-            "let texts stand on both sides (--near-duplicates off) or take another --split"
-        )
+        raise BadInput(f"nothing is left to train on: {_explain_empty_train(queries, named, asked)}")
     if groups:
         details["near_duplicates"] = {"from": asked.near, "shingle_sample": sample}
     return sides, details
+
+
+def _explain_empty_train(queries: list[SetQuery], named: dict[str, set[int]], asked: SetOptions) -> str:
+    if TRAIN in named and not named[TRAIN]:
+        return f"no query named {asked.named_sides[TRAIN]} has a label; name other queries"
+    if TRAIN not in named and len(queries) == sum(map(len, named.values())):
+        return "every query with a label is one of dev or test; name fewer queries"
+    return (
+        "every document is, or nearly equals, one of dev or test; "
+        "let texts stand on both sides (--near-duplicates off) or take another --split"
+    )
 
 
 def _group_near_duplicates(queries: list[SetQuery], asked: SetOptions) -> tuple[dict[int, int], dict[int, int], int]:

@@ -156,6 +156,19 @@ def test_names_that_do_not_exist_or_overlap_are_refused(books, tmp_path):
             export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
 
 
+def test_a_split_without_a_labelled_query_is_named_in_the_refusal(books, tmp_path):
+    Query.objects.create(collection=books, external_id="new", text="Who?", content_hash="new")
+    keep(books, "nobody", ["new"])
+    Query.objects.filter(collection=books).exclude(external_id="new").update(metadata={"split": "everything"})
+    for named, words in (
+        (("dev=nobody",), "dev would be empty.*; no query named nobody has a label, or allow an incomplete set"),
+        (("train=nobody",), "nothing is left to train on: no query named nobody has a label"),
+        (("test=everything",), "nothing is left to train on: every query with a label is one of dev or test"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
+
+
 def test_a_quota_never_takes_from_a_named_split(books, tmp_path):
     keep(books)
     manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits=("test=fixed",), quota=4)

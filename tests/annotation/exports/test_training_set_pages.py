@@ -1,11 +1,13 @@
 """The exports page makes training sets, and the statistics page says what there is to make them of."""
 
 import json
+from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from annotation.exports.forms import keep_upload
 from annotation.models import Role
 from annotation.models.snapshots import Snapshot
 from corpus.models import Pair
@@ -112,6 +114,22 @@ def test_a_run_that_is_uploaded_gives_hard_negatives(client, books, var):
     response = post(client, run=wrong)
     assert response.status_code == 422
     assert "no.run, line 1: 4 columns instead of the 6 of a run" in response.content.decode()
+
+
+def test_a_run_whose_upload_broke_off_is_not_taken_for_a_whole_one(books, var, monkeypatch):
+    run = SimpleUploadedFile("bm25.run", b"q0 Q0 d5-1 1 9.5 bm25\nq0 Q0 d6-1 2 9.0 bm25\n")
+    whole, chunks = run.read(), iter([[b"q0 Q0 d5-1 1 9.5 bm25\nq0 Q0 d6-1 2 9.0 bm25\n"], _broken_off(run)])
+    monkeypatch.setattr(run, "chunks", lambda: next(chunks))
+    with pytest.raises(OSError, match="no room"):
+        keep_upload(books, run, "run")
+    monkeypatch.undo()
+    run.seek(0)
+    assert Path(keep_upload(books, run, "run")).read_bytes() == whole
+
+
+def _broken_off(run):
+    yield b"q0 Q0 d5-1 1"
+    raise OSError("no room")
 
 
 def test_a_balanced_set_shows_its_cells_before_and_after(client, books):

@@ -10,15 +10,19 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.http import UnreadablePostError
 from django.test import Client
 from django.utils import timezone
 from django.utils.http import parse_http_date
 
-from annotation.imports import uploads
+from annotation.imports import files, uploads
+from annotation.imports.importing import begin_import
 from annotation.models import Role
 from annotation.models.imports import FileImport, Upload
 from corpus.collections.removal import delete_collection
+from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.factories import make_collection, make_member, make_user
 
@@ -142,6 +146,14 @@ def test_the_uploads_of_a_collection_have_a_quota_together(
     assert create(charlie, 600_000_000).status_code == 201
 
 
+def test_files_of_a_form_that_do_not_all_fit_leave_nothing_behind(charlie: Client, settings, folder: Path) -> None:
+    settings.UPLOADS_BYTES = 30
+    files = [SimpleUploadedFile(name, CONTENT[:20]) for name in ("first.jsonl", "second.jsonl")]
+    refused = charlie.post("/c/birds/import/", {"files": files})
+    assert refused.status_code == 422 and "second.jsonl: uploads of a collection" in refused.content.decode()
+    assert not Upload.objects.exists() and not list(folder.iterdir())
+
+
 def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds: Collection, charlie: Client, folder: Path) -> None:
     create(charlie, 10)
     number = str(Upload.objects.get().pk)
@@ -242,3 +254,47 @@ def test_large_parts_are_not_held_in_memory(birds: Collection) -> None:
 
     assert uploads.add_part(upload, 0, read) == upload.size
     assert max(asked) == uploads.PART
+
+
+def test_an_upload_that_goes_on_during_a_sweep_is_kept(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        create(charlie, 10)
+    first, second = Upload.objects.order_by("pk")
+    Upload.objects.update(changed_at=timezone.now() - timedelta(days=2))
+    delete = uploads.delete_upload
+
+    def delete_while_the_other_goes_on(upload: Upload) -> None:
+        delete(upload)
+        Upload.objects.update(changed_at=timezone.now())
+
+    monkeypatch.setattr(uploads, "delete_upload", delete_while_the_other_goes_on)
+    monkeypatch.setattr(uploads, "_swept", -uploads.SWEEP_S)
+    uploads.sweep_uploads()
+    assert Upload.objects.count() == 1 and {first.pk, second.pk} > set(Upload.objects.values_list("pk", flat=True))
+
+
+def test_an_upload_is_of_one_import_alone(birds: Collection, charlie: Client) -> None:
+    patch(charlie, create(charlie, len(CONTENT))["Location"], 0, CONTENT)
+    (seen_first,), (seen_second,) = (list(Upload.objects.select_related("collection")) for _ in range(2))
+    taken = begin_import(birds, seen_first.owner, [seen_first])
+    with pytest.raises(BadInput, match="in another import already"):
+        begin_import(birds, seen_second.owner, [seen_second])
+    uploads.delete_complete([seen_second])
+    assert list(FileImport.objects.all()) == [taken]
+    assert Upload.objects.get().file_import == taken and uploads.count_received(seen_first) == len(CONTENT)
+
+
+def test_files_are_looked_at_before_the_transaction_of_their_import(
+    birds: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dora = make_user("dora")
+    upload = uploads.store_whole(birds, dora, SimpleUploadedFile("corpus.jsonl", CONTENT))
+    depths = [len(connection.savepoint_ids)]
+
+    def fetch(one: Upload) -> Path:
+        depths.append(len(connection.savepoint_ids))
+        return uploads.path_of(one)
+
+    monkeypatch.setattr(files, "fetch_upload", fetch)
+    begin_import(birds, dora, [upload])
+    assert len(depths) == 2 and len(set(depths)) == 1

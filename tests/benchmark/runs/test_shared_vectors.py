@@ -75,6 +75,29 @@ def test_a_machine_with_an_empty_disk_has_all_there_is(turn_to: Turn) -> None:
     assert list(on_c.places) == digests(["wing", "plate"])
 
 
+def test_what_another_process_adds_while_parts_are_taken_over_is_shared_all_the_same(
+    turn_to: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a = open_vectors(turn_to("a"))
+    add(on_a, "wing")
+    sharing.share_vectors(on_a)
+    var = turn_to("b")
+    on_b, beside = open_vectors(var), open_vectors(var)
+    unpack = Store.unpack
+
+    def unpack_after_another(self: Store, *given: Any) -> None:
+        add(beside, "heat")
+        unpack(self, *given)
+
+    monkeypatch.setattr(Store, "unpack", unpack_after_another)
+    sharing.share_vectors(on_b)
+    monkeypatch.undo()
+    sharing.share_vectors(on_b)
+    on_a = open_vectors(turn_to("a"))
+    sharing.share_vectors(on_a)
+    assert set(on_a.places) == set(digests(["wing", "heat"]))
+
+
 def test_weights_of_terms_are_shared_alike(turn_to: Turn) -> None:
     rows = csr_array(np.array([[0, 0.5, 0], [0, 0, 0], [0.25, 0, 2]], dtype=np.float32))
     texts = digests(["a", "b", "c"])
