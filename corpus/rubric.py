@@ -27,7 +27,7 @@ class Definition:
 
     @property
     def is_own(self) -> bool:
-        """Whether the words are an instruction's, and not a rubric of this file."""
+        """True if the words are those of an instruction, and not of a rubric of this file."""
         return self.name in (COLLECTION, QUERY)
 
     @property

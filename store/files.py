@@ -34,7 +34,7 @@ _swept = -SWEEP_S
 
 
 def is_shared() -> bool:
-    """Whether machines share a store; without one the files of VAR are all there is."""
+    """Return whether machines share a store; without one the files of VAR are all there is."""
     return bool(settings.STORE)
 
 
@@ -59,7 +59,7 @@ def hash_file(path: Path) -> str:
 
 
 def exists(path: Path) -> bool:
-    """Whether a file or folder is on this machine's disk, or in the store."""
+    """Return whether a file or folder is on this machine's disk, or in the store."""
     return path.exists() or (is_shared() and stored_files(path).exists())
 
 

@@ -1,11 +1,11 @@
-"""Which files the store holds, under which names."""
+"""Tables of the store: contents by their hash, and the files that have them by their names."""
 
 from django.db import models
 from django.db.models.functions import Now
 
 
 class StoredContent(models.Model):
-    """A content that is in the store or on its way there. One that no file has is swept a day after its last use."""
+    """A content that is in the store or on its way there. Without a file it is swept a day after its last use."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     size = models.PositiveBigIntegerField()

@@ -60,7 +60,7 @@ class ObjectStore:
             raise StoreUnavailable(f"the store {self.address} failed ({why}): see docs/several-machines.md") from error
 
     def has(self, digest: str) -> bool:
-        """Whether the content is in the store."""
+        """Return whether the content is in the store."""
         with self._one_line():
             return bool(self.files.exists(self._path_of(digest)))
 

@@ -1,4 +1,4 @@
-"""What an entry of the audit log was done to: in words, and its page where it still exists."""
+"""Objects of the acts in the audit log: in words, and with their page where it still exists."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -176,7 +176,7 @@ class SomeScope(Protocol):
 
 
 def acts_of_kind(kind: str) -> list[str]:
-    """The acts of a kind (a key of KINDS), in the order of ACTS."""
+    """Return the acts of a kind (a key of KINDS), in the order of ACTS."""
     _title, firsts = KINDS[kind]
     return [act for act in ACTS if act.partition(".")[0] in firsts]
 

@@ -25,7 +25,7 @@ COLUMNS = ("id", "at", "who", "act", "collection", "whom", "details")
 
 @dataclass(frozen=True, slots=True)
 class AuditLogFilters:
-    """What the page was asked for: a kind of acts or one act, who did it, to whom, and days."""
+    """Filters of the page: a kind of acts or one act, who did it, to whom, and days."""
 
     act: str = ""  # A key of ACTS, or of KINDS.
     actor: str = ""
@@ -46,13 +46,13 @@ class AuditLogFilters:
         )
 
     def query(self) -> str:
-        """The filters as the query of an address, without the page."""
+        """Return the filters as the query of an address, without the page."""
         given = {"act": self.act, "actor": self.actor, "person": self.person, "since": self.since, "until": self.until}
         return urlencode({name: value for name, value in given.items() if value})
 
 
 def load_page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
-    """A page of entries older than the one numbered `before` (None: the newest); `collection` None: the whole site."""
+    """Load a page of entries older than number `before` (None: the newest); `collection` None: the whole site."""
     found = filter_records(collection, filters)
     # One row more than the page has tells whether there are older ones.
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
@@ -66,7 +66,7 @@ def load_page(collection: Collection | None, filters: AuditLogFilters, *, before
 
 
 def filter_records(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
-    """The entries that the filters leave, newest first, with people."""
+    """Return the entries that pass the filters, newest first, with people."""
     found = AuditEntry.objects.select_related("person", "concerns").order_by("-pk")
     if collection is not None:
         found = found.filter(collection=collection)
@@ -84,7 +84,7 @@ def filter_records(collection: Collection | None, filters: AuditLogFilters) -> Q
 
 
 def csv_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
-    """Lines of a CSV file that a spreadsheet opens without running anything."""
+    """Yield the lines of a CSV file that a spreadsheet opens without running anything."""
     yield csv_line(COLUMNS)
     for row in found.iterator(CHUNK):
         values = record_of(row)
@@ -92,13 +92,13 @@ def csv_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
 
 
 def json_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
-    """Lines of a file of JSON objects, one each."""
+    """Yield the lines of a file of JSON objects, one each."""
     for row in found.iterator(CHUNK):
         yield json.dumps(record_of(row), ensure_ascii=False) + "\n"
 
 
 def record_of(row: AuditEntry) -> dict[str, Any]:
-    """An entry with plain values: people and collection by name, null where there is none."""
+    """Return an entry with plain values: people and collection by name, None where there is none."""
     return {
         "id": row.pk,
         "at": row.at.isoformat(),

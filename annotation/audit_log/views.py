@@ -16,7 +16,7 @@ FORMATS = {
 
 
 def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
-    """What was done in this collection; on the page of the site anywhere, sign-ins and accounts too."""
+    """Show what was done in this collection; on the page of the site anywhere, sign-ins and accounts too."""
     filters = selectors.AuditLogFilters.read(request.GET)
     before = request.GET.get("before", "")
     key = int(before) if before.isdecimal() and len(before) <= 18 else None
@@ -31,7 +31,7 @@ def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
 
 
 def _export_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseBase:
-    """The filtered entries as a file. A POST, because it is an act that the log tells of."""
+    """Send the filtered entries as a file. A POST, because it is an act that the log records."""
     filters = selectors.AuditLogFilters.read(request.POST)
     lines, kind, name = FORMATS.get(request.POST.get("format", ""), FORMATS["csv"])
     record(scope, "audit.exported", format=name.rpartition(".")[2], filters=filters.query())

@@ -21,7 +21,7 @@ MOST = 10  # Queries that are named above the list.
 def list_disagreements(
     collection: Collection, found: GradeMatrix, kind: str, bound: int | None, number: str | None
 ) -> dict[str, Any]:
-    """A page of the pairs in a cell by query, and where they gather. `found`: both assessors' grades as given."""
+    """Return a page of the pairs in a cell by query, and where they gather. `found`: both assessors' given grades."""
     both = mask_of_cell(found, "both", bound)
     pairs = found.pairs[both]
     inside = mask_of_cell(found, kind, bound)[both]
@@ -58,7 +58,7 @@ def list_disagreements(
 
 
 def _most_differing(counts: dict[int, int], totals: dict[int, int], listed: Any) -> list[dict[str, Any]]:
-    """The queries with most pairs of the list, each with the page on which it begins."""
+    """Return the queries with most pairs of the list, each with the page on which it begins."""
     top = sorted(counts, key=lambda query: (-counts[query], query))[:MOST]
     names = dict(Pair.objects.filter(query__in=top).values_list("query_id", Left("query__text", 90)).distinct())
     return [

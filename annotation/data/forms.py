@@ -12,7 +12,7 @@ from corpus.models import Collection
 
 
 class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The form that creates a collection."""
+    """Fields of a new collection."""
 
     class Meta:
         model = Collection
@@ -47,7 +47,7 @@ LIMITS: dict[str, tuple[int, int, Any]] = {
 
 
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
-    """How people's work is handed out. Open items take the new values where that loses nothing."""
+    """Settings of how people's work is handed out. Open items take new values where that loses nothing."""
 
     markdown = forms.NullBooleanField(
         label=gettext_lazy("Document format"),
@@ -132,7 +132,7 @@ BUDGET: dict[str, Any] = {"required": False, "min_value": 0, "max_value": HIGHES
 
 
 class CostSettingsForm(forms.Form):
-    """An empty field takes the value away."""
+    """Costs and budgets of a collection. An empty field removes the value."""
 
     hourly_rate = forms.FloatField(
         **RATE,
@@ -152,7 +152,6 @@ class CostSettingsForm(forms.Form):
 
     @classmethod
     def of(cls, collection: Collection) -> "CostSettingsForm":
-        """Filled with what holds."""
         return cls(initial={name: getattr(collection, name) for name in NAMES})
 
 
@@ -161,7 +160,7 @@ def _weight_field(label: Any, help_text: Any) -> forms.IntegerField:
 
 
 class ArmWeightsForm(forms.Form):
-    """How often each arm comes."""
+    """Weights of the experiment arms: how often each is drawn."""
 
     shown = _weight_field(gettext_lazy("Debate shown"), gettext_lazy("The debate is shown from the start."))
     hidden = _weight_field(gettext_lazy("Debate hidden"), gettext_lazy("Only query and document are shown."))
@@ -174,7 +173,6 @@ class ArmWeightsForm(forms.Form):
 
     @classmethod
     def of(cls, collection: Collection) -> "ArmWeightsForm":
-        """Filled with what holds."""
         return cls(initial={arm: collection.arms.get(arm, 0) for arm in ARMS})
 
     def clean(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from judges.models import Attempt
 
 
 def load_pair_detail(pair: Pair) -> dict[str, Any]:
-    """What the page about a pair shows, to admins only, in a fixed number of statements."""
+    """Load the data of the page about a pair, for admins only, in a fixed number of statements."""
     document = pair.document
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
     debate = debate_of(_debate_turns(selectors.debate_of(pair)))
@@ -51,21 +51,21 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
 
 
 def _newest_votes(attempts: Sequence[AttemptView]) -> list[Attempt]:
-    """Counted votes of the newest campaign that cast any, in the order of the panel."""
+    """Return the counted votes of the newest campaign that cast any, in the order of the panel."""
     counted = [view.attempt for view in attempts if view.attempt.role == "vote" and view.attempt.counts]
     newest = max((vote.campaign_id for vote in counted), default=None)
     return sorted((vote for vote in counted if vote.campaign_id == newest), key=lambda vote: vote.place)
 
 
 def _sum_costs(attempts: Sequence[AttemptView]) -> float | None:
-    """USD of all attempts; None when a price is unknown."""
+    """Return the USD of all attempts; None when a price is unknown."""
     costs = [view.attempt.cost for view in attempts if not view.attempt.cached]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
 
 
 def _debate_turns(turns: list[Attempt]) -> list[dict[str, object]]:
-    """The turns that brought a verdict, as a debate is made of."""
+    """Return the turns with a verdict in the form that `debate_of` takes."""
     same = ("round", "verdict", "reason", "quotes")
     return [
         {name: getattr(said, name) for name in same}

@@ -1,4 +1,4 @@
-"""What the list of pairs is narrowed to and sorted by, as it stands in the URL and in saved views."""
+"""Filters and order of the list of pairs, as they stand in the URL and in saved views."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -64,7 +64,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class PairFilters:
-    """What the list is narrowed to; every field is a parameter of the URL, and empty means any."""
+    """Filters of the list; every field is a parameter of the URL, and empty means any."""
 
     q: str = ""
     state: str = ""
@@ -97,7 +97,7 @@ class PairFilters:
 
     @property
     def kept(self) -> list[tuple[str, str]]:
-        """What has no control of its own in the form."""
+        """Names and values of the filters in use that have no control of their own in the form."""
         return [(name, value) for name in WITHOUT_CONTROL if (value := getattr(self, name))]
 
     @property
@@ -115,7 +115,7 @@ class PairFilters:
 
     @property
     def headings(self) -> list[dict[str, Any]]:
-        """The columns with how each is sorted now (`direction`, for aria-sort).
+        """Columns of the table, each with the direction in which it is sorted now (for aria-sort).
 
         `query` is the query string of its link, which sorts by the column, and once more turns the order round.
         """
@@ -136,5 +136,5 @@ class PairFilters:
 
     @property
     def is_set(self) -> bool:
-        """Whether anything is narrowed."""
+        """True if any filter is in use."""
         return bool(self.query(sort=""))

@@ -27,7 +27,7 @@ ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLE
 def load_page(
     collection: Collection, filters: PairFilters, *, campaign: Campaign | None, key: PageKey = FIRST_PAGE
 ) -> dict[str, Any]:
-    """One page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
+    """Load a page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching_pairs(collection, filters, campaign=campaign)
     keys = list_keys(found, filters.sort, key, PAGE + 1, collection=collection, campaign=campaign)
     more, keys = len(keys) > PAGE, keys[:PAGE][:: -1 if key.backwards else 1]
@@ -49,7 +49,7 @@ def _write_key(name: str, key: tuple[int, Any]) -> str:
 
 
 def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Campaign | None) -> QuerySet[Pair]:
-    """The pairs that all filters let through. A value that means nothing lets none through.
+    """Return the pairs that pass all filters. A value that means nothing lets none pass.
 
     Pairs that only an imported grade names are no candidates for judging: they show when grades are asked for.
     """
@@ -74,7 +74,7 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
 
 
 def _text_condition(collection: Collection, q: str) -> Q:
-    """Words of the query, the id of the query or of the document, or terms of the document.
+    """Match words of the query, the id of the query or of the document, or terms of the document.
 
     Texts and documents are looked up first and pairs by their keys: as one condition over three tables a million
     pairs take seconds, so they take a tenth of one.
@@ -124,7 +124,7 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
 
 
 def _item_pairs(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
-    """Pairs of items; of one campaign when the filters name it."""
+    """Return the pairs of matching items; those of one campaign when the filters name it."""
     items = (_items_in_state(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
     if filters.reason:
         items = items.filter(reason=filters.reason)
@@ -148,7 +148,7 @@ def _label_condition(filters: PairFilters) -> Q:
 def load_rows(
     pairs: list[int], collection: Collection, campaign: Campaign | None, *, asked: str = ""
 ) -> list[dict[str, Any]]:
-    """What the table says of pairs, in their order, in five statements. People's state where it was asked for."""
+    """Load the table's rows, in the order of `pairs`, in five statements; people's state where it was asked for."""
     rows = Pair.objects.filter(pk__in=pairs).values(
         "pk",
         "query__external_id",
@@ -168,7 +168,7 @@ def load_rows(
 
 
 def _items_in_state(state: str) -> QuerySet[Item]:
-    """Items in a state; what waits for an adjudicator is open, too. Any state but withdrawn unless one is asked for."""
+    """Return the items in a state (open: those for an adjudicator, too); without a state all but withdrawn ones."""
     if state == "open":
         return Item.objects.filter(state__in=[Item.State.OPEN, Item.State.CONFLICT])
     return Item.objects.filter(state=state) if state in ITEM_STATES else Item.objects.exclude(state="withdrawn")

@@ -79,7 +79,7 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
 
 
 def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -> float | None:
-    """Of about SAMPLE texts, chosen by the hash of their ids: the same ones each time."""
+    """Return the mean number of words of about SAMPLE texts, chosen by the hash of their ids: always the same ones."""
     with connection.cursor() as cursor:
         values = {"c": collection.pk, "every": max(1, rows // SAMPLE)}
         cursor.execute(TEXTS.format(table=table, text=text), values)

@@ -19,7 +19,7 @@ from corpus.models import Collection
 
 @dataclass(frozen=True)
 class Editor:
-    """What the editor's page does for one kind of text."""
+    """A kind of text that the editor's page can show and save."""
 
     label: str
     rows: int
@@ -32,13 +32,13 @@ class Editor:
 
 
 def current_instruction(collection: Collection) -> tuple[int, str]:
-    """Number and text of the instruction; 0 until it was edited here."""
+    """Return number and text of the instruction; 0 until it was edited here."""
     newest = collection.instruction_versions.order_by("-version").values_list("version", flat=True).first()
     return newest or 0, collection.instruction
 
 
 def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]:
-    """All versions, newest first, with their writers."""
+    """Return all versions, newest first, with their writers."""
     return collection.instruction_versions.select_related("written_by").order_by("-version")
 
 

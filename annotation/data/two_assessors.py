@@ -66,7 +66,7 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
 
 
 def _name_grades(highest: int, bound: int | None) -> tuple[str, ...]:
-    """The grades of the cross table in words; with a bound there are two."""
+    """Return the grades of the cross table in words; with a bound there are two."""
     if not bound:
         return tuple(name_grade(grade, highest) for grade in range(highest + 1))
     return (
@@ -76,7 +76,7 @@ def _name_grades(highest: int, bound: int | None) -> tuple[str, ...]:
 
 
 def _read_cell(kind: str, grades: tuple[str, ...]) -> list[str]:
-    """Both grades of the cell whose pairs stand below the table; none where no such cell was asked for."""
+    """Return both grades of the cell whose pairs stand below the table; none where no such cell was asked for."""
     places = [int(place) for place in kind.split("x") if place.isdecimal()]
     cell = [grades[place] for place in places if place < len(grades)]
     return cell if len(cell) == 2 else []
@@ -103,7 +103,7 @@ def _find_couple(report: AgreementReport | None, a: str, b: str) -> Pairwise | N
 
 
 def _cross_table(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]:
-    """a's grades x b's grades, over pairs that both graded."""
+    """Return the counts of a's grades x b's grades, over pairs that both graded."""
     first, second = (row[(grades != MISSING).all(axis=0)].astype(np.int64) for row in grades)
     size = highest + 1
     return np.bincount(first * size + second, minlength=size * size).reshape(size, size)
@@ -112,7 +112,7 @@ def _cross_table(grades: NDArray[np.integer], highest: int) -> NDArray[np.int64]
 def _build_rows(
     filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], kind: str, rest: str
 ) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The rows of the cross table, each with its grade and its cells."""
+    """Return the rows of the cross table, each with its grade and its cells."""
     places = range(len(grades))
     return [
         (

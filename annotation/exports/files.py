@@ -45,7 +45,7 @@ class ExportOutput:
 
     @property
     def closed(self) -> bool:
-        """Whether the file is closed; libraries that write to a file ask for it."""
+        """True if the file is closed; libraries that write to a file ask for it."""
         return self._file.closed
 
     def flush(self) -> None:

@@ -18,7 +18,7 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One file of rows, or a training set: several files, split by query; then `file` says in words which."""
+    """A format of exports: one file of rows, or a training set of several files, which `file` lists in words."""
 
     name: str
     file: str
@@ -38,7 +38,7 @@ class Format:
 
     @property
     def is_set(self) -> bool:
-        """Whether it is a training set."""
+        """True if it is a training set."""
         return self.line is None
 
 

@@ -32,7 +32,7 @@ def _labelled_choices(known: dict[str, str]) -> list[tuple[str, Any]]:
 
 
 class SetForm(forms.Form):
-    """Every field may be left as it is: the values shown are the defaults of the command, and a split that can test."""
+    """The options of a training set. Initial values are the command's defaults, and a split that can test."""
 
     teacher = forms.ChoiceField(
         label=gettext_lazy("Target score"),

@@ -1,4 +1,4 @@
-"""Which labels an export holds, written beside it in the transaction that reads them (docs/lineage.md)."""
+"""Record of the labels that an export holds, written in the transaction that reads them (docs/lineage.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

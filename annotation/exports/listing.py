@@ -40,12 +40,12 @@ class ListedExport:
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether the export is being made, or waits for a worker."""
+        """True if the export is being made, or waits for a worker."""
         return self.snapshot.state == Snapshot.State.MAKING and not self.is_lost
 
     @property
     def is_ready(self) -> bool:
-        """Whether the files of the export can be used."""
+        """True if the files of the export are complete."""
         return self.snapshot.state == Snapshot.State.READY
 
     @property
@@ -68,7 +68,7 @@ class ListedExport:
 
     @property
     def is_here(self) -> bool:
-        """Whether its files lie in the site's folder of exports, from which the page offers downloads."""
+        """True if its files lie in the site's folder of exports, from which the page offers downloads."""
         return exports_folder(self.snapshot.collection) in Path(self.snapshot.folder).parents
 
 
@@ -129,7 +129,7 @@ def count_origins(collection: Collection) -> list[tuple[str, int]]:
 
 
 def is_large(form: Format, collection: Collection) -> bool:
-    """Whether an export is so large that a worker shall make it. Counts no further than it must."""
+    """Return whether an export is so large that a worker shall make it. Counts no further than it must."""
     attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
     labels = Label.objects.filter(pair__collection=collection)
     judgments = Judgment.objects.filter(pair__collection=collection)

@@ -1,4 +1,4 @@
-"""What an export would hold: it is made in a folder that is removed again, without a row, so nothing is locked."""
+"""Preview of an export: it is made in a folder that is removed again, without a row, so nothing is locked."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -29,7 +29,7 @@ def preview_export(
     """Make the export for its counts and first rows. Raises BadInput as `create_snapshot` and `write_snapshot` do.
 
     Returns the manifest that it would have, the first rows of each file, and the counts of each split of a training
-    set, train before dev.
+    set.
     """
     with TemporaryDirectory() as folder:
         snapshot = build_snapshot(
@@ -53,7 +53,7 @@ def preview_export(
 
 
 def _count_splits(counts: dict[str, Any]) -> list[tuple[str, dict[str, int]]]:
-    """The counts by split; `other`: pairs that are not relevant."""
+    """Return the counts by split; `other`: pairs that are not relevant."""
     found: dict[str, dict[str, int]] = counts.get("splits", {})
     counted = {side: n | {"other": n["pairs"] - n["relevant"]} for side, n in found.items()}
     return [(side, counted[side]) for side in SPLITS if side in counted]

@@ -129,7 +129,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
 
 
 def _record_outcome(snapshot: Snapshot, **values: Any) -> None:
-    """Write how it ended, unless another worker has begun again in another folder meanwhile."""
+    """Record how an export ended, unless another worker has begun again in another folder meanwhile."""
     if Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values):
         records = ExportRecord.objects.filter(export=snapshot.pk)
         if snapshot.state == Snapshot.State.READY:

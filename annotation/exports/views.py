@@ -31,7 +31,7 @@ from store.downloads import send_file
 @action("admin")
 @require_GET
 def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """What the collection holds, and what became of its candidates round by round."""
+    """Show the numbers of the collection, and what became of its candidates round by round."""
     context = {"scope": scope, "found": statistics_of(scope.collection)}
     return render(request, "exports/statistics.html", context)
 
@@ -39,7 +39,7 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The snapshots that were made, and the form for a new one. HTMX asks for the list alone while one is made."""
+    """Show the exports and the form for a new one. HTMX asks for the list alone while one is made."""
     context = _snapshot_context(scope)
     if file := download(request, chain.from_iterable(one.balance_charts for one in context["snapshots"])):
         return file
@@ -84,7 +84,7 @@ def _exports_page(
 
 
 def _read_choices(request: HttpRequest, scope: Scope, form: Format, asked: SetForm) -> dict[str, Any]:
-    """What was chosen, as `build_snapshot` takes it."""
+    """Return the choices of the form as `build_snapshot` takes them."""
     chosen = request.POST.getlist("origin") if form.labels else []
     every = {origin for origin, _ in listing.count_origins(scope.collection)}
     aggregate = request.POST.get("aggregate") or None if form.labels else None

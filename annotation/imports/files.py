@@ -26,12 +26,12 @@ class GivenFile:
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> "GivenFile":
-        """As an import stores it."""
+        """Return the file from the form in which an import stores it."""
         return cls(**{**stored, "holds": DetectedFile(**stored["holds"])})
 
     @property
     def is_table(self) -> bool:
-        """Whether the file is a table, whose columns can be mapped to fields."""
+        """True if the file is a table, whose columns can be mapped to fields."""
         return bool(self.holds.fields)
 
     @property

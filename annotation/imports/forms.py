@@ -19,7 +19,7 @@ class GivenFilesField(forms.FileField):
     widget = ManyFilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
-        """Take what came: the importer says of a file what is wrong with it, by its name."""
+        """Return the files unchecked: the importer says what is wrong with one, by its name."""
         return [file for file in data or [] if file is not None]
 
 
@@ -36,7 +36,7 @@ class FilesForm(forms.Form):
     )
 
     def chosen_uploads(self) -> set[int]:
-        """The numbers of uploads that the form names."""
+        """Return the numbers of uploads that the form names."""
         data: Any = self.data  # a QueryDict
         return {int(value) for value in data.getlist("upload") if value.isdecimal() and len(value) < 19}
 
@@ -70,5 +70,5 @@ class OptionsForm(forms.Form):
     )
 
     def as_options(self) -> dict[str, Any]:
-        """The valid form as an import stores it."""
+        """Return the valid form as an import stores it."""
         return {**self.cleaned_data, "bm25": self.cleaned_data["bm25"] or 0}

@@ -1,4 +1,4 @@
-"""What the pages of imports show: the files with their columns, what a check found, and how far an import is."""
+"""Data of the pages of imports: files with their columns, the result of a check, the progress of an import."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +77,7 @@ class ShownFile:
 
 
 def list_files(row: FileImport) -> list[ShownFile]:
-    """The files of an import in their order."""
+    """Return the files of an import in their order."""
     found = []
     for number, stored in enumerate(row.files):
         file = GivenFile.of(stored)
@@ -93,7 +93,7 @@ def list_files(row: FileImport) -> list[ShownFile]:
 
 
 def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
-    """What a check or an import counted: (what, new, changed, the same as before)."""
+    """Return the counts of a check or an import: (part, new, changed, unchanged)."""
     report = row.report
     if not report:
         return []
@@ -105,7 +105,7 @@ def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
 
 
 def show_error(row: FileImport) -> str:
-    """Why a check or an import failed, with the words of this page."""
+    """Return why a check or an import failed; options of the command are named as on this page."""
     error = row.error
     for option, words in OPTIONS.items():
         error = error.replace(option, str(words))
@@ -113,12 +113,12 @@ def show_error(row: FileImport) -> str:
 
 
 def recent_imports(collection: Collection) -> QuerySet[FileImport]:
-    """The newest imports of a collection."""
+    """Return the newest imports of a collection."""
     return FileImport.objects.filter(collection=collection).order_by("-pk")[:SHOWN]
 
 
 def build_import_page(row: FileImport) -> dict[str, Any]:
-    """What the page of an import shows, but for its forms."""
+    """Return the context of the page of an import, except its forms."""
     names = [GivenFile.of(one).shown_name for one in row.files]
     return {
         "file_import": row,

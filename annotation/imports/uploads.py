@@ -41,7 +41,7 @@ class DamagedPart(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """What the bytes of a part must hash to."""
+    """The hash that the bytes of a part must have, and the algorithm."""
 
     algorithm: str
     digest: bytes

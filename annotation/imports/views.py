@@ -25,7 +25,7 @@ change_upload = action("admin")(tus.change_upload)
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The form for files, uploads that are not used yet, and earlier imports."""
+    """Show the form for files, unused uploads and earlier imports. A POST begins an import."""
     form = FilesForm(request.POST, request.FILES) if request.method == "POST" else FilesForm()
     if form.is_valid():
         chosen: list[Upload] = []
@@ -77,7 +77,7 @@ def _chosen_uploads(scope: Scope, form: FilesForm) -> list[Upload]:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponse:
-    """One import: its files, its check, how far it is; a POST corrects what the files hold and checks again."""
+    """Show an import: files, check, progress. A POST corrects what the files are taken for, and checks again."""
     row = _find_import(scope, file_import)
     form = OptionsForm(request.POST if request.method == "POST" else None, initial=row.options)
     if request.method == "POST" and form.is_valid():
@@ -93,7 +93,7 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
 @action("admin")
 @require_POST
 def control_import(request: HttpRequest, scope: Scope, file_import: int, act: str) -> HttpResponse:
-    """start, cancel, go on, discard."""
+    """Start, cancel, resume or discard an import."""
     row = _find_import(scope, file_import)
     if act in importing.ACTS:
         try:
@@ -114,7 +114,7 @@ def _find_import(scope: Scope, number: int) -> FileImport:
 
 
 def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: OptionsForm) -> HttpResponse:
-    """The page, or for HTMX its changing part, until the job is over."""
+    """Render the page, or for HTMX its changing part, until the job is over."""
     context: dict[str, Any] = {"scope": scope, "form": form, "offline": OFFLINE, **build_import_page(row)}
     if request.headers.get("HX-Request") and request.method == "GET":
         return render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)

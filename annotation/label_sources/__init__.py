@@ -1,1 +1,1 @@
-"""Where the labels of an export come from: all grades, a version of the qrels, routes that failed their audit."""
+"""Sources of the labels of an export: all grades, a version of the qrels, routes that failed their audit."""

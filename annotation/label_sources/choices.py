@@ -1,4 +1,4 @@
-"""How grades become labels: the choices of `--aggregate`. Pure."""
+"""Ways to make labels of grades: the choices of `--aggregate`. Pure."""
 
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
@@ -12,6 +12,6 @@ MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are no label of 
 
 
 def check_aggregate(name: str) -> None:
-    """Raise BadInput for what is no way to make labels of grades."""
+    """Raise BadInput unless the name is one of AGGREGATES."""
     if name not in AGGREGATES:
         raise BadInput(f"--aggregate must be one of {', '.join(AGGREGATES)}, not {name}")

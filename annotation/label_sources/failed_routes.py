@@ -62,7 +62,7 @@ def list_failed_routes(collection: Collection) -> list[FailedRoute]:
 
 
 def list_unsettled_pairs(collection: Collection) -> list[int]:
-    """Return the pairs of those routes whose label people have not settled."""
+    """Return the pairs of failed routes whose label people have not settled."""
     failed = [(one.campaign, one.route) for one in list_failed_routes(collection)]
     if not failed:
         return []

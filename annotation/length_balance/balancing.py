@@ -53,7 +53,7 @@ def balance_pairs(
 
 
 def cells_of(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.int64]:
-    """The cell of each row: score bin times 8 plus length bin. A score of 1 is in the last bin."""
+    """Return the cell of each row: score bin times 8 plus length bin. A score of 1 is in the last bin."""
     # Scores are quotients of small numbers: what lies on an edge must not fall below it by rounding.
     bins = np.minimum((np.asarray(scores, dtype=np.float64) * SCORES + 1e-9).astype(np.int64), SCORES - 1)
     columns = np.searchsorted(LENGTHS, np.asarray(lengths, dtype=np.int64), side="right")
@@ -71,7 +71,7 @@ def largest_cap(counts: Grid, entropy: str = "filled") -> int:
 
 
 def measure_spread(counts: Grid) -> dict[str, Any]:
-    """How evenly rows lie in the cells: score bins from low to high x length bins from short to long."""
+    """Return how evenly rows lie in the cells: score bins from low to high x length bins from short to long."""
     filled = counts[counts > 0]
     entropy, of_all = _cell_entropies(counts)
     return {
@@ -83,7 +83,7 @@ def measure_spread(counts: Grid) -> dict[str, Any]:
 
 
 def _cell_entropies(counts: Grid) -> tuple[float, float]:
-    """The entropy of the shares over its maximum: that of the cells that hold anything, and of all 48 (P eq. 5).
+    """Return the entropy over its maximum: for the cells that hold anything, and for all 48 (P eq. 5).
 
     The latter cannot reach 1 where a cell is empty.
     """

@@ -1,4 +1,4 @@
-"""What a run took: time, tokens and money."""
+"""Costs of a run: time, tokens and money."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from judges.models import Campaign
 
 
 def run_cost(run: Run) -> dict[str, Any]:
-    """What a run took. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
+    """Return the costs of a run. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
     cost = Ranking.objects.filter(run=run).aggregate(
         queries=Count("pk"),
         # Later entries see earlier ones, so what takes a field's name comes behind the others of that field.
@@ -29,7 +29,7 @@ def run_cost(run: Run) -> dict[str, Any]:
 
 
 def cost_document(run: Run) -> dict[str, Any]:
-    """What a leaderboard keeps of it: seconds a query and USD (None: unknown), whether more was paid than is known."""
+    """Return costs for a leaderboard: seconds a query, USD (None: unknown), whether more was paid than is known."""
     cost = run_cost(run)
     paid = cost["paid"]
     return {

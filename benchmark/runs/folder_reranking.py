@@ -51,7 +51,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def is_reranker(folder: Path) -> bool:
-    """Whether a folder holds a model that scores pairs, however it is asked."""
+    """Return whether a folder holds a model that scores pairs, however it is asked."""
     return bool(import_module(settings.LOCAL_RERANKERS).is_reranker(folder))
 
 

@@ -1,4 +1,4 @@
-"""What makers that ask models share: who is asked, the campaign that keeps a run's calls, its limits, its progress."""
+"""Parts of makers that ask models: who is asked, the campaign that keeps a run's calls, its limits, its progress."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -30,7 +30,7 @@ def check_expansion(collection: Collection, role: str, recipe: dict[str, Any]) -
 
 
 def _judges_of(role: str, recipe: Mapping[str, Any], over: Mapping[str, Any]) -> list[Judge]:
-    """Who writes, and who embeds what was written where vectors are searched. Raises BadInput."""
+    """Return the judge that writes, and the one that embeds its text where vectors are searched. Raises BadInput."""
     writer = llm_budget.judge_of(role, recipe)
     return [writer, llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else [writer]
 

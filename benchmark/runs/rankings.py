@@ -25,7 +25,7 @@ VALUES (%s, %s, %s::bigint[], %s::float8[], %s, %s, %s, %s) ON CONFLICT DO NOTHI
 
 @dataclass(frozen=True, slots=True)
 class RankedQuery:
-    """What a system returned for one query, in any order: primary keys of documents and their scores."""
+    """The result of a system for one query, in any order: primary keys of documents and their scores."""
 
     documents: Sequence[int] | Keys
     scores: Sequence[float] | npt.NDArray[np.floating]

@@ -108,7 +108,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
 
 
 def first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
-    """What the first run returned, best first; [] for a query that it lacks."""
+    """Return the documents of the first run, best first; [] for a query that it lacks."""
     rows = Ranking.objects.filter(run=recipe["run_id"], query__in=batch).values_list("query_id", "documents")
     found = {query: documents[: recipe["top"]] for query, documents in rows}
     return {query.pk: found.get(query.pk, []) for query in batch}

@@ -1,4 +1,4 @@
-"""Vectors of all machines: what one of them paid for or computed is published in parts, and the others take it over.
+"""Sharing of vectors by machines: each publishes in parts what it paid for or computed, and takes over the others'.
 
 A part is a file `parts/NODE-BEGIN-END.npz` in the folder of a model, with the digests of some texts and what the model
 made of them. It is written once and never changed. Without QUORUM_STORE nothing happens here (docs/adr/0111).
@@ -54,7 +54,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _read_state(folder: Path) -> dict[str, Any]:
-    """How many of the local vectors are in the store, and which parts of others are here."""
+    """Return how many of the local vectors are in the store (`published`), and which parts of others are here."""
     path = folder / "shared.json"
     return dict(json.loads(path.read_text())) if path.exists() else {"published": 0, "parts": []}
 

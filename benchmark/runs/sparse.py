@@ -48,7 +48,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def is_sparse(folder: Path) -> bool:
-    """Whether a folder holds a sparse encoder."""
+    """Return whether a folder holds a sparse encoder."""
     return bool(import_module(settings.LOCAL_SPARSE_ENCODERS).is_sparse_encoder(folder))
 
 

@@ -1,4 +1,4 @@
-"""What the pages of suites show: the suites of who may admin every member, and one suite by a measure."""
+"""Data of the pages of suites: the suites of who may admin every member, and one suite by a measure."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,7 @@ MEASURES = (*RANKING, "hole", "judged")
 
 
 def suites_of(mine: Iterable[Collection]) -> list[Suite]:
-    """Suites all of whose members are among these collections."""
+    """Return the suites all of whose members are among these collections."""
     keys = {one.pk for one in mine}
     members = Prefetch("members", SuiteMember.objects.select_related("collection").order_by("place"))
     found = Suite.objects.order_by("name").prefetch_related(members)
@@ -25,7 +25,7 @@ def suites_of(mine: Iterable[Collection]) -> list[Suite]:
 
 
 def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
-    """A suite by the measure that was asked for, nDCG@k otherwise. `work`: test what a page cannot wait for, too."""
+    """Return a suite by the measure asked for, else nDCG@k. `work`: run the tests that a page cannot wait for, too."""
     measure = asked if asked in MEASURES else MEASURE
     columns = services.suite_columns(suite, K)
     lines = services.suite_lines(columns, measure, work=work)

@@ -1,4 +1,4 @@
-"""One commit of a folder's files to a repository of a hub, by huggingface_hub; none where nothing changed."""
+"""Pushing a folder's files to a repository of a hub as one commit, by huggingface_hub; none where nothing changed."""
 
 import os
 import re
@@ -39,7 +39,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class PushedCommit:
-    """Where a push went. `changed` False: all was there already, and `commit` is the one that was there."""
+    """The result of a push. `changed` False: all was there already, and `commit` is the one that was there."""
 
     address: str
     commit: str

@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"a([0-9]{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class AspectSnapshot:
-    """One aspect as a revision holds it."""
+    """An aspect in the form in which a revision stores it."""
 
     id: str
     text: str
@@ -42,7 +42,7 @@ Entries = tuple[AspectSnapshot, ...]
 
 
 class Wording(NamedTuple):
-    """What a person writes of an aspect."""
+    """The part of an aspect that a person writes: its text, why it is needed, and how important it is."""
 
     text: str
     rationale: str

@@ -33,7 +33,7 @@ class RevisionDecision:
 
 @dataclass(frozen=True, slots=True)
 class AspectChange:
-    """What an act makes of the set, and the decisions on documents that it takes."""
+    """The result of an act: the set of aspects after it, and its decisions on documents."""
 
     entries: Entries
     decisions: Sequence[RevisionDecision] = ()

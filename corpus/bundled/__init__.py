@@ -48,7 +48,7 @@ def build(folder: Path, topics: dict[str, str] | None = None) -> dict[str, int]:
 
 
 def _name_passages(by_hash: dict[str, str]) -> list[dict[str, Any]]:
-    """The aspects of a few questions with the ids of their passages, those that this Python words alike."""
+    """Return the aspects of a few questions with the ids of their passages, as far as this Python words them alike."""
     found = []
     for line in (HERE / "aspects.jsonl").read_text().splitlines():
         row = json.loads(line)

@@ -58,7 +58,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTarget:
-    """What the model shall write of a relevant pair (P 3.1)."""
+    """The text that a model learns to write about a relevant pair: contribution and evidence (P 3.1)."""
 
     contribution: str
     evidence: str
@@ -86,7 +86,7 @@ class EvidenceOutput:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceMeasures:
-    """What rules say of one target. `fidelity` and `ratio` are None where there is nothing to divide by."""
+    """Measures of one target by rule. `fidelity` and `ratio` are None where there is nothing to divide by."""
 
     format: float
     contribution_sentences: int
@@ -289,7 +289,7 @@ def measure_target(
 
 
 def is_copied(evidence: str, document: str) -> bool:
-    """Whether every sentence of the evidence stands in the document as it is, white space apart."""
+    """Return whether every sentence of the evidence stands verbatim in the document, white space apart."""
     source = " ".join(document.split())
     parts = [" ".join(evidence[one.start : one.end].split()) for one in split_sentences(evidence)]
     return bool(parts) and all(part in source for part in parts)

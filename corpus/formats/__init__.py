@@ -1,1 +1,1 @@
-"""What files look like: bytes, lines and archives, and the rows of JSON, Parquet, workbooks, XML and other tools."""
+"""Formats of files: bytes, lines and archives, and the rows of JSON, Parquet, workbooks, XML and other tools."""

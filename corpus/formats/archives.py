@@ -13,7 +13,7 @@ _OFFICE = ("xl/", "word/", "content.xml")  # Documents of other programs are zip
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is a zip archive, by its first bytes; a workbook is none."""
+    """Return whether a file is a zip archive, by its first bytes. A workbook does not count as one."""
     if not files.is_zip(path):
         return False
     try:
@@ -70,7 +70,7 @@ def list_folder(folder: Path) -> list[Path]:
 
 
 def _is_hidden(member: zipfile.ZipInfo) -> bool:
-    """Whether a member is a folder or what a desktop puts beside the files."""
+    """Return whether a member is a folder, or one of the files that desktops add to archives."""
     path = PurePosixPath(member.filename.replace("\\", "/"))
     return member.is_dir() or path.parts[:1] == ("__MACOSX",) or path.name.startswith(".")
 

@@ -34,13 +34,13 @@ PARQUET, SHEET, TEXT = "parquet", "sheet", "text"  # What the bytes of a file ar
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file is a zip archive, a workbook or another program's document, by its first bytes."""
+    """Return whether a file is a zip archive, by its first bytes; workbooks and other documents are, too."""
     with path.open("rb") as file:
         return file.read(4).startswith(_ZIP)
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether a file is an Excel workbook (.xlsx)."""
+    """Return whether a file is an Excel workbook (.xlsx), by its content."""
     try:
         return is_zip(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
     except (zipfile.BadZipFile, OSError):
@@ -101,13 +101,13 @@ class FileSource:
 
     @cached_property
     def form(self) -> str:
-        """What its bytes are: a sheet of a workbook, Parquet, or text."""
+        """Form of the bytes: SHEET (of a workbook), PARQUET or TEXT."""
         if is_workbook(self.path):
             return SHEET
         return PARQUET if self.head().startswith(b"PAR1") and not recognition.is_text(self.head()) else TEXT
 
     def place(self, line: int | str) -> str:
-        """Return a line as an error names it; in a file that is no text it is a row."""
+        """Return the words by which an error names a line; in Parquet and workbooks they name a row."""
         return (_("line %(n)s") if self.form == TEXT else _("row %(n)s")) % {"n": line}
 
     def bad(self, line: int, problem: str) -> BadInput:
@@ -183,7 +183,7 @@ class FileSource:
 
     @property
     def is_packed(self) -> bool:
-        """Whether the file lies in a zip archive or is gzip."""
+        """Return whether the file lies in a zip archive or is compressed with gzip."""
         with self.path.open("rb") as plain:
             return (bool(self.member) and not is_workbook(self.path)) or plain.read(2) == _GZIP
 

@@ -1,4 +1,4 @@
-"""What a grade is in a file: a number as 2 or 2.0, or yes and no in words. Pure."""
+"""Spellings of grades in files: numbers as 2 or 2.0, or yes and no in words. Pure."""
 
 import re
 
@@ -11,7 +11,7 @@ WORDS |= {word: 0 for word in ("no", "n", "false", "irrelevant", "not relevant",
 
 
 def is_grade(text: str) -> bool:
-    """Whether a text is a grade, as a number or in words."""
+    """Return whether a text is a grade, as a number or in words."""
     return bool(_NUMBER.match(text)) or _simplify(text) in WORDS
 
 

@@ -50,7 +50,7 @@ def read_objects(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def is_in_lines(source: FileSource) -> bool:
-    """Whether a JSON file is JSON lines: not a list, and its first line more than the beginning of an object."""
+    """Return whether a JSON file is JSON lines: it is no list, and its first line is a whole object."""
     _number, line = source.first()
     if line[:1] == b"[":
         return False
@@ -65,7 +65,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 class _Stream:
-    """JSON whose objects may stand anywhere. Memory holds one piece of the file, or one object where it is larger."""
+    """A reader of JSON objects in any layout. Memory holds a piece of the file, or one object where that is larger."""
 
     def __init__(self, source: FileSource) -> None:
         self.source = source

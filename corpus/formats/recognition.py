@@ -1,4 +1,4 @@
-"""What a file is that none of our importers reads, by its first bytes or by the fields of its JSON. Pure."""
+"""Recognition of files that no importer reads, by their first bytes or the fields of their JSON. Pure."""
 
 import re
 from typing import NamedTuple
@@ -109,12 +109,12 @@ def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether these first bytes are UTF-8 without NUL."""
+    """Return whether the first bytes of a file are UTF-8 without NUL."""
     return b"\0" not in head and _is_utf8(head)
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Whether the bytes are UTF-8, whose last character may be cut."""
+    """Return whether the bytes are UTF-8; their last character may be cut."""
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -123,7 +123,7 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _is_wide(head: bytes) -> bool:
-    """Whether this is UTF-16 without a mark: every second byte of Latin text is NUL, and none of the others."""
+    """Return whether this is UTF-16 without a byte order mark: every second byte of Latin text is NUL, no other is."""
     sample = head[:400]
     even, odd = sample[::2], sample[1::2]
     few, many = sorted((even.count(0), odd.count(0)))

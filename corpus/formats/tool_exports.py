@@ -20,7 +20,7 @@ class FlatRow(NamedTuple):
 
 
 def is_tool_export(row: dict[str, Any]) -> bool:
-    """Whether an object is a task of Label Studio or a record of Argilla."""
+    """Return whether an object is a task of Label Studio or a record of Argilla."""
     return _is_task(row) or _is_record(row) or _is_flat_record(row)
 
 
@@ -71,7 +71,7 @@ def _of_task(annotations: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _name_person(who: Any) -> str:
-    """Return a name for whom the tool knows by number, or as an object with an address or a name."""
+    """Return a name for an annotator, whom the tool gives as a number, or as an object with an address or a name."""
     if isinstance(who, dict):
         who = next((who[key] for key in ("email", "username", "id") if who.get(key)), "")
     return "" if who is None else str(who)

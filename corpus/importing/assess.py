@@ -31,7 +31,7 @@ SHOWN = 20  # Bad rows that the error names.
 
 
 class AddedJudgments(NamedTuple):
-    """What a file of judgments added. `unchanged`: said before; `unjudged`: below 0; `settles`: it makes labels."""
+    """Counts of a file of judgments. `unchanged`: known before; `unjudged`: below 0; `settles`: it makes labels."""
 
     new: int
     unchanged: int

@@ -1,4 +1,4 @@
-"""What given files hold, by their content: each with its kind, its columns and its first rows. Pure."""
+"""Detection of the content of files: the kind of each, its columns and its first rows. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,7 +46,7 @@ _COLUMNS = {
 
 @dataclass(slots=True)
 class DetectedFile:
-    """What a file holds. `fields`: what each column is, for a table alone, whose kind they tell."""
+    """The content of a file as it was detected. `fields`: the meaning of each column, for tables alone."""
 
     kind: str  # "": it is left out.
     choices: list[str] = field(default_factory=list)  # The kinds that it could be.

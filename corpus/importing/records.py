@@ -76,7 +76,7 @@ def read_pairs(source: FileSource, top: int, relevant_from: int = 1) -> Iterator
 
 
 def _is_xml(source: FileSource) -> bool:
-    """Whether a file is XML, and not JSON, by its first character. Raises BadInput where it is neither."""
+    """Return whether a file is XML, and not JSON, by its first character. Raises BadInput where it is neither."""
     number, line = source.first()
     if not number:
         raise BadInput(_("%(file)s: the file is empty") % {"file": source})

@@ -49,22 +49,22 @@ class ImportFiles:
 
     @property
     def qrels_are_candidates(self) -> bool:
-        """Whether the pairs of the qrels are to be judged: when asked for, or when nothing else names candidates."""
+        """True if the pairs of the qrels are to be judged: when asked for, or when nothing else names candidates."""
         return self.qrels_pairs or not (self.pairs or self.runs or self.bm25)
 
     @property
     def holds_only_queries(self) -> bool:
-        """Whether nothing is asked for that needs a document: a web search can find some for the queries later."""
+        """True if nothing of this import needs a document: a web search can find documents for the queries later."""
         return bool(self.queries) and not (self.pairs or self.qrels or self.judgments or self.runs or self.bm25)
 
     @property
     def assessor_kind(self) -> Assessor.Kind:
-        """What gave the grades of files that name no assessor."""
+        """Kind of the assessor of grades in files that name no assessor."""
         return assess.KINDS[self.graded_by or REFERENCE]
 
     @property
     def named_assessor_kind(self) -> Assessor.Kind:
-        """What gave the grades of files that name their assessors."""
+        """Kind of the assessors that files name themselves."""
         return assess.KINDS[self.graded_by or PEOPLE]
 
 
@@ -191,7 +191,7 @@ def _import_judgments(
 
 
 def _names_assessors(source: FileSource) -> bool:
-    """Whether the pairs of a file come with grades that name their assessors."""
+    """Return whether a file of pairs also holds grades with the names of their assessors."""
     table = tables.read_table(source)
     return table is not None and table.has_assessors
 

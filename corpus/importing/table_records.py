@@ -156,7 +156,7 @@ def _query_id(source: FileSource, table: Table, line: int, row: list[str]) -> st
 def _is_repeated(
     source: FileSource, table: Table, record: TextRecord, seen: dict[str, tuple[int, str]], id_field: str
 ) -> bool:
-    """Whether an earlier row said the same of this id. Raises BadInput where it said something else."""
+    """Return whether an earlier row gave this id the same text. Raises BadInput where it gave it another one."""
     # Rows repeat a text where each is a pair, or where the text is its own id; elsewhere the importer finds it.
     if not table.repeats_texts and id_field in table.places:
         return False

@@ -46,7 +46,7 @@ _OUR_LABELS = ("query_id", "doc_id", "grade", "origin")  # Our own labels.csv, w
 
 @dataclass(frozen=True)
 class Table:
-    """How a file is a table. `fields`: what each column is, by its header."""
+    """The structure of a file that is a table. `fields`: the meaning of each column, by its header."""
 
     delimiter: str  # "" where the form is none of text.
     header: tuple[str, ...]  # "column 1", "column 2", ... where the file has none.
@@ -61,12 +61,12 @@ class Table:
 
     @property
     def has_assessors(self) -> bool:
-        """Whether the table names the assessor of each grade."""
+        """True if the table names the assessor of each grade."""
         return {"assessor", "grade"} <= self.places.keys()
 
     @property
     def kind(self) -> str:
-        """What the table holds (corpus.importing.detection.KINDS); "": none is clear."""
+        """Kind of the table's content (corpus.importing.detection.KINDS); "": none is clear."""
         has = self.places.keys()
         has_texts = "text" in has or {"positive", "negative"} <= has
         has_documents = "doc_id" in has or {"positive_id", "negative_id"} <= has
@@ -86,12 +86,12 @@ class Table:
 
     @property
     def repeats_texts(self) -> bool:
-        """Whether each row is a pair, so that one text may stand in many rows."""
+        """True if each row is a pair, so that one text may stand in many rows."""
         return self.kind in ("all", "queries-pairs", "documents-pairs")
 
 
 def about_queries(name: str) -> bool:
-    """Whether the name of a file says that it holds queries."""
+    """Return whether the name of a file says that it holds queries."""
     return bool(_QUERIES.search(name.rpartition("/")[2]))
 
 
@@ -231,7 +231,7 @@ def _read_lines(source: FileSource, table: Table) -> Iterator[tuple[int, list[st
 
 
 def _is_data(source: FileSource, cells: list[str]) -> bool:
-    """Whether the first line of a file is data already, as in MS MARCO's files, and no header that is known."""
+    """Return whether the first line of a file is data already, as in MS MARCO's files, and no known header."""
     if any(_simplify(cell) in _FIELD_OF or _simplify(cell) in _IDS for cell in cells):
         return False
     if len(cells) == 3:

@@ -106,7 +106,7 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
 
 
 def _describe_syntax(error: Exception) -> str:
-    """What the parser says, with its own words in quotes: they are English in every language."""
+    """Return a syntax error in words, with the parser's own in quotes: those are English in every language."""
     found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
     if found is None:
         return _("this is not TOML (“%(said)s”): check quotes and brackets") % {"said": error}

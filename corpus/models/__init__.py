@@ -1,4 +1,4 @@
-"""What is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
+"""Models of what is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
 
 from corpus.models.judging import Assessor, CurrentJudgment, ExportedLabels, ExportRecord, Item, Judgment, Label, Target
 from corpus.models.texts import NAME, Collection, Document, Pair, Query, Versioned, shown_only

@@ -37,7 +37,7 @@ class Aspect(models.Model):
 
 
 class AspectRevision(models.Model):
-    """One act on the aspects of a query: the whole set after it, and the judgments that it gave. Append-only.
+    """An act on the aspects of a query: the whole set after it, and the judgments that it gave. Append-only.
 
     The newest revision holds. Undo appends a revision that takes another one back.
     """
@@ -121,7 +121,7 @@ class AspectReview(models.Model):
 
 
 class ReviewStep(models.Model):
-    """What a reviewer said in one step of a review, and the revision that changed what they changed. Append-only."""
+    """A reviewer's answers in one step of a review, and the revision that made their changes. Append-only."""
 
     class Kind(models.TextChoices):
         WEIGHTS = "weights", _("own weights")

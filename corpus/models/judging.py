@@ -135,7 +135,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
 
 class Judgment(models.Model):
-    """One grade by one assessor for one pair. Append-only: a change is a row that supersedes another."""
+    """A grade by one assessor for one pair. Append-only: a change is a row that supersedes another."""
 
     class Step(models.TextChoices):
         FIRST = "first", _("first")
@@ -291,7 +291,7 @@ class ExportRecord(models.Model):
 
     @classmethod
     def is_exported(cls, collection: int, since: datetime) -> bool:
-        """Whether an export holds, or is about to hold, the data of that moment or a later one (MECHANICS M5)."""
+        """Return whether an export holds, or is about to hold, data of that moment or a later one (MECHANICS M5)."""
         return cls.objects.filter(collection=collection, at__gte=since).exists()
 
 

@@ -8,7 +8,7 @@ from corpus.models import Collection, Document
 
 
 class DocumentTerms(models.Model):
-    """What the title and the text of a document say, as terms (corpus.search.full_text). It can be built again."""
+    """The terms of a document's title and text (corpus.search.full_text). They can be built again."""
 
     document = models.OneToOneField(
         Document, models.CASCADE, primary_key=True, db_constraint=False, related_name="search_terms"

@@ -1,4 +1,4 @@
-"""What is judged: collections, and their queries, documents and pairs."""
+"""Models of collections, and their queries, documents and pairs."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
@@ -199,7 +199,7 @@ class Query(Versioned):
 
 
 class Pair(models.Model):
-    """One query with one document. It has no state: work, items and labels have theirs."""
+    """A query with a document. It has no state: work, items and labels have theirs."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, db_constraint=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, db_index=False)

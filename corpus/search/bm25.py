@@ -230,7 +230,7 @@ def content_hash(collection: int) -> str:
 
 
 def iterate_documents(collection: int, tell: Tell | None = None) -> Generator[tuple[int, str], None, None]:
-    """Primary key and text of the current documents, by document id descending, read in chunks.
+    """Yield primary key and text of the current documents, by document id descending, read in chunks.
 
     Outside a transaction it opens none (the cursor is WITH HOLD then): whoever is told the progress may write it down,
     and others see it at once.

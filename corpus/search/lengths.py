@@ -1,4 +1,4 @@
-"""How long a document is: in words, or in the tokens of a model (Prism counts tokens)."""
+"""Lengths of documents: in words, or in the tokens of a model (Prism counts tokens)."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -81,7 +81,7 @@ def groups_of(texts: Mapping[int, str], least: float, size: int) -> dict[int, in
 
 
 def _mix_hashes(values: Hashes) -> Hashes:
-    """Spread the bits, so that equal remainders are chance."""
+    """Return the values with their bits mixed, so that equal remainders are chance."""
     with np.errstate(over="ignore"):
         values = (values + _ODD) * _MIX
         values ^= values >> np.uint64(29)
@@ -99,7 +99,7 @@ def _whole_text_shingle(run: Hashes) -> Hashes:
 
 
 def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
-    """Group numbers, in the order of the sets. Equal sets are compared once."""
+    """Return the group number of each set, in their order. Equal sets are compared once."""
     first: dict[bytes, int] = {}
     # Copies are told by their bytes: a million of them cost one comparison.
     number = np.array([first.setdefault(one.tobytes(), len(first)) for one in sets], dtype=np.int64)
@@ -181,7 +181,7 @@ def _distinct_pairs(
 def _jaccard_at_least(
     matrix: csr_matrix, a: NDArray[np.int64], b: NDArray[np.int64], least: float
 ) -> NDArray[np.bool_]:
-    """Whether the Jaccard similarity of each pair is `least` or more, exactly."""
+    """Return for each pair whether its exact Jaccard similarity is `least` or more."""
     sizes, close = np.diff(matrix.indptr), np.zeros(len(a), dtype=np.bool_)
     # In parts: the rows of all pairs together would not fit into memory.
     for at in range(0, len(a), 50_000):

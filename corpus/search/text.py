@@ -152,7 +152,7 @@ def _append_sentence(found: list[Sentence], text: str, start: int, end: int) -> 
 
 
 def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
-    """Whether a sentence ends: not at abbreviations and initials, nor before one that goes on in lower case."""
+    """Return whether a sentence ends here: not at abbreviations and initials, nor where lower case follows."""
     mark = end.group()
     # Marks of other scripts stand in no abbreviation: they end a sentence always.
     if mark[0] not in ".!?…":

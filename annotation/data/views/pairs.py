@@ -30,12 +30,12 @@ from judges.models import Campaign
 @action("admin")
 @require_GET
 def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A page of the table; filters, order and the key of the page stand in the URL."""
+    """Show a page of the table; filters, order and the key of the page stand in the URL."""
     return render_pairs(request, scope, request.GET)
 
 
 def render_pairs(request: HttpRequest, scope: Scope, asked: QueryDict, *, problem: str = "") -> HttpResponse:
-    """The table that a query string asks for; `problem`: why what was sent from it was refused."""
+    """Render the table that a query string asks for; `problem`: why a form of it was refused."""
     filters = PairFilters.read(asked)
     campaign = get_campaign(scope.collection, filters.campaign)
     try:
@@ -73,7 +73,7 @@ def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
 @action("admin")
 @require_POST
 def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Adjudicators get the pairs that everybody skipped."""
+    """Send the pairs that everybody skipped to adjudicators."""
     with transaction.atomic():
         count = skipped.hand_over(scope.collection)
         record(scope, "skipped.handed-over", pairs=count)
@@ -89,7 +89,7 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 @says_why
 def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """A cell of the matrix opened: the cross table of two assessors, and the pairs behind the cell that was asked."""
+    """Show the cross table of two assessors, and the pairs of the cell that was asked for."""
     filters = PairFilters.read(request.GET)
     if not (filters.a and filters.b):
         return redirect(quality_address(scope.collection, "agreement"))
@@ -104,7 +104,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def get_campaign(collection: Collection, asked: str) -> Campaign | None:
-    """The campaign that was asked for, else the newest; None while there is none."""
+    """Return the campaign that was asked for, else the newest; None while there is none."""
     campaigns = Campaign.objects.filter(collection=collection)
     if not asked:
         return Campaign.judging.filter(collection=collection).order_by("-pk").first()
@@ -114,7 +114,7 @@ def get_campaign(collection: Collection, asked: str) -> Campaign | None:
 
 
 def _read_key(asked: QueryDict) -> PageKey:
-    """Where the page begins: after or before a pair, by its id and its value in the order."""
+    """Read where the page begins: after or before a pair, by its id and its value in the order."""
     for name in ("after", "before"):
         text = asked.get(name, "")
         if text.isdecimal() and len(text) <= 18:

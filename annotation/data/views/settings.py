@@ -20,7 +20,7 @@ from judges.costs.collection_budgets import collection_budget
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """How work is handed out; the way to the texts."""
+    """Show and save how work is handed out; the page links to the texts."""
     form = SettingsForm(request.POST or None, instance=scope.collection)
     if request.method == "POST" and form.is_valid():
         texts.save_settings(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
@@ -57,7 +57,7 @@ def _settings_page(
 @action("admin")
 @require_POST
 def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """What an hour costs and what judges may cost; an empty field takes it away."""
+    """Show and save the hourly rate and the budgets; an empty field removes a value."""
     form = CostSettingsForm(request.POST)
     if not form.is_valid():
         return _settings_page(request, scope, money=form, status=422)

@@ -1,4 +1,4 @@
-"""From labelled pairs to the files of a training set, in one pass over the pairs and one over the texts."""
+"""Building a training set from labelled pairs, in one pass over the pairs and one over the texts."""
 
 import json
 from collections import Counter
@@ -95,7 +95,7 @@ def _describe_labels(sources: list[SetSource], asked: SetOptions) -> dict[str, A
 
 
 def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
-    """The collections that the set is drawn from. Ids carry the collection's name where there are several."""
+    """Find the collections that the set is drawn from. Ids carry the collection's name where there are several."""
     names = dict.fromkeys((collection.name, *asked.collections))
     found = {one.name: one for one in Collection.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in found]:
@@ -104,7 +104,7 @@ def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
 
 
 def _choose_queries(sources: list[SetSource], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
-    """The queries of all collections with the rows that stay."""
+    """Return the queries of all collections with the rows that stay."""
     chosen = [_of_one(one, name, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
     fixed = {pk for one in sources for pk in fixed_ids(one.collection, one.prefix, asked.named_sides.values())}
@@ -150,7 +150,7 @@ def _hold_out(one: SetSource, asked: SetOptions) -> set[str]:
 
 
 def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: Left) -> list[SetRow]:
-    """The rows without those of the pairs that have neither contribution nor evidence."""
+    """Return the rows without those of the pairs that have neither contribution nor evidence."""
     without = set(pairs) - {pair for some in source.in_pieces(pairs) for pair in texts_of(some)}
     left[reason] += len(without)
     return [row for row in rows if row.pair not in without]
@@ -206,7 +206,7 @@ def _check_whole(sides: Sides, asked: SetOptions, left: Left) -> None:
 
 
 def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: Left, fixed: set[str]) -> list[SetQuery]:
-    """The first queries of the seeded order, in the order in which they came, and those whose split is `fixed`."""
+    """Draw the first queries of the seeded order, and all whose split is `fixed`; return them in their order."""
     if quota is None or len(queries) <= quota:
         return queries
     drawn = [query for query in queries if query.id not in fixed]
@@ -229,7 +229,7 @@ def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:
 
 
 def _balance_train(queries: list[SetQuery], asked: SetOptions, left: Left) -> tuple[list[SetQuery], dict[str, Any]]:
-    """The queries of the training side after capping, and what the manifest says of it. Dev stays as it is."""
+    """Cap the cells of the training side; return its queries, and what the manifest says. Dev stays as it is."""
     rows = [row for query in queries for row in query.rows]
     count, unit = length_counter(asked.tokenizer)
     lengths: dict[int, int] = {}
@@ -263,7 +263,7 @@ def _create_writer(name: str, files: ExportFiles, asked: SetOptions, sources: li
 
 
 def _count_rows(sides: dict[str, list[SetQuery]], written: Counter[str], left: Left) -> Counts:
-    """What was written: lines (`rows`), the pairs in them by what they are, for each split and in all."""
+    """Count what was written: lines (`rows`), and the pairs in them by what they are, for each split and in all."""
     rows = [row for queries in sides.values() for query in queries for row in query.rows]
     grades, origins = Counter(str(row.grade) for row in rows), Counter(row.origin for row in rows)
     return {

@@ -1,4 +1,4 @@
-"""Which pairs stay: agreement of the panel, negatives for each positive, fixed documents a query. Pure."""
+"""Choice of pairs: agreement of the panel, negatives for each positive, fixed documents a query. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def filter_queries(queries: Iterable[SetQuery], asked: SetOptions, left: Left) -
 
 
 def _keep_scored(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetRow]:
-    """Without a teacher a row teaches nothing. Missing scores of judged pairs are refused before this."""
+    """Keep rows with a target score. Missing scores of judged pairs are refused before this."""
     kept = [row for row in rows if row.teacher is not None]
     missing = [row for row in rows if row.teacher is None]
     if missing:
@@ -39,7 +39,7 @@ def _keep_scored(rows: list[SetRow], asked: SetOptions, left: Left) -> list[SetR
 
 
 def _keep_agreed(rows: list[SetRow], least: float, left: Left) -> list[SetRow]:
-    """A machine's label needs this share of the votes behind it; people's labels need none."""
+    """Keep machines' labels with this share of the votes behind them, and all labels of people."""
     kept = []
     for row in rows:
         equal = row.yes if row.relevant else row.votes - row.yes

@@ -1,4 +1,4 @@
-"""Which queries of a set are train, dev and test: by names, by share, and nothing that is nearly alike on two sides."""
+"""Division of a set into train, dev and test: by names, by share, and nothing nearly alike on two sides."""
 
 import math
 from typing import Any
@@ -55,7 +55,7 @@ def _explain_empty_train(queries: list[SetQuery], named: dict[str, set[int]], as
 
 
 def _group_near_duplicates(queries: list[SetQuery], asked: SetOptions) -> tuple[dict[int, int], dict[int, int], int]:
-    """Groups of near-duplicate queries and documents by their keys, none where nothing is split; the sample taken."""
+    """Return groups of near-duplicate queries and documents by key (none without a split), and the sample taken."""
     if asked.near is None or (asked.split >= 1 and not asked.named_splits):
         return {}, {}, 1
     texts = near.Shingles(near.QUERY_WORDS)

@@ -54,7 +54,7 @@ def _swift_line(
 
 
 def _swift_embedding_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
-    """An embedder reads query and document alike: both are the user's."""
+    """Return the line for an embedder, which reads query and document alike: both are the user's."""
     return _swift_line(filled, positives, negatives, asked, role="user")
 
 

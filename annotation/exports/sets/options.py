@@ -1,4 +1,4 @@
-"""What a training set shall hold: every choice, its default and its check. Pure."""
+"""Options of a training set: every choice, its default and its check. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields

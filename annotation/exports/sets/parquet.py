@@ -69,7 +69,7 @@ class Parquet:
         return sum(len(filled.query.rows) for filled in batch)
 
     def end(self) -> dict[str, Any]:
-        """The card comes last: it says how many rows there are."""
+        """Write the card last: it says how many rows there are."""
         self._finish()
         rows = sum(self.splits.values())
         self.card.put(dataset_card(self.collection, self.asked, self.splits, sorted(self.languages) or ["en"], rows))

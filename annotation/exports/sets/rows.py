@@ -9,7 +9,7 @@ from itertools import groupby
 
 @dataclass(slots=True)
 class SetRow:
-    """One pair that may enter. Ids of texts and pairs are rows of the database; `pair` is 0 where there is none."""
+    """A pair that may enter a set. Texts and pairs stand by their primary keys; `pair` is 0 where there is none."""
 
     source: str
     query_id: str
@@ -55,7 +55,7 @@ def newest_label(rows: Iterable[SetRow]) -> str | None:
 
 
 def by_query(rows: list[SetRow]) -> list[SetQuery]:
-    """The queries of rows that stand together by query."""
+    """Return the queries of rows that stand together by query."""
     gathered = [list(some) for _, some in groupby(rows, key=lambda row: row.query)]
     return [SetQuery(some[0].source, some[0].query_id, some[0].query, some) for some in gathered]
 

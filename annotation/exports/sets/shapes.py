@@ -43,7 +43,7 @@ def _triplet_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
 
 
 def _n_tuple_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
-    """A positive without enough negatives makes no row: every row must have the same columns."""
+    """Yield a row for each positive with enough negatives: every row must have the same columns."""
     positives, negatives = _split_by_label(filled.query.rows)
     wanted = asked.negatives or NEGATIVES
     for place, positive in enumerate(positives if len(negatives) >= wanted else ()):
@@ -56,7 +56,7 @@ def _n_tuple_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
 
 
 def _list_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
-    """A query without a relevant document ranks nothing and makes no row."""
+    """Yield a row, or none for a query without a relevant document, which ranks nothing."""
     rows = filled.query.rows
     if any(row.relevant for row in rows):
         yield {

@@ -79,7 +79,7 @@ class SetText:
 
 
 class SetSource:
-    """One collection of the set."""
+    """A collection from which a set is drawn."""
 
     def __init__(self, collection: Collection, prefix: str = "") -> None:
         self.collection = collection
@@ -93,7 +93,7 @@ class SetSource:
         return vote_names(self.campaigns)
 
     def rows(self, asked: SetOptions, left: Left) -> list[SetRow]:
-        """The labelled pairs in the order of query id and document id; `left` counts those with other labels."""
+        """Return the labelled pairs by query id and document id; `left` counts those with other labels."""
         origins = list(asked.origins) if asked.origins is not None else None
         if asked.labels == "people":
             origins = [one for one in SETTLED if origins is None or one in origins]
@@ -143,7 +143,7 @@ def _read_json(value: Any) -> Any:
 
 
 def teacher_of(row: SetRow, score: float | None, asked: SetOptions) -> float | None:
-    """What the chosen teacher says about the pair, in [0, 1]."""
+    """Return the chosen teacher's score of the pair, in [0, 1]; None where it gives none."""
     if asked.teacher == "scores":
         released = asked.preset == "released" and score is not None and 0 <= score <= 1
         return score**EXPONENT if released and score is not None else score
@@ -220,7 +220,7 @@ ANSWERS = """
 
 
 def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
-    """Every answer of a rerank API that gave scores, as it came, with the ids of what was asked."""
+    """Yield every answer of a rerank API that gave scores, as it came, with the ids of what was asked."""
     for batch in fetch_batches(ANSWERS, {"collection": source.collection.pk}):
         for _, api, url, model, query, names, raw in batch:
             yield {
@@ -234,7 +234,7 @@ def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
 
 
 def read_corpus(source: "SetSource") -> Iterator[SetText]:
-    """Every current document of a collection, in the order of its id."""
+    """Yield every current document of a collection, in the order of their ids."""
     sql = f"""SELECT {DOCUMENT} FROM corpus_document d WHERE collection_id = %(collection)s AND is_current
               ORDER BY external_id COLLATE "C" """
     for batch in fetch_batches(sql, {"collection": source.collection.pk}):

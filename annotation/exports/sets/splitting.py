@@ -24,7 +24,7 @@ def split_queries(
     synthetic_dev: bool = False,
     named: Mapping[str, Collection[int]] | None = None,
 ) -> Sides:
-    """The queries of each side, in the order in which they came.
+    """Divide the queries; return those of each side, in the order in which they came.
 
     Queries stand in the order of sha256(seed, query id); the first `share` of them are trained on. Near-duplicate
     queries (`groups`: query -> group) go where the first of them goes. A document of dev or test, or one that nearly
@@ -106,7 +106,7 @@ def _group_of(query: SetQuery, groups: Mapping[int, int]) -> int:
 
 
 def _join_seeds(queries: list[SetQuery], groups: Mapping[int, int]) -> dict[int, int]:
-    """The groups of all queries, with every synthetic query, and what is like it, in the group of its seed."""
+    """Return the groups of all queries, with every synthetic query, and what is like it, in its seed's group."""
     known = {query.key: _group_of(query, groups) for query in queries}
     by_id = {query.id: query.key for query in queries}
     for query in queries:
@@ -117,7 +117,7 @@ def _join_seeds(queries: list[SetQuery], groups: Mapping[int, int]) -> dict[int,
 
 
 def _choose_train_queries(queries: list[SetQuery], share: float, seed: int, groups: Mapping[int, int]) -> set[int]:
-    """Keys of the queries that are trained on: whole groups, at least one on each side where there are two."""
+    """Return keys of the queries to train on: whole groups, at least one on each side where there are two."""
     gathered: dict[int, list[SetQuery]] = {}
     for query in sorted(queries, key=lambda query: order_key(seed, query.id)):
         gathered.setdefault(_group_of(query, groups), []).append(query)
