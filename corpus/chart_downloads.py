@@ -26,7 +26,8 @@ def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpRespon
     chart = next((one for one in charts if one is not None and one.key == key), None)
     if chart is None or form not in TYPES:
         raise Http404(_("Chart not found."))
-    if form == "tex":  # pure charts keep their columns' names in English
+    # Charts are pure and keep the names of their columns in English.
+    if form == "tex":
         chart = replace(chart, header=tuple(_(name) for name in chart.header))
     text = {"svg": chart.standalone, "csv": chart.csv, "tex": chart.latex}[form]()
     headers = {"Content-Disposition": f'attachment; filename="{chart.key}.{form}"'}

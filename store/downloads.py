@@ -16,6 +16,7 @@ from store.models import StoredFile
 from store.paths import name_below_var
 
 BLOCK = 64 * 1024  # Bytes that are read and sent at a time.
+# So many digits hold every size of a file; int() raises an error for thousands of them.
 ONE_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})", re.ASCII)
 
 
@@ -58,6 +59,7 @@ def find_version(path: Path, *, grows: bool = False) -> FileVersion | None:
         return FileVersion(path, row.content.size, f'"{row.content_id}"')
     if not path.is_file():
         return None
+    # Nobody hashes gigabytes to answer a request: the time and the size change with the content.
     found = path.stat()
     return FileVersion(path, found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"')
 
@@ -91,6 +93,7 @@ def choose_range(request: HttpRequest, found: FileVersion) -> tuple[int, int] | 
     The whole is sent, as RFC 9110 allows, for several ranges at once, for what is no range of bytes, and where If-Range
     names another version. A first byte at or after the end of the file cannot be sent.
     """
+    # A date in If-Range never equals the ETag, and so gets the whole file, which is always right.
     given = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
     if given is None or request.headers.get("If-Range", found.etag) != found.etag:
         return None

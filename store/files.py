@@ -27,8 +27,10 @@ from store.nodes import node_id
 from store.objects import ObjectStore
 from store.paths import name_below_var
 
+# A content without a file may be on its way: whoever publishes it writes its row first, and then sends the bytes.
 UNUSED = timedelta(days=1)
 SWEEP_S = 600.0
+# Each is a call to the store; the others wait for the next sweep.
 SWEPT_AT_ONCE = 500
 _swept = -SWEEP_S
 
@@ -48,6 +50,7 @@ def stored_files(path: Path) -> QuerySet[StoredFile]:
     name = name_below_var(path)
     if name is None or not is_shared():
         return StoredFile.objects.none()
+    # With the slash: `runs/1` must not take `runs/10` along.
     rows = StoredFile.objects.filter(Q(name=name) | Q(name__startswith=f"{name}/"))
     return rows.select_related("content").order_by("name")
 
@@ -86,6 +89,7 @@ def publish(path: Path, *, leave_out: Sequence[str] = (), changing: bool = False
             continue
         if (content := _put_content(one, known.get(name), changing)) is not None:
             contents[name] = content
+    # ADR 0094: all names at once, so that a reader sees the whole folder or the one before.
     with transaction.atomic():
         rows = [
             StoredFile(name=name, content_id=content, node=node_id(), changed_at=Now())
@@ -106,6 +110,7 @@ def publish_once(path: Path) -> None:
     content = _put_content(path, None, changing=False)
     if content is None:
         raise FileNotFoundError(path)
+    # The unique index decides, not a look before: two machines may publish the name at once.
     row = StoredFile(name=str(name_below_var(path)), content_id=content, node=node_id())
     try:
         with transaction.atomic():
@@ -130,6 +135,7 @@ def _put_content(path: Path, known: str | None, changing: bool) -> str | None:
     with ExitStack() as stack:
         source = path
         try:
+            # What grows between its hash and its sending would lie in the store under a hash that is not its own.
             if changing:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(dir=settings.VAR, prefix=".publish-"))
                 source = Path(shutil.copyfile(path, Path(folder) / "copy"))
@@ -167,6 +173,7 @@ def fetch_matching(folder: Path, pattern: str) -> list[Path]:
         depth = len(PurePosixPath(pattern).parts)
         for row in stored_files(folder):
             name = PurePosixPath(row.name).relative_to(str(name_below_var(folder)))
+            # `match` compares from the right, so that without the depth files of deeper folders would match, too.
             if len(name.parts) == depth and name.match(pattern):
                 _fetch_file(row, newest=False)
     return list(folder.glob(pattern))
@@ -217,6 +224,7 @@ def _lock_target(target: Path) -> Iterator[Path]:
             yield part
         finally:
             part.unlink(missing_ok=True)
+            # A process that waited and one that comes now may then both go on: each writes a part of its own.
             lock.unlink(missing_ok=True)
 
 
@@ -237,6 +245,7 @@ def sweep_contents() -> None:
     for digest in list(unused.values_list("pk", flat=True)[:SWEPT_AT_ONCE]):
         # The row goes with the content: who publishes it meanwhile waits here, and then finds neither.
         with transaction.atomic():
+            # Only this side of the outer join can be locked.
             row = unused.filter(pk=digest).select_for_update(of=("self",)).first()
             if row is not None:
                 row.delete()

@@ -85,6 +85,7 @@ def _find_people(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
 
 def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     kind = OBJECTS[key]
+    # Details are JSON of any age: a value of another type names no row, and must not reach the statement.
     kept: type = str if kind.by == "name" else int
     wanted = {entry.details[key] for entry in entries if isinstance(entry.details[key], kept)}
     rows = apps.get_model(kind.model)._default_manager.filter(**{f"{kind.by}__in": wanted})

@@ -34,6 +34,7 @@ def _export_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseB
     """Send the filtered entries as a file. A POST, because it is an act that the log records."""
     filters = selectors.AuditLogFilters.read(request.POST)
     lines, kind, name = FORMATS.get(request.POST.get("format", ""), FORMATS["csv"])
+    # Before the first line is sent: a download that breaks off took lines with it, too.
     record(scope, "audit.exported", format=name.rpartition(".")[2], filters=filters.query())
     found = selectors.filter_records(scope.collection, filters)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

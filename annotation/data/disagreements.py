@@ -28,11 +28,13 @@ def list_disagreements(
     owners = fetch_columns(
         "SELECT id, query_id FROM corpus_pair WHERE id = ANY(%s)", [pairs.tolist()], ["pair", "query"]
     )
-    queries = np.sort(owners, order="pair")["query"]  # `pairs` is in the order of ids, too
+    # `pairs` is in the order of ids, too, so that the places of both are the same.
+    queries = np.sort(owners, order="pair")["query"]
     order = np.lexsort((pairs[inside], queries[inside]))
     listed, listed_queries = pairs[inside][order], queries[inside][order]
     page = Paginator(range(len(listed)), PAGE).get_page(number)
     shown = [int(listed[at]) for at in page]
+    # A dict of a million pairs takes a while, and an empty page needs none.
     grades = dict(zip(found.pairs.tolist(), found.grades.T.tolist(), strict=True)) if shown else {}
     said = [_read_remarks(one, shown) for one in found.assessors]
     counts = dict(zip(*(part.tolist() for part in np.unique(listed_queries, return_counts=True)), strict=True))

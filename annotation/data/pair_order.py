@@ -77,7 +77,8 @@ def list_keys(
     start = _parse_value(key.value, column) if key.pair else None
     try:
         sql, parameters = found.order_by().values_list("pk", "query_id", "document_id").query.sql_with_params()
-    except EmptyResultSet:  # Django knows that nothing can match
+    except EmptyResultSet:
+        # Django makes no SQL of a filter that nothing can match.
         return []
     joins = column.joins % {
         "campaign": campaign.pk if campaign else 0,

@@ -29,6 +29,7 @@ def load_page(
 ) -> dict[str, Any]:
     """Load a page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
     found = matching_pairs(collection, filters, campaign=campaign)
+    # One more than a page shows tells whether there is another page, without counting a million pairs.
     keys = list_keys(found, filters.sort, key, PAGE + 1, collection=collection, campaign=campaign)
     more, keys = len(keys) > PAGE, keys[:PAGE][:: -1 if key.backwards else 1]
     earlier, later = (more, True) if key.backwards else (key.pair > 0, more)

@@ -19,6 +19,7 @@ def save_view(*, user: User, collection: Collection, name: str, query: str) -> S
     mine = SavedView.objects.filter(user=user, collection=collection)
     if mine.exclude(name=name).count() >= MOST:
         raise BadInput(_("You have %(most)s saved views. Delete one first.") % {"most": MOST})
+    # Through the filters and back, so that no foreign parameter is kept and later put into a link.
     values = {"query": PairFilters.read(QueryDict(query)).query()}
     found, _made = SavedView.objects.update_or_create(user=user, collection=collection, name=name, defaults=values)
     return found

@@ -12,7 +12,8 @@ from corpus.search.text import tokenize_text
 from judges.campaigns.selectors import campaign_status, campaigns_of, count_filtered
 
 SAMPLE = 1_000  # Texts of each kind whose words are counted.
-KEPT_S = 60  # The page of a collection with a million pairs reads every row once in this time.
+# The page of a collection with a million pairs reads every row once in this time.
+KEPT_S = 60
 
 COUNTS = """
     SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(c)s AND is_current),
@@ -44,7 +45,8 @@ def statistics_of(collection: Collection) -> dict[str, Any]:
     `relevant_a_query`: documents labelled relevant for each query that has a label (D table 7); `sampled`: the words
     are counted in a sample.
     """
-    key = f"collection-statistics:{collection.pk}:{get_language()}"  # it holds words
+    # By language, too: the steps of the funnel are stored in words.
+    key = f"collection-statistics:{collection.pk}:{get_language()}"
     return cast(dict[str, Any], cache.get_or_set(key, lambda: _compute_statistics(collection), KEPT_S))
 
 

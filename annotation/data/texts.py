@@ -45,6 +45,7 @@ def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]
 @transaction.atomic
 def write_instruction(*, collection: Collection, text: str, author: User, base: int | None) -> int:
     """Change the instruction of campaigns to come; the text before is kept as a version of its own."""
+    # Of two who save at once the second waits, then sees the first one's version and is refused.
     held = Collection.objects.select_for_update().get(pk=collection.pk)
     version, before = current_instruction(held)
     _refuse_stale(base, version)

@@ -34,6 +34,7 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
     chosen = [choose_assessors(known, names=[name])[0] for name in (filters.a, filters.b)]
     everybody = AgreementFilters(tuple(choose_assessors(known)), population, "kappa", binarize, everybody=True)
     shared = _find_couple(get_figures(collection, everybody, known).report, filters.a, filters.b)
+    # Its interval is shown where the Quality page has it: another draw would give the same pair a second interval.
     resamples = 0 if shared else RESAMPLES
     report = agreement_report(collection, chosen, binarize=binarize, bootstrap=resamples, population=population)
     measured = shared or report.measures.pairwise[0]

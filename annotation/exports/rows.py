@@ -114,6 +114,7 @@ def rows_of(
 
 def fetch_batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
     """Yield rows from a server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
+    # The order of millions of rows is made in memory as far as it fits; the default of 4 MB goes to the disk.
     with connection.cursor() as settings:
         settings.execute("SET LOCAL work_mem = '64MB'")
     with connection.chunked_cursor() as cursor:

@@ -116,6 +116,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
         try:
             moment, manifest = write_files(snapshot, EVERY[snapshot.format], written, progress)
             publish(written.folder)
+        # Whatever ended it, the stop of a worker too: half an export must not be taken for one.
         except BaseException:
             written.discard()
             raise
@@ -220,6 +221,7 @@ def one_view() -> Iterator[datetime]:
     """
     fresh = not connection.in_atomic_block
     with transaction.atomic():
+        # The first statement takes the view; now() would give the earlier moment at which the transaction began.
         with connection.cursor() as cursor:
             if fresh:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

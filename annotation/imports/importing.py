@@ -24,8 +24,10 @@ from jobs.notifications import notify
 
 TASK = "annotation.import_files"
 ACTS = ("start", "cancel", "go-on")
-CANDIDATES = 10  # Of each query by BM25, suggested where no file names pairs and the collection has none.
-INDEXED_BYTES = 500_000_000  # Of files for which that is suggested: the index is held in memory.
+# Of each query by BM25, suggested where no file names pairs and the collection has none.
+CANDIDATES = 10
+# Of files for which candidates are suggested: the index is held in the worker's memory.
+INDEXED_BYTES = 500_000_000
 
 
 def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload]) -> FileImport:
@@ -92,7 +94,9 @@ def control_import(scope: Scope, row: FileImport, act: str) -> None:
         return
     (start_import if act == "start" else resume_import)(row)
     row.refresh_from_db()
+    # A check changes nothing, so that only the import itself is an act.
     if not row.dry_run:
+        # Details of the audit log are short lists, and an archive may hold a thousand files.
         names = [one["name"] for one in row.files][:50]
         record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.pk)
 
@@ -119,6 +123,7 @@ def perform_import(job: FileImport, stopping: Callable[[], bool] = lambda: False
     """Do the work of a claimed row: check its files, or import them. What is wrong is said in its owner's language."""
     with override(job.language or settings.LANGUAGE_CODE):
         leases.perform(job, partial(_import_files, job), stopping=stopping, expected=BadInput)
+    # Only what was imported goes: the files of a check, or of a failure, wait to be corrected.
     if FileImport.objects.filter(pk=job.pk, state=FileImport.READY, dry_run=False).exists():
         for upload in job.uploads.select_related("collection"):
             delete_upload(upload)

@@ -95,6 +95,7 @@ def read_checksum(header: str) -> Checksum | None:
 
 
 def _number(request: HttpRequest, header: str) -> int | None:
+    # isdecimal() is true of digits of every script, and a number of 19 digits may be none that PostgreSQL holds.
     value = request.headers.get(header, "")
     return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
 
@@ -110,6 +111,7 @@ def create_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
         upload = begin_upload(scope.collection, scope.user, said.get("filename", ""), size, said.get("modified", ""))
     except BadInput as error:
         return _refuse(413 if size > settings.MAX_FILE_BYTES else 422, str(error))
+    # The addresses of the pages end with a slash, those of the API without.
     slash = "/" if request.path.endswith("/") else ""
     headers = {"Location": f"{request.path.rstrip('/')}/{upload.pk}{slash}", "Upload-Offset": "0"}
     return HttpResponse(status=201, headers={**headers, **_expiry(upload)})

@@ -26,6 +26,7 @@ from store.files import is_shared
 
 KEPT = timedelta(days=1)
 PART = 1 << 20  # Bytes read at once.
+# PostgreSQL and the other folders of VAR may lie on the same disk.
 SPARE = 1 << 30  # Bytes that an upload leaves free on the disk.
 SWEEP_S = 600.0
 _swept = -SWEEP_S
@@ -120,6 +121,8 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum
         raise UploadConflict from None
     with file:
         try:
+            # Refused at once, not waited for: a client that repeats its request would hold one worker of the server
+            # after another.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UploadConflict from None
@@ -132,6 +135,7 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum
         while (left := upload.size - offset) > 0:
             try:
                 part = read(min(PART, left))
+            # The connection broke off: what has come is kept, and the client asks for the offset and goes on.
             except (UnreadablePostError, OSError):
                 break
             if not part:
@@ -139,6 +143,8 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum
             offset += file.write(part)
             if hashed:
                 hashed.update(part)
+            # One request may bring gigabytes, and a machine that dies loses what it has not published. A part with a
+            # checksum waits until it is known to be right.
             elif offset - published >= shared_parts.ROOM:
                 published = _publish_part(path, file, published, offset)
         if hashed and checksum and hashed.digest() != checksum.digest:

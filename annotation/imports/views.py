@@ -16,7 +16,8 @@ from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from judges.panels.offline_panel import OFFLINE
 
-STOP_POLLING = 286  # HTMX stops asking when it gets this status.
+# HTMX stops asking when it gets this status.
+STOP_POLLING = 286
 
 create_upload = action("admin")(tus.create_upload)
 change_upload = action("admin")(tus.change_upload)

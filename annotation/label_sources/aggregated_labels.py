@@ -17,7 +17,8 @@ from annotation.label_sources.choices import check_aggregate
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
 
-PLACES = 6  # Decimals of a posterior: what is below them differs between machines.
+# Decimals of a posterior: those after them differ between machines, and the same rows must give the same file.
+PLACES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     )
     if not len(pairs):
         raise BadInput(f"--aggregate {how}: nobody has graded a pair of {collection.name} yet")
+    # ADR 0101: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the column has one
+    # meaning.
     posteriors = found.posterior_of(pairs, grades) if usable else np.full(len(pairs), np.nan)
     ties = graded - len(pairs)
     described["ties"] = ties
@@ -84,6 +87,7 @@ def _count_majority(pairs: NDArray[np.int64], grades: NDArray[np.int16]) -> tupl
     classes = np.unique(grades[grades != MISSING])
     votes = np.stack([(grades == one).sum(axis=0) for one in classes]) if len(classes) else np.zeros((1, len(pairs)))
     most = votes.max(axis=0)
+    # A tie is nobody's majority, and gets no label.
     alone = (most > 0) & ((votes == most).sum(axis=0) == 1)
     return pairs[alone], classes[votes.argmax(axis=0)[alone]].astype(np.int64)
 

@@ -38,6 +38,7 @@ def balance_pairs(
     cap = largest_cap(counts, entropy)
     room = np.minimum(counts, cap)
     kept = []
+    # The seed decides who stays in a full cell, so that the same set can be made again.
     for place in sorted(range(len(cells)), key=lambda place: places[place]):
         if room[cells[place]] > 0:
             room[cells[place]] -= 1

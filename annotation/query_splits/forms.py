@@ -11,6 +11,7 @@ from annotation.query_splits import lists
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 
+# About a million ids, which are held in memory, and then in one row.
 MOST_BYTES = 20_000_000
 
 
@@ -35,6 +36,7 @@ class KeptListForm(forms.Form):
             return ids
         if upload.size > MOST_BYTES:
             raise BadInput(_("%(name)s is too large for a list of query ids") % {"name": upload.name})
+        # On the disk, because FileSource tells gzip and foreign files by their bytes and opens them by their path.
         with TemporaryDirectory() as folder:
             path = Path(folder) / "ids"
             path.write_bytes(upload.read())

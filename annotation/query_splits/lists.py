@@ -67,6 +67,7 @@ def carried_names(collection: Collection) -> list[str]:
 
 def find_queries(collection: Collection, name: str) -> NamedQueries | None:
     """Return the queries that a name stands for, those of a kept list first; None where it stands for none."""
+    # What an admin kept here goes before what imported files say.
     kept = QuerySplit.objects.filter(collection=collection, name=name).first()
     if kept is not None:
         return NamedQueries(name, collection.name, frozenset(kept.query_ids), is_list=True)
@@ -91,6 +92,7 @@ def keep_split(
     """
     if not NAME.fullmatch(name):
         raise BadInput(_("%(name)s is no name of a list; use at most 40 letters, digits, - and _") % {"name": name})
+    # ADR 0101: ids of files and not rows, so that a query whose text is updated stays on its list.
     wanted = sorted({one for text in query_ids if (one := text.strip())})
     if not wanted:
         raise BadInput(_("the list has no query id; give one id per line"))

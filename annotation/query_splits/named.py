@@ -8,7 +8,8 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Label
 
 SPLIT = 0.9
-DEV_QUERIES = 16  # With a relevant document: a split by near-duplicates and chance leaves ten of them at least.
+# With a relevant document: a split by near-duplicates and chance leaves ten of them at least.
+DEV_QUERIES = 16
 
 
 def find_named(
@@ -33,6 +34,7 @@ def hold_out(collection: Collection, prefix: str, names: Iterable[str]) -> tuple
     named = set(names)
     kept = [row for row in list_splits(collection) if row.name not in named]
     lists = [NamedQueries(row.name, collection.name, frozenset(row.query_ids), is_list=True) for row in kept]
+    # A query on two lists is in the set as soon as one of them is named.
     held = {prefix + pk for queries in lists for pk in queries.ids} - fixed_ids(collection, prefix, named)
     return held, [queries.described() for queries in lists]
 
@@ -52,6 +54,7 @@ def suggest_split(collection: Collection) -> float:
         pair__collection=collection, pair__query__is_current=True, aspect=None, grade__gte=collection.relevant_from
     )
     queries = relevant.values("pair__query").distinct().count()
-    if queries < 2 * DEV_QUERIES:  # Too few for both: half of them train.
+    # Too few for both: half of them train.
+    if queries < 2 * DEV_QUERIES:
         return 0.5 if queries else SPLIT
     return round(min(SPLIT, 1 - DEV_QUERIES / queries), 2)

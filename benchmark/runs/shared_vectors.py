@@ -78,6 +78,7 @@ def _publish_new(vectors: TextStore, state: dict[str, Any]) -> None:
             publish(path)
         finally:
             path.unlink(missing_ok=True)  # what is in it lies beside it
+        # After each part, so that a kill repeats one part at most.
         _write_state(vectors.folder, state | {"published": end})
         state["published"] = end
 
@@ -91,6 +92,7 @@ def _import_parts(vectors: TextStore, state: dict[str, Any]) -> None:
         path = fetch(vectors.folder / "parts" / name)
         with np.load(path, allow_pickle=False) as found:
             packed = {key: found[key] for key in found.files}
+        # Its arrays go into the machine's own files, which every search reads.
         path.unlink(missing_ok=True)
         joined = packed.pop("digests").tobytes()
         digests = [joined[at : at + WIDTH] for at in range(0, len(joined), WIDTH)]

@@ -77,6 +77,7 @@ def push_files(
     api = HfApi(token=read_token(), library_name="quorum")
     with _one_line(api.endpoint, repository):
         api.create_repo(repository, repo_type=kind, private=not public, exist_ok=True)
+        # Only now: `exist_ok` leaves a repository that was there as it is, and a public one among them.
         is_private = bool(api.repo_info(repository, repo_type=kind).private)
         if not is_private and not public:
             raise BadInput(f"{repository} is public: everybody will read what is pushed; say --public, or name another")
@@ -85,6 +86,8 @@ def push_files(
         before = api.repo_info(repository, repo_type=kind, revision=branch).sha
         there = api.list_repo_files(repository, repo_type=kind, revision=branch)
         gone = sorted(name for name in there if name not in files and LEFT_OVER[kind].fullmatch(name))
+        # ADR 0102: not upload_folder, which makes several commits where Xet is there, so that a reader sees half of a
+        # set.
         commit = api.create_commit(
             repository,
             [
@@ -94,6 +97,7 @@ def push_files(
             commit_message=message,
             repo_type=kind,
             revision=branch,
+            # Refused by the hub if somebody has pushed since, whose files this commit might delete.
             parent_commit=before,
         )
     prefix = "datasets/" if kind == "dataset" else ""

@@ -98,6 +98,7 @@ def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewP
 def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: str) -> AspectRevision:
     """Make one document of contiguous passages of one source that are kept under the aspect."""
     held = lock_aspects(query)
+    # By their chunks and not as they were ticked: the joined text must read on.
     passages = in_order([as_passage(document) for document in documents])
     _refuse_apart(passages)
     standing = held.current_judgments([aspect])

@@ -30,6 +30,7 @@ def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
     rows, bad = parse_aspects(source)
     queries = _primary_keys(Query, collection, {row.query for row in rows})
     documents = _primary_keys(Document, collection, {one for row in rows for one in row.documents})
+    # All mistakes at once, unknown ids among them, before any query is changed.
     refuse_bad_lines(source, [*bad, *_unknown_ids(rows, queries, documents)])
     author, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.HUMAN_IMPORT, name=IMPORTER)
     grouped = by_query(rows)

@@ -74,6 +74,7 @@ def _unversioned_aspects(rows: Iterable[Aspect]) -> Entries:
 
 def lock_aspects(query: Query, base: int | None = None) -> Held:
     """Lock the query's aspects until the commit. Raises BadInput for an old text of the query, or a newer revision."""
+    # The weaker lock: rows that point to the query by a foreign key may come in meanwhile.
     locked = Query.objects.select_for_update(no_key=True).get(pk=query.pk)
     if not locked.is_current:
         raise BadInput(_("The query has a newer text. Open it from the list."))
@@ -226,6 +227,7 @@ def merge_aspects(
     decided: dict[int, RevisionDecision] = {}
     for (document, _aspect), judgment in held.current_judgments(aspects).items():
         keeps = bool(judgment.grade)
+        # A document that any of them kept is kept; a discard holds only where none of them kept it.
         if judgment.grade is not None and (keeps or document not in decided):
             decided[document] = RevisionDecision(document, name, keeps, "" if keeps else judgment.comment)
     note = f"{', '.join(dict.fromkeys(aspects))} → {name}"

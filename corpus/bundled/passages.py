@@ -62,6 +62,7 @@ def split_sections(topic: str) -> Iterator[tuple[str, list[str]]]:
     heading, paragraphs = "", list[str]()
     for block in re.split(r"\n[ \t]*\n", topic.strip("\n")):
         lines = block.strip("\n").split("\n")
+        # What follows refers to places in the text that a passage of its own no longer shows.
         if lines[0].startswith("-[ Footnotes"):
             break
         if len(lines) == 2 and _UNDERLINE.match(lines[1]):
@@ -87,6 +88,7 @@ def pack_paragraphs(paragraphs: Iterable[str]) -> list[str]:
     size = 0
     for paragraph in paragraphs:
         words = len(paragraph.split())
+        # A paragraph joins as long as it brings the passage nearer to the wanted size.
         if packed and abs(size + words - WORDS) <= abs(size - WORDS):
             packed[-1].append(paragraph)
             size += words

@@ -45,6 +45,7 @@ def rows_of(collection: Collection) -> Rows:
 
 def _child_models(parent: type[models.Model]) -> Iterator[tuple[type[models.Model], str]]:
     """Yield the models whose rows belong to a row of `parent`, with the column that says to which."""
+    # Hidden ones have no accessor (related_name="+"), and their rows hang on the collection all the same.
     for relation in parent._meta.get_fields(include_hidden=True):
         if not isinstance(relation, models.ManyToOneRel) or relation.on_delete in OUTLIVES:
             continue
@@ -80,9 +81,11 @@ def counts_of(collection: Collection) -> dict[str, int]:
 
 def delete_collection(collection: Collection) -> dict[str, int]:
     """Remove the collection with everything that hangs on it or lies in VAR; return the numbers of `counts_of`."""
+    # Triggers refuse any DELETE from the append-only tables; the end of a collection is the one exception.
     with transaction.atomic(), pgtrigger.ignore(), connection.cursor() as cursor:
         Collection.objects.select_for_update().get(pk=collection.pk)
         counts = counts_of(collection)
+        # While the documents are still there: the folders have the hash of their contents as names.
         delete_indexes(collection)
         rows = rows_of(collection)
         for model in _leaves_first(rows):
@@ -94,6 +97,7 @@ def delete_collection(collection: Collection) -> dict[str, int]:
         settings.VAR.mkdir(parents=True, exist_ok=True)
         with (settings.VAR / "audit.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
+    # After the commit: files would not come back with rows that were rolled back.
     for kind in FOLDERS:
         delete_stored(settings.VAR / kind / collection.name)
         shutil.rmtree(settings.VAR / kind / collection.name, ignore_errors=True)

@@ -142,6 +142,7 @@ def parse_output(text: str) -> EvidenceOutput:
 
 def close_fields(text: str) -> str:
     """Return an answer that broke off with the field that it was in ended there."""
+    # It may have broken off within a tag, of which a half is no text.
     text = re.sub(r"</?[a-z]*\Z", "", text)
     for name in _FIELDS:
         if text.count(f"<{name}>") == 1 and f"</{name}>" not in text:
@@ -184,6 +185,7 @@ def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
     """Return whether the document holds the entity; `whole`: not inside a longer number (the paper: any substring)."""
     if not whole or not entity:
         return entity in document
+    # Digits and separators beside a number belong to it: 200 stands neither in 1,200 nor in 200.5.
     before = r"(?<!\d)(?<!\d[.,])" if entity[0].isdigit() else ""
     after = r"(?!\d)(?![.,]\d)" if entity[-1].isdigit() else ""
     return re.search(before + re.escape(entity) + after, document) is not None

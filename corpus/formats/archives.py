@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from corpus.formats import files
 
+# Each of them is looked into and has a line on the page of the import.
 MAX_MEMBERS = 1_000
 _OFFICE = ("xl/", "word/", "content.xml")  # Documents of other programs are zip archives, too.
 
@@ -19,6 +20,7 @@ def is_archive(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return not any(name.startswith(_OFFICE) for name in archive.namelist())
+    # A damaged archive is one all the same: list_members says what is wrong with it.
     except zipfile.BadZipFile:
         return True
 
@@ -43,6 +45,7 @@ def list_members(path: Path, name: str = "") -> list[str]:
     for one in members:
         if problem := _problem_of(one):
             raise BadInput(problem % {"file": name, "member": one.orig_filename[:200], "ratio": files.MAX_RATIO})
+    # Members may overlap in the archive: each passes the check alone, and together they are a bomb.
     most = max(files.UNPACKED, files.MAX_RATIO * path.stat().st_size)
     if sum(one.file_size for one in members) > most:
         said = _("%(file)s: its files unpack to more than %(ratio)s times its size; look at it yourself")
@@ -59,6 +62,7 @@ def list_folder(folder: Path) -> list[Path]:
     found = []
     for path in sorted(folder.rglob("*")):
         is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        # A link may lead to files outside of the folder, which its owner did not mean to give.
         if path.is_file() and not is_hidden and path.resolve().is_relative_to(root):
             found.append(path)
         if len(found) > MAX_MEMBERS:
@@ -77,6 +81,7 @@ def _is_hidden(member: zipfile.ZipInfo) -> bool:
 
 def _problem_of(member: zipfile.ZipInfo) -> str:
     """Return why a member is refused, with places for the file, the member and the ratio; or ""."""
+    # Programs on Windows write backslashes: a name is refused if either system would take it outside.
     written = member.orig_filename.replace("\\", "/")
     if written.startswith("/") or ":" in written or ".." in written.split("/"):
         return _('%(file)s: "%(member)s" in it lies outside the archive; make it again without such paths')

@@ -13,6 +13,7 @@ def as_cell(value: Any) -> str:
         return value
     if value is None:
         return ""
+    # Not by str(), which writes True: grades in words and JSON are in small letters.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):

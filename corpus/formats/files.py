@@ -25,10 +25,12 @@ _GZIP = b"\x1f\x8b"
 _BUFFER = 1 << 18
 _WHITE = re.compile(r"\s")
 MAX_ID = 255
-MAX_LINE = 64 << 20  # Bytes. The longest documents of the field's collections are a tenth of it.
+# Bytes. The longest documents of the field's collections are a tenth of it.
+MAX_LINE = 64 << 20
 # gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small.
 MAX_RATIO, UNPACKED = 200, 64 << 20
 _Stream = io.BufferedReader | zipfile.ZipExtFile | gzip.GzipFile
+# The mark of a first member, or the end record with which an archive without members begins.
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PARQUET, SHEET, TEXT = "parquet", "sheet", "text"  # What the bytes of a file are.
 
@@ -104,6 +106,7 @@ class FileSource:
         """Form of the bytes: SHEET (of a workbook), PARQUET or TEXT."""
         if is_workbook(self.path):
             return SHEET
+        # A text may begin with these letters, and a Parquet file is never UTF-8 without NUL.
         return PARQUET if self.head().startswith(b"PAR1") and not recognition.is_text(self.head()) else TEXT
 
     def place(self, line: int | str) -> str:
@@ -124,6 +127,7 @@ class FileSource:
         with self._damage_told() as reached, self._open() as stream:
             for number, line in enumerate(stream, 1):
                 reached[0] = number
+                # Windows programs put the mark before UTF-8; it would become part of the first header or id.
                 if number == 1 and line.startswith(_BOM):
                     line = line[3:]
                 if b"\0" in line:
@@ -175,6 +179,7 @@ class FileSource:
             with self.path.open("rb") as plain:
                 yield plain
             return
+        # On the disk and not in memory: what is packed may be as large as an upload.
         with tempfile.TemporaryFile() as whole:
             with self._open(in_lines=False) as stream:
                 shutil.copyfileobj(stream, whole)
@@ -214,8 +219,10 @@ class FileSource:
 
     def identifier(self, number: int, value: object, field: str) -> str:
         """Return an id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
+        # The usual case in one test: this runs twice for each of millions of rows.
         if type(value) is str and 0 < len(value) <= MAX_ID and not _WHITE.search(value):
             return value
+        # JSON files often have numbers as ids. True is an int for Python, and no id.
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
@@ -243,14 +250,17 @@ class FileSource:
             plain = stack.enter_context(self.path.open("rb"))
             stream: io.BufferedReader | zipfile.ZipExtFile = plain
             size = self.path.stat().st_size
+            # The member of a workbook is a sheet, which is read by another library.
             packed = bool(self.member) and not is_workbook(self.path)
             if packed:
                 archive = stack.enter_context(zipfile.ZipFile(plain))
                 size = archive.getinfo(self.member).compress_size
                 stream = stack.enter_context(_open_member(archive, self.member))
             source: _Stream = stream
+            # By the bytes and not by the name, and within an archive, too.
             if stream.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
                 packed, source = True, gzip.GzipFile(fileobj=stream)
+            # Only what is packed can be a bomb: a plain file is as large as its upload was.
             most = max(UNPACKED, MAX_RATIO * size) if packed else None
             with io.BufferedReader(_Bounded(self, source, most, in_lines=in_lines), _BUFFER) as bounded:
                 yield bounded

@@ -4,7 +4,8 @@ import re
 
 from django.utils.translation import gettext as _
 
-_NUMBER = re.compile(r"([+-]?\d{1,9})(?:\.0+)?\Z")  # Where a value is missing, programs write the others as 1.0.
+# Where a value of a column is missing, programs write the others as 1.0.
+_NUMBER = re.compile(r"([+-]?\d{1,9})(?:\.0+)?\Z")
 _BETWEEN = re.compile(r"[\s_-]+")
 WORDS = {word: 1 for word in ("yes", "y", "true", "relevant")}
 WORDS |= {word: 0 for word in ("no", "n", "false", "irrelevant", "not relevant", "non relevant", "nonrelevant")}

@@ -26,6 +26,8 @@ def json_lines(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
 def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool = False) -> dict[str, Any]:
     """Return the object of a line. Raises BadInput, which says of the first line whose JSON the file is, if known."""
     try:
+        # NaN is no JSON, and jsonb refuses it. Keys repeat in every line and are kept; a cache of texts would only cost
+        # memory.
         row = from_json(line, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         source.decode(number, line)  # bytes that are not UTF-8 are the better explanation

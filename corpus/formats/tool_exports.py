@@ -37,6 +37,7 @@ def flatten(row: dict[str, Any]) -> list[FlatRow]:
         judged = list(_of_flat_record(row))
     rows = []
     for annotator, answers in judged:
+        # A question may have the name of a field: its answer must not take the place of the text that was judged.
         named = {f"{name} (answer)" if name in texts else name: value for name, value in answers.items()}
         rows.append(FlatRow({**texts, ANNOTATOR: annotator, **named}, tuple(named)))
     return rows or [FlatRow({**texts, ANNOTATOR: ""}, ())]
@@ -56,6 +57,7 @@ def _is_flat_record(row: dict[str, Any]) -> bool:
 
 def _of_task(annotations: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for one in annotations:
+        # Label Studio keeps a task that a person skipped as a cancelled annotation.
         if not isinstance(one, dict) or one.get("was_cancelled"):
             continue
         answers = {}
@@ -64,6 +66,7 @@ def _of_task(annotations: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             control = next((name for name in _CONTROLS if isinstance(value, dict) and name in value), "")
             if control:
                 given = value[control]  # type: ignore[index]  # a dict, as the line above says
+                # Choices are a list even where only one may be chosen.
                 single = given[0] if isinstance(given, list) and len(given) == 1 else given
                 answers[str(result.get("from_name") or control)] = single
         if answers:
@@ -81,6 +84,7 @@ def _of_record(responses: dict[str, Any] | list[Any]) -> Iterator[tuple[str, dic
     """Yield the answers by person: of Argilla 2 (a list for each question), or of 1 (a list of people)."""
     found: dict[str, dict[str, Any]] = {}
     if isinstance(responses, dict):
+        # Answers stand by question, so those of one person come from several lists.
         for question, given in responses.items():
             for one in given if isinstance(given, list) else []:
                 if isinstance(one, dict) and one.get("status", "submitted") in ("submitted", None):
@@ -97,6 +101,7 @@ def _of_flat_record(row: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
     found: dict[str, dict[str, Any]] = {}
     for name in [one for one in row if one.endswith(_FLAT)]:
         values, users = row[name] or [], row.get(f"{name}.users") or []
+        # Without a column of states everything counts as submitted.
         states = row.get(f"{name}.status") or ["submitted"] * len(values)
         for value, user, state in zip(values, users, states, strict=False):
             if state == "submitted":

@@ -13,7 +13,8 @@ from corpus.formats import archives
 from corpus.formats.cell_values import as_cell
 from corpus.formats.files import FileSource
 
-MAX_TEXTS = 128 << 20  # Bytes of a workbook's table of texts, which the library holds in memory.
+# Bytes of a workbook's table of texts, which the library holds in memory.
+MAX_TEXTS = 128 << 20
 _TEXTS = "xl/sharedStrings.xml"
 
 
@@ -46,7 +47,8 @@ def read_sheet(source: FileSource) -> Iterator[tuple[int, list[str]]]:
 
 
 def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    sheet.reset_dimensions()  # programs write wrong ones
+    # Some programs write a wrong size of the sheet, by which the library would leave cells out.
+    sheet.reset_dimensions()
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         cells = [as_cell(value) for value in row]
         while cells and not cells[-1]:
@@ -69,7 +71,8 @@ def _open_workbook(source: FileSource) -> Iterator[Any]:
     with source.path.open("rb") as file:
         try:
             workbook = load_workbook(file, read_only=True, data_only=True)
-        except Exception as error:  # of whatever library the damage reaches
+        except Exception as error:
+            # Of zipfile, the XML parser or openpyxl: whichever the damage reaches.
             raise _refusal(source) from error
         try:
             yield workbook

@@ -26,6 +26,7 @@ _KINDS_OF_OURS = {kind.value: kind for kind in Assessor.Kind} | {
     Assessor.Kind.PERSON.value: Assessor.Kind.HUMAN_IMPORT,
     Assessor.Kind.JUDGE.value: Assessor.Kind.JUDGE_IMPORT,
 }
+# Only these make labels: reference grades and judges of elsewhere measure (corpus.labels).
 _SETTLE = {Assessor.Kind.HUMAN_IMPORT, Assessor.Kind.POLICY}
 SHOWN = 20  # Bad rows that the error names.
 

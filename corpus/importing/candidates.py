@@ -22,6 +22,7 @@ SELECT s.*, q.id AS query_id, d.id AS document_id FROM import_line s
 LEFT JOIN corpus_query q ON q.collection_id = {c} AND q.is_current AND q.external_id = s.query
 LEFT JOIN corpus_document d ON d.collection_id = {c} AND d.is_current AND d.external_id = s.document
 """
+# Pairs, runs and BM25 may name the same pair, and only the first have a score: max skips NULL.
 _NAMED = """(SELECT query_id, document_id, max(teacher_score) AS teacher_score FROM import_candidate
             GROUP BY query_id, document_id)"""
 _HERE = judgments.PAIR
@@ -44,12 +45,14 @@ def stage_candidates(
 
     def copy_line(row: CandidateRecord) -> str:
         score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
+        # Below 0 means not judged, however far below: -1 stands for all, as the column is an int.
         grade = "\\N" if row.gold is None else max(row.gold, -1)
         return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
 
     columns = "line, query, document, teacher_score, grade"
     unjudged = stage_lines(collection, map(copy_line, rows), columns, "pairs", progress)
     _refuse_unknown(source)
+    # min and max skip NULL: a line without a score or grade contradicts none that has one.
     clash = staging.fetch_one(
         """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
            HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
@@ -130,6 +133,7 @@ def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None
     index = index_for(collection)
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")
     lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document, _ in index.search(text, k))
+    # The whole list first: during a COPY the connection is busy, and the queries are read by the same one.
     staging.copy_lines("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
 
 

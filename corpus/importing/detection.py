@@ -78,6 +78,7 @@ def detect(source: FileSource) -> DetectedFile:
             return _detect_table(source)
         return _detect_json_or_xml(source) or _detect_trec(source) or _detect_table(source)
     except BadInput as error:
+        # One file that cannot be read must not hide what the others hold.
         return DetectedFile("", problem=str(error))
 
 

@@ -149,12 +149,14 @@ def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]
         query, document = columns[0], columns[1 if width == 3 else 2]
         score = _read_score(source, number, columns)
         kept, among = best.setdefault(query, []), names.setdefault(query, set())
+        # Noticed among the kept alone: to remember every document of a run would take as much memory as the run.
         if document in among:
             said = _('document "%(document)s" stands twice for query "%(query)s"')
             raise source.bad(number, said % {"document": document, "query": query})
         if len(kept) < depth:
             heappush(kept, (score, document, number))
             among.add(document)
+        # Of equal scores the greater document id ranks first, as in trec_eval.
         elif (score, document, number) > kept[0]:
             among.discard(heapreplace(kept, (score, document, number))[1])
             among.add(document)

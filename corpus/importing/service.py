@@ -247,6 +247,7 @@ def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
         collection.clean_fields()
     except ValidationError as error:
         raise BadInput(f"collection name {name!r}: {'; '.join(error.messages)}") from None
+    # First it must exist: a row that is not there yet cannot be locked.
     _, is_new = Collection.objects.get_or_create(name=name, defaults={"grades": files.grades or 3})
     # Judgments and items may come in meanwhile: their foreign keys take a weaker lock than this one excludes.
     collection = Collection.objects.select_for_update(no_key=True).get(name=name)

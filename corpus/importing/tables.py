@@ -13,7 +13,8 @@ from corpus.errors import BadInput
 from corpus.formats import json_rows, parquet_rows, recognition, three_columns, workbooks
 from corpus.formats.files import MAX_LINE, PARQUET, SHEET, TEXT, FileSource
 
-csv.field_size_limit(MAX_LINE)  # The library's own limit, 131,072 characters, is less than a long document.
+# The library's own limit, 131,072 characters, is less than a long document.
+csv.field_size_limit(MAX_LINE)
 
 # What a column can be, with the headers that say so: small letters, what is no letter or digit as "_".
 HEADERS = {
@@ -112,10 +113,12 @@ def read_table(source: FileSource) -> Table | None:
         return _read_json_table(source, number)
     text = source.decode(number, line)
     widths = {one: len(next(csv.reader([text], delimiter=one))) for one in _DELIMITERS}
+    # The one that cuts the first line into most columns; of equals the first of the list.
     delimiter = max(_DELIMITERS, key=lambda one: widths[one])
     if widths[delimiter] < 2:
         return None
     cells = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter))]
+    # Known files without a header, as MS MARCO's, have tabs; a first line with commas is a header.
     has_header = not (delimiter == "\t" and _is_data(source, cells))
     header = _name_columns(cells if has_header else [""] * len(cells))
     return _build_table(source, number, header, delimiter=delimiter, first=() if has_header else cells)

@@ -35,6 +35,7 @@ def move_in(
     """
     name = table._meta.db_table
     filled = staging.fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
+    # In an empty table nothing can be changed, and an id that the file has twice is found by the unique index.
     if table is Document and not filled:
         return _copy_directly(collection, source, rows, progress)
     staging.create_temporary_table(
@@ -86,6 +87,7 @@ def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[byte
 
 
 def _refuse_duplicates(source: FileSource, read: int) -> None:
+    # Counting is cheap; the window that finds the lines sorts all rows, which only an error is worth.
     if staging.fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
         return
     if found := staging.first_repeated("import_text", "external_id"):

@@ -100,6 +100,7 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
         lines = _lines(text)
         found = [one for one in error.errors() if one["type"] != "default_factory_not_called"]  # another one's fault
         mistakes = [_mistake(one, tables, lines) for one in found]
+    # The first in the file: those below may only follow from it.
     number, what = min(mistakes, key=itemgetter(0))
     words = _("%(name)s, line %(line)s: %(what)s") if number else _("%(name)s: %(what)s")
     raise BadInput(words % {"name": name, "line": number, "what": what})

@@ -33,6 +33,7 @@ EVERY = 1000
 Keys = np.ndarray[tuple[int], np.dtype[np.int64]]
 Tell = Callable[[int], None]  # Told how many documents an index that is being built has read.
 
+# By collection, k1 and b: when the documents were last looked at, their hash, and the index.
 _recent: dict[tuple[int, float, float], tuple[float, str, "Index"]] = {}
 
 
@@ -95,7 +96,8 @@ class Index:
         if len(keys):
             scorer = bm25s.BM25.load(folder, show_progress=False, mmap=True)
             for part in ("data", "indices", "indptr"):
-                scorer.scores[part] = np.asarray(scorer.scores[part])  # slices of a memmap cost more than its rows
+                # Still the file's pages, but a plain array: to slice a memmap costs more than to read its rows.
+                scorer.scores[part] = np.asarray(scorer.scores[part])
         return cls(scorer, keys)
 
     def save(self, folder: Path) -> None:
@@ -207,6 +209,7 @@ def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) 
         return Index.load(folder)
     with closing(iterate_documents(collection, tell)) as documents:
         index = Index.build(documents, k1, b)
+    # A transaction that is taken back, as that of a dry run, must leave no index of documents that never were.
     transaction.on_commit(lambda: index.save(folder))
     # A worker lives long: what it keeps of a large index is the file's, not its own memory.
     return Index.load(folder) if (folder / "keys.npy").exists() else index
@@ -218,6 +221,7 @@ def _index_folder() -> Path:
 
 def content_hash(collection: int) -> str:
     """Return 32 hex digits that name the set of current documents, rows and content both."""
+    # Exclusive or needs no order, so no row is sorted; with two seeds the hash has 128 bits.
     with connection.cursor() as cursor:
         cursor.execute(
             """SELECT count(*), COALESCE(bit_xor(hashtextextended(id || content_hash, 0)), 0),

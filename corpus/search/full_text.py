@@ -48,6 +48,7 @@ def index_documents(collection: int, tell: Callable[[int, int], object], stopped
         rows = Document.objects.filter(pk__in=missing[begin : begin + BATCH])
         found = list(rows.values_list("pk", "title", Left("text", MOST_CHARACTERS)))
         vectors = [write_vector(f"{title} {text}") for _, title, text in found]
+        # Another worker may have stored the same documents: its rows are as good as these.
         with connection.cursor() as cursor:
             cursor.execute(STORE, [collection, [pk for pk, _, _ in found], vectors])
         tell(min(begin + BATCH, len(missing)), len(missing))

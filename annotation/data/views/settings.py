@@ -38,7 +38,7 @@ def _settings_page(
     arms: ArmWeightsForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The page with its forms, of which one may hold what could not be saved."""
+    """Render the page with its forms, of which one may hold what could not be saved."""
     if form is not None and form.is_bound:
         scope.collection.refresh_from_db()
     context = {
@@ -57,7 +57,7 @@ def _settings_page(
 @action("admin")
 @require_POST
 def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show and save the hourly rate and the budgets; an empty field removes a value."""
+    """Save the hourly rate and the budgets; an empty field removes a value."""
     form = CostSettingsForm(request.POST)
     if not form.is_valid():
         return _settings_page(request, scope, money=form, status=422)
@@ -72,7 +72,7 @@ def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def arm_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Weights of the arms; items that somebody has, or had, keep theirs."""
+    """Save the weights of the arms; items that somebody has, or had, keep their arm."""
     form = ArmWeightsForm(request.POST)
     if not form.is_valid():
         return _settings_page(request, scope, arms=form, status=422)
