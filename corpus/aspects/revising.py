@@ -180,9 +180,6 @@ def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
     return dict(found.values_list("document", "pk"))
 
 
-# --- The set ----------------------------------------------------------------------------------------------------
-
-
 @transaction.atomic
 def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
     """Add an aspect to a query."""
@@ -267,9 +264,6 @@ def apply_review(
     return held.revise(author, Act.REVIEW, change)
 
 
-# --- An earlier text of the query ---------------------------------------------------------------------------------
-
-
 def earlier_revision(query: Query) -> AspectRevision | None:
     """Return the newest set of an earlier text of the query: an import with a new text begins without aspects."""
     older = AspectRevision.objects.filter(
@@ -292,9 +286,6 @@ def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = N
     ).values_list("pair__document", "aspect__external_id", "grade", "comment")  # fmt: skip
     decisions = [RevisionDecision(document, name, bool(grade), comment) for document, name, grade, comment in said]
     return held.revise(author, Act.IMPORT, AspectChange(entries, decisions, f"version {old.query.version}"))
-
-
-# --- Undo -------------------------------------------------------------------------------------------------------
 
 
 def undoable_revision(query: Query) -> AspectRevision | None:
