@@ -1,7 +1,7 @@
 """Answers of a model that thinks and then scores: prompts as tokens, writing, and how sure it was (ERank 3.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from training.recipes.erank_prompt import TAIL, render_chain_prompt
 from training.recipes.rendering import END
 from training.trainers.base import generation_ends
 from training.trainers.margins import map_batches, pad_rows
-from training.trainers.tokens import EncodedRow, encode_parted, part_controls, truncate_ids
+from training.trainers.tokens import EncodedRow, cut_texts, encode_parted, part_controls, truncate_ids
 
 MALFORMED = -1.0  # The ranking score of an answer without one: below every s x P(s).
 # Margins are ranking scores around the middle of the scale, so that 0 divides as it does for other rerankers.
@@ -46,11 +46,20 @@ class ChainPrompt:
     max_prompt: int
     max_response: int
 
-    def encode(self, tokenizer: Any, rows: Sequence[Any]) -> list[EncodedRow]:
-        """Return prompts of rows with query, document and instruction; one too long loses its document's end."""
+    def encode(self, tokenizer: Any, rows: Sequence[Any], *, document_tokens: int = 0) -> list[EncodedRow]:
+        """Return prompts of rows with query, document and instruction; one too long loses its document's end.
+
+        `document_tokens`: a document's at most; 0 for any.
+        """
+        is_short = [False] * len(rows)
+        if document_tokens:
+            texts, is_short = cut_texts(tokenizer, [row.document for row in rows], document_tokens)
+            rows = [replace(row, document=text) for row, text in zip(rows, texts, strict=True)]
         ids = encode_chain_prompts(tokenizer, rows)
-        cut = [truncate_ids(one, tokenizer, self.max_prompt, TAIL) for one in ids]
-        return [EncodedRow(kept, len(kept) < len(one)) for kept, one in zip(cut, ids, strict=True)]
+        return [
+            EncodedRow(truncate_ids(one, tokenizer, self.max_prompt, TAIL), was_cut or len(one) > self.max_prompt)
+            for one, was_cut in zip(ids, is_short, strict=True)
+        ]
 
     def write_scores(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[GeneratedScore]:
         """Return one greedy answer for each row, in their order."""

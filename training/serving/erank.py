@@ -43,7 +43,7 @@ class ErankScorer(Scorer):
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
         rows = [Example(request.query, document, request.instruction) for document in request.documents]
         with self.lock:
-            return self.prompt.encode(self.tokenizer, rows)
+            return self.prompt.encode(self.tokenizer, rows, document_tokens=request.document_tokens)
 
     def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
         """Return s x P(s) of the answer to each row, -1 where it has no score."""
@@ -56,6 +56,13 @@ class ErankScorer(Scorer):
         rows = self.encode(request)
         answers = write_answers(self.model, self.tokenizer, rows, max_new_tokens)
         return [RenderedPair(answer_text(self.tokenizer, ids), len(ids) >= max_new_tokens) for ids in answers]
+
+    def own_probability(self, margin: float) -> float:
+        """Return the uncalibrated probability for an s x P(s): a half in the middle of the scale."""
+        from training.erank.chains import MIDDLE
+
+        # The scale has no score below 0: without the shift every document would be more likely relevant than not.
+        return super().own_probability(margin - MIDDLE)
 
     def probability(self, margin: float) -> float:
         """Return the calibrated probability of "relevant" for an s x P(s)."""

@@ -1,6 +1,7 @@
 """A model of kind `erank` ranks by s x P(s) of its own answers (BUILD A11)."""
 
 import json
+import math
 from io import StringIO
 from pathlib import Path
 
@@ -81,3 +82,22 @@ def test_another_prompt_is_refused(model: Path) -> None:
     (model / "reranker.json").write_text(json.dumps(about | {"prompt_sha256": "0" * 64}))
     with pytest.raises(BadInput, match="was trained with another prompt"):
         open_scorer(model)
+
+
+def test_its_own_probability_is_a_half_in_the_middle_of_the_scale(model: Path) -> None:
+    """`"score": "raw"`: of 0 to 10, a score of 1 speaks against a document."""
+    scorer = open_scorer(model)
+    assert scorer.own_probability(5.0) == 0.5
+    assert scorer.own_probability(1.0) == pytest.approx(1 / (1 + math.exp(4.0)))
+    assert scorer.own_probability(-1.0) < scorer.own_probability(0.0) < 0.01
+
+
+def test_max_tokens_per_doc_cuts_each_document(model: Path) -> None:
+    scorer = open_scorer(model)
+    assert isinstance(scorer, ErankScorer)
+    texts = ["a short one", "one two three four five six seven eight nine ten " * 3]
+    short, cut = scorer.encode(ServingRequest("why", texts, document_tokens=8))
+    whole = scorer.encode(ServingRequest("why", texts))
+    assert (short.ids, short.is_cut) == (whole[0].ids, False)
+    assert cut.is_cut and len(cut.ids) < len(whole[1].ids) and not whole[1].is_cut
+    assert "ten" not in scorer.tokenizer.decode(cut.ids).rpartition("Document")[2]
