@@ -69,7 +69,9 @@ def compute_bounds(
     all that the runs have where none is. `told` hears of progress.
     """
     runs = list(rankings)
-    queries = sorted(judged) or sorted({query for ranking in rankings.values() for query in ranking})
+    # An imported version may hold a query without any grade; trec_eval counts no such query, and reports do not either.
+    queries = sorted(query for query, (documents, _grades) in judged.items() if len(documents))
+    queries = queries or sorted({query for ranking in rankings.values() for query in ranking})
     # Linear gain, as trec_eval's ndcg_cut has it.
     gains, none = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
     pools = [pool_of(query, [rankings[run].get(query, none) for run in runs], judged, gains, k) for query in queries]

@@ -173,6 +173,13 @@ def test_a_query_that_a_run_lacks_counts_nothing_in_every_completion() -> None:
     assert found["systems"][1]["high"] == pytest.approx((1 + 1 / (1 + D2)) / 2)
 
 
+def test_a_query_without_a_grade_is_in_no_mean() -> None:
+    """An imported version keeps a query whose grades are all below 0, without documents: nothing is judged of it."""
+    runs = {1: {7: np.array([1, 2]), 8: np.array([3])}, 2: {7: np.array([2, 1]), 8: np.array([4])}}
+    judged = {7: grades_of({1: 1})}
+    assert compute_bounds(runs, {**judged, 8: grades_of({})}, 1, 2) == compute_bounds(runs, judged, 1, 2)
+
+
 def test_discounts_are_trec_evals() -> None:
     assert dcg_discounts(3).tolist() == pytest.approx([1.0, 0.6309, 0.5], abs=1e-4)
 
