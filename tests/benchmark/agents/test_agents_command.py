@@ -5,9 +5,13 @@ import json
 from io import StringIO
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from benchmark.agents.board import build_board
+from benchmark.agents.exchange import describe_traces
 from benchmark.models import AgentJob, AgentSample, AnswerAssessment, Suite, SuiteMember, Trace
+from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import agent, answer, finish, says, search, wings, with_aspects
 from tests.called import call
 from tests.engine_parts import make_judge
@@ -67,6 +71,25 @@ def test_the_table_has_each_agent_and_the_mean_of_both(scene, tmp_path):
     ]
     assert json.loads((files["out"] / "sample.json").read_text())["per_domain"] == 25
     assert len((files["out"] / "judgments.jsonl").read_text().splitlines()) == 4
+
+
+def test_tokens_of_a_trace_are_added_up_without_reading_its_conversations(scene):
+    call(*SEARCH)
+    finish_all()
+    job = AgentJob.objects.get()
+    with CaptureQueriesContext(connection) as asked:
+        rows = list(describe_traces(job))
+    wanted = {}
+    for one in RetrievalCall.objects.filter(campaign=job.campaign, role="search"):
+        key = one.query, one.topic
+        wanted[key] = wanted.get(key, 0) + one.tokens_in + one.tokens_out
+    assert len(wanted) == 4 and all(wanted.values())
+    assert sorted({(row["query_id"], row["agent"], row["tokens"]) for row in rows}) == sorted(
+        (f"q{at}", topic.split("/")[1], tokens)
+        for (query, topic), tokens in wanted.items()
+        for at in [sorted({key for key, _topic in wanted}).index(query)]
+    )
+    assert not any('"raw"' in one["sql"] for one in asked.captured_queries)
 
 
 def test_with_one_agent_the_mean_is_blank(scene, model_server):
