@@ -83,11 +83,14 @@ def list_contexts(answer: GeneratedAnswer, chosen: VersionPair) -> list[dict[str
     found = []
     for at, key in enumerate(answer.documents):
         document = documents[key]
-        whole = answer.evidence[at] if evaluation.options["contexts"] == EVIDENCE else document.text
+        # Of a document the title came first, within the same limit; the page shows it apart.
+        room, whole = CONTEXT_LIMIT - (len(document.title) + 1 if document.title else 0), document.text
+        if evaluation.options["contexts"] == EVIDENCE:
+            room, whole = CONTEXT_LIMIT, answer.evidence[at]
         given = tuple(one.get(key) for one in grades)
         is_relevant = given[-1] is not None and given[-1] >= evaluation.collection.relevant_from
         told = {"rank": at + 1, "document": document, "grades": given, "is_relevant": is_relevant}
-        found.append(told | {"text": whole[:CONTEXT_LIMIT], "is_cut": len(whole) > CONTEXT_LIMIT})
+        found.append(told | {"text": whole[: max(0, room)], "is_cut": len(whole) > room})
     return found
 
 
