@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from charts.drawing import HEAT, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, Value, shown_row
+from charts.record import Chart, Value, finite_or_none, shown_row
 from charts.sentences import say
 
 
@@ -26,6 +26,7 @@ def draw_heatmap(
 
     `links`: addresses of what is behind cells, by (row, column); column 0 has the names.
     """
+    rows = {name: [finite_or_none(value) for value in values] for name, values in rows.items()}
     left = min(200.0, max([text_width(name) for name in rows], default=0) + 32)
     across = (WIDTH - left - 8) / max(len(columns), 1)
     canvas = Canvas(WIDTH, 62 + 32 * len(rows))

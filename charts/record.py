@@ -83,6 +83,11 @@ def shown_row(row: int, rows: int) -> int:
     return -1 if row % step else row // step
 
 
+def finite_or_none(value: Value) -> Value:
+    """Return a value that can be drawn and printed; None for one that is missing or not finite."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def name_links(addresses: Iterable[str], column: int = 0) -> dict[tuple[int, int], str]:
     """Return the links of rows whose names stand in the column; an empty address is none."""
     return {(row, column): address for row, address in enumerate(addresses) if address}

@@ -1,6 +1,7 @@
 """Charts drawn on the server: what they say, what stands behind them, and that they carry nothing that acts."""
 
 import csv
+import math
 from io import StringIO
 from xml.etree import ElementTree
 
@@ -114,6 +115,14 @@ def test_a_long_line_is_thinned_in_the_picture_only() -> None:
 def test_what_is_not_finite_is_left_out() -> None:
     chart = draw_lines("nan", "Loss", {"a": [(1, 1.0), (2, float("nan")), (3, 2.0)]}, x="step", y="loss")
     assert "nan" not in chart.svg.replace("nan-", "") and [row[0] for row in chart.rows] == [1, 3]
+
+
+def test_cells_and_bars_that_are_not_finite_are_left_out() -> None:
+    grid = draw_heatmap("g", "G", {"a": [math.nan, 0.5], "b": [math.inf, None]}, ["x", "y"])
+    assert grid.rows == (("a", None, 0.5), ("b", None, None)) and "nan" not in grid.svg and "inf" not in grid.svg
+    bars = draw_bars("b", "B", [Bar("a", math.nan), Bar("b", 0.4, math.nan, 0.6)], x="share")
+    assert [row[1:4] for row in bars.rows] == [(None, None, None), (0.4, None, 0.6)] and "nan" not in bars.svg
+    assert [cell for cell, _address in bars.shown[0]][1] == "–"
 
 
 def test_what_is_counted_has_whole_ticks() -> None:
