@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from benchmark.runs.files import read_run
+from benchmark.runs.rankings import excluded_documents
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
@@ -61,9 +62,12 @@ def draw_by_query(
     if queries is not None:
         chosen = sorted(Random(f"queries {seed}").sample(chosen, min(queries, len(chosen))))
     ranked = _from_run(collection, run, chosen) if run else _by_bm25(collection, positives, chosen)
+    left_out = _excluded_by_id(collection)
     found = {}
     for query in chosen:
-        given = positives[query], negatives.get(query, []), ranked.get(query, [])
+        # What a query excludes (BRIGHT) is no negative of it: no system may return it, relevant or not.
+        kept = [one for one in ranked.get(query, []) if one not in left_out.get(query, ())]
+        given = positives[query], negatives.get(query, []), kept
         found[query] = draw_documents(*given, seed=f"{seed} {query}", number=number)
     return found
 
@@ -167,6 +171,13 @@ def _labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], d
         side = positives if grade >= collection.relevant_from else negatives
         side.setdefault(query, []).append(document)
     return positives, negatives
+
+
+def _excluded_by_id(collection: Collection) -> dict[str, frozenset[str]]:
+    """Return by query id the ids of the documents that it excludes."""
+    found = excluded_documents(collection)
+    names = Query.objects.filter(pk__in=found, is_current=True).values_list("pk", "external_id")
+    return {name: found[key] for key, name in names}
 
 
 def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str, list[str]]:

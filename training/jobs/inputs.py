@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from benchmark.runs.rankings import scores_of
+from benchmark.runs.rankings import excluded_documents, names_of, scores_of
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
@@ -86,8 +86,16 @@ def _search_of(job: Job, collection: Collection) -> Callable[[Query], list[tuple
     """Return what gives a query's first documents: the run that the job names, or BM25."""
     depth = int(job.options.get("depth") or DEPTH)
     if not (run := job.options.get("run")):
-        index = index_for(collection)
-        return lambda query: index.search(query.text, depth)
+        index, left_out = index_for(collection), excluded_documents(collection)
+
+        def first_by_bm25(query: Query) -> list[tuple[int, float]]:
+            excluded = left_out.get(query.pk, frozenset())
+            found = index.search(query.text, depth + len(excluded))
+            # As in runs: no system may return what the query excludes (BRIGHT), so no ranking is measured with it.
+            names = names_of(key for key, _score in found) if excluded else {}
+            return [(key, score) for key, score in found if names.get(key) not in excluded][:depth]
+
+        return first_by_bm25
     stored = scores_of(int(run))
 
     def first_of_run(query: Query) -> list[tuple[int, float]]:

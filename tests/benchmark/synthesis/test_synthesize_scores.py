@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.synthesis.scores import draw_documents
+from benchmark.synthesis.scores import draw_by_query, draw_documents
 from corpus.errors import BadInput
-from corpus.models import Label
+from corpus.models import Label, Query
 from judges.domain.chains import parse_answer
 from judges.models import Attempt, JudgeVersion
 from judges.retrieval import synthesis
@@ -196,3 +196,16 @@ def test_a_judge_that_cannot_score_is_refused(model_server: LocalModels, manage:
         refused = manage("synthesize_scores", "books", "--judge", judge, "--out", tmp_path / "set", check=False)
         assert refused.code == 2 and words in refused.err and refused.out == ""
     assert not (tmp_path / "set").exists()
+
+
+@pytest.mark.django_db
+def test_what_a_query_excludes_is_none_of_its_negatives() -> None:
+    books = make_collection("books")
+    query = make_query(books, "mapping", external_id="q1")
+    for place in range(4):
+        document = make_document(books, f"Mapping has text {place}.", external_id=f"d{place}")
+        if place == 0:
+            Label.objects.create(pair=make_pair(books, query, document), grade=1, origin="people")
+    Query.objects.filter(pk=query.pk).update(metadata={"excluded_ids": ["d2"]})
+    drawn = draw_by_query(books, None, number=20, queries=None, seed=0)
+    assert drawn == {"q1": {"d0": "positive", "d1": "hard", "d3": "hard"}}

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import Client
 
 from annotation.models import AuditEntry
-from corpus.models import Collection, Label
+from corpus.models import Collection, Label, Query
 from jobs import leases
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
@@ -19,7 +19,7 @@ from tests.training_sets import write_set
 from training.comparisons.losses import begin_comparison
 from training.jobs import lifecycle, outcomes
 from training.jobs.folder import JobFolder, read_lines
-from training.jobs.inputs import write_inputs
+from training.jobs.inputs import PAIRS, write_inputs
 from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
 from training.recipes.table import LOSSES
@@ -170,3 +170,15 @@ def test_four_models_are_scored_by_the_trainer_itself(alice: Client, birds: Coll
     assert job.state == "finished", job.error
     assert [one["loss"] for one in job.result["losses"]["losses"]] == list(FOUR) and job.result["queries"] == 4
     assert job.words == "tiny model, CPU"
+
+
+def test_what_a_query_excludes_is_ranked_by_nobody(alice: Client, birds: Collection, tmp_path: Path) -> None:
+    """As in stored runs: with a document that no system may return no ranking is measured (docs/hole-filling.md)."""
+    first, *_ = publish(birds, tmp_path)
+    Query.objects.filter(external_id="q16").update(metadata={"excluded_ids": ["d16-0", "d16-2"]})
+    job = start(alice, first, "")
+    folder = JobFolder(Path(job.folder))
+    write_inputs(job, folder)
+    lines = {line["query_id"]: {one["doc_id"] for one in line["documents"]} for line in read_lines(folder.path / PAIRS)}
+    assert not {"d16-0", "d16-2"} & lines["q16"] and {"d16-1", "d17-0", "d17-2"} <= lines["q16"]
+    assert {"d16-0", "d16-2"} <= lines["q17"]
