@@ -98,7 +98,7 @@ class UploadForm(forms.Form):
 
 
 def run_name(file: str) -> str:
-    """What a file's run is called: its name without folder and endings, other letters as `-`."""
+    """Return a file's name as the name of a run: without folder and endings, other letters as `-`."""
     stem = name_of(Path(file.replace("\\", "/")))
     fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
     return fine.lstrip("._+-")[:100] or "run"
@@ -380,7 +380,7 @@ class HoleFillingForm(ChoiceOfRuns, JudgingForm):
 
 
 class SendForm(JudgingForm):
-    """How many of the pairs that could settle the order are sent, and to whom."""
+    """The form that sends the pairs that could settle the order: how many, and to whom."""
 
     first = forms.IntegerField(
         min_value=1, max_value=2000, initial=100, label=gettext_lazy("Number of pairs, most informative first")

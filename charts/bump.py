@@ -1,4 +1,4 @@
-"""How ranks change from one list to another: a slope for each name. Pure."""
+"""Changes of rank from one list to another: a slope for each name. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def draw_bump(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """A slope for each name. What climbed is drawn in one series, what fell in another (dashed), the rest quietly.
+    """Draw a slope for each name: what climbed in one series, what fell in another (dashed), the rest quietly.
 
     `x` names the two lists, `y` the measure by which they are ranked. Names of equal rank stand below each other.
     """

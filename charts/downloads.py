@@ -51,7 +51,7 @@ class DownloadTable:
         return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
 
     def _plain_rows(self) -> list[tuple[Cell, ...]]:
-        """The header and the rows with every Figure as a number."""
+        """Return the header and the rows with every Figure as a number."""
         columns: list[list[Cell]] = []
         for at, name in enumerate(self.header):
             cells = [row[at] for row in self.rows]
@@ -71,7 +71,7 @@ class DownloadTable:
         return latex_table(self.header, rows, numbers=self.numbers, caption=self.title, label=self.key)
 
     def _top(self, at: int) -> str | None:
-        """How the highest figure of a column is printed."""
+        """Return the highest figure of a column as it is printed; None where the column has no figure."""
         figures = [cell for row in self.rows if isinstance(cell := row[at], Figure) and cell.value is not None]
         return max(figures, key=lambda one: one.value or 0.0).printed if figures else None
 

@@ -1,4 +1,4 @@
-"""What values may be: an interval for each name, the value in it. Pure."""
+"""Intervals in which values may lie: a line for each name, with its value as a dot. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ def latex_table(
     label: str = "",
     places: int = 4,
 ) -> str:
-    """A `table` with a `tabular` of booktabs. Columns before `numbers` are names, the others figures.
+    """Return a `table` with a `tabular` of booktabs. Columns before `numbers` are names, the others figures.
 
     `places`: decimals of floats; whole numbers are given as int. None is an empty cell. Needs `\\usepackage{booktabs}`.
     """

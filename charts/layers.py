@@ -1,4 +1,4 @@
-"""What was made of what: names in columns from left to right, and lines between them. Pure."""
+"""Lineage in columns: names from left to right, and a line from each thing to what was made of it. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

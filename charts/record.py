@@ -1,4 +1,4 @@
-"""What a chart is: a picture, the same in words, and the table behind it. Pure."""
+"""The record of a chart: a picture, the same in words, and the table behind it. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -118,7 +118,7 @@ class LearningCurve(models.Model):
 
 
 class CurvePoint(models.Model):
-    """One training of a curve: the labels that were asked for, and those of the whole queries that came nearest.
+    """A training of a curve: the labels that were asked for, and those of the whole queries that came nearest.
 
     Which queries these are its job finds out, so that they are unknown until it has finished.
     """

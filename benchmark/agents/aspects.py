@@ -28,7 +28,7 @@ class SoughtAspect:
 
 
 def load_query_aspects(collection: Collection, queries: Iterable[int]) -> dict[int, list[SoughtAspect]]:
-    """The current aspects of these queries, in their order; queries without any are left out."""
+    """Return the current aspects of these queries, in their order; queries without any are left out."""
     rows = list(Aspect.objects.filter(query__in=list(queries), is_current=True).order_by("query", "place", "pk"))
     labels = Label.objects.filter(
         aspect__in=rows, grade__gte=collection.relevant_from, pair__document__is_current=True

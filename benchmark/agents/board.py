@@ -28,7 +28,7 @@ Values = dict[str, float | None]
 
 @dataclass(frozen=True)
 class AgentCell:
-    """One retriever with one agent. `values`: by column; None where it is not whole, or has nothing to measure."""
+    """Figures of one retriever with one agent. `values`: by column; None where not whole, or nothing to measure."""
 
     retriever: str
     agent: str
@@ -44,7 +44,7 @@ class AgentCell:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every query of the sample has its trace."""
+        """Return whether every query of the sample has its trace."""
         return self.traces == self.total > 0
 
 
@@ -167,7 +167,7 @@ def build_board(job: AgentJob) -> AgentBoard:
 
 
 def _order_lines(lines: Sequence[dict[str, Any]], key: str) -> list[dict[str, Any]]:
-    """By the mean over the agents; where only one agent searched, by its value."""
+    """Sort the lines by the mean over the agents; where only one agent searched, by its value."""
     by_name = {str(line["retriever"]): line for line in lines}
     ordering = {}
     for name, line in by_name.items():
@@ -178,7 +178,7 @@ def _order_lines(lines: Sequence[dict[str, Any]], key: str) -> list[dict[str, An
 
 
 def _load_grades(graded: AgentJob | None) -> dict[int, dict[int, AnswerAssessment]]:
-    """By trace and round."""
+    """Return the assessments of a grading by trace and round."""
     found: dict[int, dict[int, AnswerAssessment]] = defaultdict(dict)
     if graded is not None:
         fields = ("trace_id", "round", "overall_quality", "completeness", "problem")
@@ -188,7 +188,7 @@ def _load_grades(graded: AgentJob | None) -> dict[int, dict[int, AnswerAssessmen
 
 
 def _load_costs(job: AgentJob) -> dict[str, tuple[Paid, int]]:
-    """By topic: what its calls cost, and their tokens."""
+    """Return by topic the cost of its calls, and their tokens."""
     if not job.campaign:
         return {}
     sums = (
@@ -264,7 +264,7 @@ def _measure_searches(
 
 
 def _lists_of(trace: Trace, upto: int | None) -> list[list[str]]:
-    """What the rounds returned, up to a round; an adaptive agent's empty rounds are no searches."""
+    """Return the documents of each round, up to a round; an adaptive agent's empty rounds are no searches."""
     # With fixed rounds an empty one stays, so that round 3 is the third for every agent.
     return [one["returned"] for one in trace.rounds[:upto] if upto is not None or one["search"]]
 

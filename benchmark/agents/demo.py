@@ -1,4 +1,4 @@
-"""What the demo shows of agents without a key: an offline agent over the bundled aspects, by both protocols."""
+"""The agents of the demo, without a key: an offline agent over the bundled aspects, by both protocols."""
 
 from pathlib import Path
 

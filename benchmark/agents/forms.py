@@ -23,7 +23,7 @@ PROTOCOLS = [
 
 
 class AgentJobForm(LimitsForm):
-    """What the forms share: the collection, and the limits of what is started."""
+    """The base of the forms: the collection, and the limits of the job that is started."""
 
     def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,7 +32,7 @@ class AgentJobForm(LimitsForm):
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What may be spent."""
+        """Return the limits on cost and calls."""
         return limits_of(self.cleaned_data)
 
     def estimate(self) -> Estimate:
@@ -70,11 +70,11 @@ class AgentsForm(AgentJobForm):
         self.fields["retrievers"].initial = names
 
     def asked(self) -> dict[str, Any]:
-        """What the services take."""
+        """Return the choices as the services take them."""
         return {name: self.cleaned_data[name] for name in ("retrievers", "agents", "protocol")}
 
     def estimate(self) -> Estimate:
-        """What the searches would cost. Raises BadInput."""
+        """Estimate the cost of the searches. Raises BadInput."""
         queries = sampling.preview_sample(self.collection)[str(self.collection.pk)]
         return searching.estimate_search(self.collection, queries, **self.asked())
 
@@ -103,7 +103,7 @@ class GradeForm(AgentJobForm):
         return jobs.require_search(self.collection, self.cleaned_data["protocol"])
 
     def estimate(self) -> Estimate:
-        """What the grading would cost. Raises BadInput."""
+        """Estimate the cost of grading. Raises BadInput."""
         return grading.estimate_grading(self._search, self.cleaned_data["judge"])
 
     def start(self, by: str) -> AgentJob:
@@ -125,7 +125,7 @@ class ReferencesForm(AgentJobForm):
         self.fields["judge"].choices = [(name, name) for name in judges_for("reference")]  # type: ignore[attr-defined]
 
     def estimate(self) -> Estimate:
-        """What writing would cost. Raises BadInput."""
+        """Estimate the cost of writing. Raises BadInput."""
         return references.estimate_references(self.collection, self.cleaned_data["judge"])
 
     def start(self, by: str) -> AgentJob:

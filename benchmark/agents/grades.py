@@ -1,4 +1,4 @@
-"""What the grades of an answer come to: completeness, quality and rounds together, and their order. Pure.
+"""Figures from the grades of answers: completeness, efficiency (AER), means, and the order of systems. Pure.
 
 BRIGHT-Pro 4.2 and 4.3. Halves of the completeness go up: 4.5 is 5 (docs/adr/0088).
 """

@@ -54,7 +54,7 @@ class GradedAnswer:
         return NO_ANSWER if not self.answer else NO_REFERENCE if not self.reference else ""
 
     def step(self, judge: Judge) -> Step[AnswerGrade]:
-        """What the judge is asked."""
+        """Return the step in which the judge grades this answer."""
         prompt = assess_prompt(self.question, [one.in_prompt for one in self.aspects], self.reference, self.answer)
         material = {
             "answer": self.answer,
@@ -97,7 +97,7 @@ def start_grading(search: AgentJob, judge: str, *, limits: Mapping[str, Any], by
 
 
 def estimate_grading(search: AgentJob, judge: str) -> Estimate:
-    """What grading all answers will cost. Raises BadInput."""
+    """Estimate the cost of grading all answers. Raises BadInput."""
     asked = raise_output_limit(model_requests.judge_for(ROLE, judge))
     references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
     # Answers that cannot be graded cost nothing.
@@ -160,8 +160,7 @@ def work(job: AgentJob, lease: Lease) -> None:
         answer = unanswered[conversation.subject.topic]
         step = answer.step(judge)
         said = await conversation.ask(step)
-        # A judge that could not be reached may be by the next turn; an answer that cannot be read is kept with its
-        # problem.
+        # A judge that could not be reached is asked again when the job goes on; a grading that cannot be read is not.
         if isinstance(said, NoVerdict) and said.outcome == "error":
             lost.append(conversation.problem_with(step))
             return False

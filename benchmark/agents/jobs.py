@@ -40,7 +40,7 @@ KINDS = {
 
 
 class AgentWork(Protocol):
-    """What the module of a kind holds."""
+    """The interface of the module that does one kind of agents' job."""
 
     def work(self, job: AgentJob, lease: Lease) -> None:
         """Do what is missing of a claimed job; return soon after `lease.should_stop()`. Raises Incomplete."""
@@ -93,7 +93,7 @@ def start_or_join(
 
 
 def set_limits(job: AgentJob, *, budget: float | None, max_calls: int | None) -> None:
-    """What the job may spend in all; None: no limit. Raises BadInput for what cannot be held."""
+    """Set the most that a job may spend in all; None: no limit. Raises BadInput for limits that cannot be held."""
     job_campaigns.set_job_limits(job, list, budget=budget, max_calls=max_calls)
 
 
@@ -111,7 +111,7 @@ def cancel_job(job: AgentJob) -> bool:
 
 
 def job_progress(job: AgentJob) -> dict[str, int]:
-    """What `done` and `total` say of a job that nobody works on."""
+    """Return `done` and `total` of a job that nobody works on."""
     done, total = work_module(job.kind).count_done(job)
     return {"done": done, "total": total}
 
@@ -160,7 +160,7 @@ def store_result(job: AgentJob, save: Callable[[], object]) -> None:
 
 
 def check_end(job: AgentJob, found: ConversationResults[bool], lost: Sequence[str]) -> None:
-    """Raises Incomplete when a limit ended the work, or some calls were never answered; what is whole stays."""
+    """Raise Incomplete when a limit ended the work, or some calls were never answered; what is whole stays."""
     if found.spent:
         raise job_campaigns.describe_stop(job, found.spent)
     if lost and not found.stopped:

@@ -1,4 +1,4 @@
-"""How an agent searches: so many rounds with an answer after each, or until it answers by itself (BRIGHT-Pro 4.2, 4.3).
+"""The search protocols of an agent: fixed rounds with an answer after each, or as many as it wants (BRIGHT-Pro 4.2).
 
 An agent sees the question, all its searches and all documents that came back. What it is asked grows at its end alone.
 A turn that brings nothing usable after its repair is an empty round: nothing is searched, and it is counted.
@@ -53,7 +53,7 @@ class AgentTrace:
 
     @property
     def searches(self) -> int:
-        """How many searches were made."""
+        """The number of searches that were made."""
         return sum(bool(one["search"]) for one in self.rounds)
 
 
@@ -105,15 +105,15 @@ class SearchingAgent:
         return next((one["search"] for one in reversed(self.trace.rounds) if one["search"]), self.question)
 
     async def _next_turn(self) -> SearchTurn | None:
-        """One search or an answer; None for a turn that cannot be used. Of several searches the first one counts."""
+        """Return the next search or answer; None for an unusable turn. Of several searches the first one counts."""
         step = self._step(answer=False)
         turn = await self._ask(step)
         if turn is None or len(turn.searches) < 2:
             return turn
         # Two searches in one turn would give this agent more documents for a round than the others get.
         problem = f"it asks for {len(turn.searches)} searches in one turn, and one is possible"
-        again = await self._ask(replace(step, prompt=repair_prompt(step.prompt, problem), number=self._next()))
         # A step with a number of its own: the stored calls of this turn and of its repair stay apart.
+        again = await self._ask(replace(step, prompt=repair_prompt(step.prompt, problem), number=self._next()))
         if again is not None and len(again.searches) > 1:
             self.trace.several_searches += 1
         return turn if again is None else again

@@ -54,7 +54,7 @@ def queries_with_passages(collection: Collection) -> dict[int, list[SoughtAspect
 
 
 def estimate_references(collection: Collection, judge: str) -> Estimate:
-    """What writing will cost. Raises BadInput."""
+    """Estimate the cost of writing all reference answers. Raises BadInput."""
     aspects = queries_with_passages(collection)
     texts = dict(Query.objects.filter(pk__in=aspects).values_list("pk", "text"))
     asked = raise_output_limit(model_requests.judge_for(ROLE, judge))
@@ -74,7 +74,7 @@ def _build_prompt(collection: Collection, text: str, aspects: list[SoughtAspect]
 
 
 def count_done(job: AgentJob) -> tuple[int, int]:
-    """Reference answers that are there, refused ones included, of how many."""
+    """Return the number of reference answers that are there, refused ones included, and of all."""
     return ReferenceAnswer.objects.filter(job=job).count(), job.total
 
 

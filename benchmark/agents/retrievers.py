@@ -35,7 +35,7 @@ SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, *FOLDERS)  # Runs whose searcher tak
 
 
 class Retriever(Protocol):
-    """What finds documents (primary keys, best first) for a text. `prepare` asks what the search needs of models."""
+    """A search for documents (primary keys, best first) by any text. `prepare` asks models for what it needs."""
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None: ...
     def search(self, text: str, depth: int) -> Sequence[int]: ...
@@ -48,7 +48,7 @@ class LexicalRetriever:
         self.index = index
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
-        """Prepare nothing: a known embedder answers locally."""
+        """Prepare nothing: no model is asked for a text."""
 
     def search(self, text: str, depth: int) -> Sequence[int]:
         """Search for the words of a text."""
@@ -99,7 +99,7 @@ class FolderRetriever:
 
 
 def check_retriever(collection: Collection, name: str) -> dict[str, Any]:
-    """What a name stands for: the kind and recipe of a run, or BM25 as the candidates have it. Raises BadInput."""
+    """Return the kind and recipe of the run of this name, or plain BM25's. Raises BadInput."""
     run = find_run(collection, name)
     # Without a run the plain BM25 is always there.
     if run is None and name == Run.Kind.BM25:

@@ -44,7 +44,7 @@ def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, 
 def preview_sample(
     target: Suite | Collection, *, per_member: int | None = None, seed: int | None = None
 ) -> dict[str, list[int]]:
-    """What `ensure_sample` would come to, as it stores queries. Nothing is drawn for good. Raises BadInput."""
+    """Return the queries that `ensure_sample` would store, by collection. Stores nothing. Raises BadInput."""
     if (found := find_sample(target)) is not None:
         return dict(found.queries)
     return _draw_members(target, PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed)
@@ -66,7 +66,7 @@ def _draw_sample(target: Suite | Collection, per_member: int, seed: int) -> Agen
 
 
 def _draw_queries(collection: Collection, count: int, seed: int) -> list[int]:
-    """Of the queries that have aspects, or of all where none has; in the order of their ids."""
+    """Draw from the queries that have aspects, or from all where none has; return them in the order of their ids."""
     # Without aspects an answer cannot be graded: such queries are drawn only where no query has any.
     rows = Query.objects.filter(collection=collection, is_current=True)
     with_aspects = rows.filter(aspects__is_current=True).distinct()

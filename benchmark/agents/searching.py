@@ -87,7 +87,7 @@ def estimate_search(
     protocol: str,
     rounds: int | None = None,
 ) -> Estimate:
-    """What the calls of the agents will cost; vectors for searches are not in it. Raises BadInput."""
+    """Estimate the cost of the agents' calls, without those for vectors of searches. Raises BadInput."""
     depends, _judges = describe_search(collection, retrievers, agents, protocol, rounds)
     texts = list(Query.objects.filter(pk__in=queries[:EXAMPLES]).values_list("text", flat=True))
     searches = depends["rounds"] if protocol == FIXED else min(EXPECTED_SEARCHES, depends["rounds"])
@@ -125,7 +125,7 @@ def _example_steps(collection: Collection, questions: Sequence[str], searches: i
 
 
 def count_done(job: AgentJob) -> tuple[int, int]:
-    """Traces that are there, of how many."""
+    """Return the number of traces that are there, and of all."""
     assert job.sample is not None
     queries = len(sampling.sampled_queries(job.sample, job.collection))
     cells = len(job.options["retrievers"]) * len(job.options["agents"])

@@ -29,7 +29,7 @@ LONGEST = 20_000  # Characters of an answer.
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """What a rater gives one answer, each from 1 to 5."""
+    """A rater's grades of one answer, each from 1 to 5."""
 
     completeness: int
     quality: int
@@ -81,7 +81,7 @@ def close_study(collection: Collection) -> ReferenceStudy | None:
 
 
 def count_progress(study: ReferenceStudy) -> dict[str, int]:
-    """How far a study is."""
+    """Count a study's queries, its written answers, and those that were rated as often as wanted."""
     return {
         "queries": len(study.references),
         "written": _completed_answers(study).count(),
@@ -236,6 +236,6 @@ def undo_rating(study: ReferenceStudy, rater: Assessor) -> StudyRating | None:
 
 
 def _lock_open(study: ReferenceStudy) -> None:
-    """One change of a study at a time."""
+    """Lock a study, so that one change is made at a time. Raises BadInput once it is closed."""
     if not ReferenceStudy.objects.select_for_update().filter(pk=study.pk, closed_at=None).exists():
         raise BadInput(_("This study is closed. Answers and ratings are no longer taken."))

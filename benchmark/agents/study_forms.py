@@ -12,7 +12,7 @@ SCALE = [(value, str(value)) for value in range(1, 6)]
 
 
 class StudyForm(forms.Form):
-    """How many queries, and the seed of the draw."""
+    """The form that starts a study: the number of queries, and the seed of the draw."""
 
     queries = forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, initial=QUERIES)
     seed = forms.IntegerField(label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=SEED)
@@ -45,7 +45,7 @@ class RatingForm(forms.Form):
 
     @property
     def grades(self) -> tuple[Grades, Grades]:
-        """What the two answers get, in the order shown."""
+        """The grades of both answers, in the order shown."""
         given = self.cleaned_data
         return (
             Grades(given["first_completeness"], given["first_quality"]),

@@ -1,4 +1,4 @@
-"""What the study of reference answers found: means by source, their paired difference, and how raters agree."""
+"""Results of the study of reference answers: means by source, paired difference, agreement of the raters."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def measure_study(study: ReferenceStudy) -> list[dict[str, Any]]:
 def measure_line(
     criterion: str, model: Sequence[Sequence[int]], person: Sequence[Sequence[int]], seed: int
 ) -> dict[str, Any]:
-    """One criterion from both raters' values by query, of the model's answers and of people's.
+    """Measure one criterion from both raters' values by query, for the model's answers and for people's.
 
     A figure is None for too few queries, or where all ratings are the same.
     """
@@ -78,7 +78,7 @@ def interval_agreement(pairs: Sequence[Sequence[int]]) -> float | None:
 
 
 def criterion_names() -> dict[str, str]:
-    """What the criteria are called."""
+    """Return the names of the criteria in the reader's language."""
     return {"completeness": _("completeness"), "quality": _("quality")}
 
 

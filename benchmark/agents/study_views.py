@@ -24,7 +24,7 @@ HOME = "reference_study"
 @action("member")
 @require_GET
 def reference_study(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """How far the newest study is; to admins its results, or those of an earlier one, and the form of the next."""
+    """Show how far the newest study is; to admins also results, earlier studies and the form of the next."""
     return _show_study(request, scope, None)
 
 

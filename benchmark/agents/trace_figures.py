@@ -1,4 +1,4 @@
-"""What traces say together, and one trace as its page shows it. Reads only."""
+"""Figures of all traces of a job, and one trace as its page shows it. Reads only."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +122,7 @@ def _mean_by_round(found: Sequence[SearchFindings]) -> list[float]:
 
 
 def searched_lists(trace: Trace) -> list[list[str]]:
-    """What each search of a trace returned, empty rounds left out."""
+    """Return the documents of each search of a trace, without empty rounds."""
     return [one["returned"] for one in trace.rounds if one["search"]]
 
 

@@ -1,4 +1,4 @@
-"""What a trace says of its searches: gold by round, repeats, aspects never reached, rounds that bought nothing. Pure.
+"""Measures of one trace's searches: gold by round, repeats, aspects never reached, rounds without new gold. Pure.
 
 Gold is a document that supports one of the query's aspects. A slot is a place of a round's list; a document that comes
 again takes its place and adds nothing (BRIGHT-Pro 6.3 and figure 9).
@@ -15,7 +15,7 @@ TOP = 5  # Documents of a round.
 
 @dataclass(frozen=True, slots=True)
 class SearchFindings:
-    """One trace's searches, in order; `gold_share` and `is_empty` by round."""
+    """Figures of one trace's searches; `gold_share` is by round, in order."""
 
     gold_share: tuple[float, ...]  # Of the round's slots; 0 where it returned nothing.
     without_gold: int  # Rounds.
@@ -25,7 +25,7 @@ class SearchFindings:
 
 
 def read_searches(rounds: Sequence[Sequence[str]], gold: AbstractSet[str]) -> SearchFindings:
-    """What the rounds of one trace found; `rounds`: the documents that each search returned."""
+    """Measure the rounds of one trace; `rounds`: the documents that each search returned."""
     shares, seen, last, repeated = [], set[str](), 0, 0
     for number, returned in enumerate(rounds, 1):
         shares.append(sum(one in gold for one in returned) / len(returned) if returned else 0.0)

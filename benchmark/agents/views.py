@@ -97,7 +97,7 @@ def _get_job(scope: AccessScope, job: int, **only: Any) -> AgentJob:
 @action("admin")
 @require_POST
 def control_agents(request: HttpRequest, scope: AccessScope, agent_job: int, act: str) -> HttpResponse:
-    """cancel, or go on after a cancellation or a failure."""
+    """Cancel a job, or let it go on after a cancellation or a failure."""
     found = _get_job(scope, agent_job)
     acts = {"cancel": jobs.cancel_job, "go-on": jobs.go_on}
     control_job(request, scope, found, act, acts=acts, set_limits=jobs.set_limits, audit="agents.control", job=found.pk)
@@ -107,7 +107,7 @@ def control_agents(request: HttpRequest, scope: AccessScope, agent_job: int, act
 @action("admin")
 @require_GET
 def agent_traces(request: HttpRequest, scope: AccessScope, agent_job: int) -> HttpResponse:
-    """What the traces of a job say together, and the traces one by one."""
+    """Show the figures of all traces of a job, and a list of the traces."""
     found = _get_job(scope, agent_job, kind=AgentJob.Kind.SEARCH)
     summary = trace_figures.summarise_traces(found)
     rows = Trace.objects.filter(job=found).select_related("query").order_by("query", "retriever", "agent")

@@ -28,7 +28,7 @@ NO_SPREAD = {
 
 @dataclass(frozen=True)
 class RetrievalOutcomes:
-    """What one version of the qrels says of the runs: Hit@k and nDCG@k, each (systems, queries)."""
+    """Outcomes of retrieval under one version of the qrels: Hit@k and nDCG@k, each (systems, queries)."""
 
     hit: Floats
     ndcg: Floats
@@ -36,7 +36,7 @@ class RetrievalOutcomes:
 
 @dataclass(frozen=True)
 class AnswerOutcomes:
-    """What came of the answers, each (systems, generators, queries)."""
+    """Outcomes of generation, each (systems, generators, queries)."""
 
     correct: Bools
     exact: Bools
@@ -154,7 +154,7 @@ def _rank_systems(systems: Sequence[str], hits: Mapping[str, list[float]]) -> li
 
 
 def _count_moved(hits: Mapping[str, list[float]]) -> dict[str, int | None]:
-    """How many systems have another rank by Hit@k in the later version; None without one."""
+    """Count the systems that have another rank by Hit@k in the later version; None without one."""
     if "after" not in hits:
         return {"moved": None}
     ranks = [rank_means(hits[when]) for when in ("before", "after")]

@@ -1,4 +1,4 @@
-"""What a generator is shown of a run: the texts of its first k documents, or the evidence written of them."""
+"""Contexts of a generator: the texts of a run's first k documents, or the evidence written of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class ShownContexts:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What stands in the prompt."""
+        """The texts that stand in the prompt."""
         return self.evidence or self.texts
 
     @property
@@ -60,7 +60,7 @@ def load_contexts(
 def _evidence_contexts(
     runs: Sequence[Run], queries: Sequence[Query], places: Places, texts: Mapping[int, str]
 ) -> dict[tuple[int, int], ShownContexts]:
-    """What a run's own reranker wrote of its documents; for a run without any, what was written for the collection."""
+    """Show what a run's own reranker wrote of its documents; where it wrote nothing, the collection's evidence."""
     # Evidence of the run's own reranker is what its system would show; a judge's evidence only stands in for it.
     common = _evidence_by_pair(places)
     own = {run.pk: reranking.load_evidence(run, queries) for run in runs}

@@ -33,7 +33,7 @@ def work_on_evaluation(evaluation: AnswerEvaluation, shutting_down: Callable[[],
 
 @dataclass(frozen=True)
 class MissingAnswers:
-    """What an evaluation wants, and which of it is there: (query, run, generator)."""
+    """The answers that an evaluation wants, and those that are there: (query, run, generator)."""
 
     evaluation: AnswerEvaluation
     runs: Sequence[Run]
@@ -56,11 +56,11 @@ class MissingAnswers:
 
     @property
     def total(self) -> int:
-        """How many answers there will be."""
+        """The number of answers that an evaluation wants."""
         return len(self.queries) * len(self.runs) * len(self.writers)
 
     def batches(self) -> Iterator[list[AnswerTask]]:
-        """What is missing, query by query: where a budget ends, most queries that have answers have them all."""
+        """Yield what is missing, query by query: where a budget ends, most queries with answers have them all."""
         # By whole queries: a query that has all its answers can be measured when the budget ends.
         size = max(1, TOGETHER // (len(self.runs) * len(self.writers)))
         waiting = [query for query in self.queries if any(not self._is_there(query, *one) for one in self._cells())]

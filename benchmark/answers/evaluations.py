@@ -45,7 +45,7 @@ def check_options(
     budget: float | None = None,
     max_calls: int | None = None,
 ) -> dict[str, Any]:
-    """What an evaluation is made of, completed. Raises BadInput for what is known to be wrong before it begins."""
+    """Return the options of an evaluation, completed. Raises BadInput for what is wrong before it begins."""
     if not 1 <= k <= DEEPEST:
         raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
     if kind not in contexts.KINDS:
@@ -171,7 +171,7 @@ def start_or_join(collection: Collection, options: Mapping[str, Any], by: str = 
 
 
 def is_answered(collection: Collection, options: Mapping[str, Any]) -> bool:
-    """Whether an evaluation of exactly this has every answer already."""
+    """Return whether an evaluation of exactly these options has every answer already."""
     found = AnswerEvaluation.objects.filter(collection=collection, key=key_of(options)).first()
     return found is not None and not count_missing(found)
 
@@ -199,18 +199,18 @@ def cancel(evaluation: AnswerEvaluation) -> bool:
 
 
 def count_wanted(collection: Collection, options: Mapping[str, Any]) -> int:
-    """How many answers there are in all."""
+    """Count the answers that these options ask for."""
     return len(answered_queries(collection)) * len(options["runs"]) * len(options["generators"])
 
 
 def count_missing(evaluation: AnswerEvaluation) -> int:
-    """How many answers are still to be asked for."""
+    """Count the answers that are still to be asked for."""
     wanted = [query.pk for query in answered_queries(evaluation.collection)]
     there = GeneratedAnswer.objects.filter(evaluation=evaluation, query__in=wanted).count()
     return count_wanted(evaluation.collection, evaluation.options) - there
 
 
 def progress_of(evaluation: AnswerEvaluation) -> dict[str, int]:
-    """How many answers there are, of how many: what `done` and `total` say of one that nobody works on."""
+    """Return `done` and `total` of an evaluation that nobody works on."""
     total = count_wanted(evaluation.collection, evaluation.options)
     return {"done": total - count_missing(evaluation), "total": total}

@@ -19,6 +19,6 @@ def _is_punctuation(letter: str) -> bool:
 
 
 def is_exact_match(answer: str, references: Iterable[str]) -> bool:
-    """Whether the answer is one of the reference answers, letter case, punctuation and articles apart."""
+    """Return whether the answer equals a reference answer, apart from letter case, punctuation and articles."""
     said = normalise_answer(answer)
     return bool(said) and any(said == normalise_answer(one) for one in references)

@@ -50,7 +50,7 @@ class AnswersForm(LimitsForm):
 
     @property
     def has_runs(self) -> bool:
-        """Whether there is a run to choose."""
+        """Return whether there is a run to choose."""
         return bool(self.fields["systems"].choices)  # type: ignore[attr-defined]
 
     def options(self) -> dict[str, Any]:

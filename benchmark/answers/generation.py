@@ -20,7 +20,7 @@ from judges.records import Judge
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """One answer that is wanted."""
+    """A wanted answer: of one generator, to one query, from one run's contexts."""
 
     query: Query
     run: int
@@ -35,7 +35,7 @@ class AnswerTask:
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """What came of one. `correct` None: the judge gave no verdict."""
+    """An answer with its verdict. `correct` None: the judge gave no verdict."""
 
     answer: str
     correct: bool | None

@@ -45,7 +45,7 @@ def list_answers(
 
 
 def _disagrees(answer: GeneratedAnswer, hits: tuple[bool, ...]) -> bool:
-    """Whether the newest version's retrieval outcome differs from the verdict."""
+    """Return whether the newest version's retrieval outcome differs from the verdict."""
     return answer.correct is not None and hits[-1] != answer.correct
 
 
@@ -100,7 +100,7 @@ def _grades_of(query: Query, version: Qrels) -> dict[int, int]:
 
 
 def side_by_side(evaluation: AnswerEvaluation, query: Query) -> list[dict[str, Any]]:
-    """What every generator answered from every run, by run and generator."""
+    """Return the answers to one query, by run and generator."""
     found = {
         (one.run_id, one.generator): one
         for one in GeneratedAnswer.objects.filter(evaluation=evaluation, query=query).defer("evidence")

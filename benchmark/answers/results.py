@@ -1,4 +1,4 @@
-"""What an evaluation's stored answers come to under two versions of the qrels. Reads only, and asks nobody."""
+"""Figures of an evaluation's stored answers under two versions of the qrels. Reads only, and asks nobody."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ def load_result(evaluation: AnswerEvaluation, chosen: VersionPair) -> dict[str, 
 
 
 class StoredAnswer(NamedTuple):
-    """What figures are made of. `correct` None: the judge gave no verdict."""
+    """The columns of a stored answer that figures need. `correct` None: the judge gave no verdict."""
 
     correct: bool | None
     is_exact_match: bool
@@ -97,7 +97,7 @@ class StoredAnswers:
     rows: dict[tuple[int, int, str], StoredAnswer]
 
     def units(self, query: int) -> list[StoredAnswer | None]:
-        """What there is of a query, in the order of runs and generators; None where nothing is yet."""
+        """Return the answers to a query, in the order of runs and generators; None where one is missing yet."""
         return [self.rows.get((query, run.pk, name)) for run in self.runs for name in self.generators]
 
     def outcomes(self, queries: Sequence[int]) -> AnswerOutcomes:

@@ -16,14 +16,14 @@ MemberValues = dict[tuple[str, str], Mapping[str, Any]]
 
 
 def member_answers(collection: Collection, k: int, kind: str = contexts.DOCUMENT) -> MemberValues:
-    """What the newest finished evaluation of a collection at k says."""
+    """Return the values of a collection's newest finished evaluation at k; none where there is no such one."""
     rows = AnswerEvaluation.objects.filter(collection=collection, state=JobState.READY)
     newest = rows.filter(options__k=k, options__contexts=kind).order_by("-pk").first()
     return load_member(newest) if newest else {}
 
 
 def load_member(evaluation: AnswerEvaluation) -> MemberValues:
-    """What the evaluation of a member of a suite came to."""
+    """Return the values of an evaluation of a suite's member."""
     try:
         result = results.load_result(evaluation, results.choose_versions(evaluation.collection))
     except BadInput:  # no qrels any more

@@ -85,7 +85,7 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
 
 
 def _reasons_of(result: dict[str, Any]) -> list[dict[str, str]]:
-    """Why cells have no graded value, in the order of the table."""
+    """Return the reasons why cells have no graded value, in the order of the table."""
     return [
         {"system": cell["system"], "generator": cell["generator"], "when": when, "why": why}
         for cell in result["cells"]
@@ -168,7 +168,7 @@ def _start_evaluation(scope: AccessScope, options: dict[str, Any]) -> HttpRespon
 @action("admin")
 @require_POST
 def control_answers(request: HttpRequest, scope: AccessScope, evaluation: int, act: str) -> HttpResponse:
-    """cancel, or go on after a cancellation, a failure, or with queries that came later."""
+    """Cancel an evaluation, or resume it after a cancellation, a failure, or with queries that came later."""
     found = _get_evaluation(scope, evaluation)
     acts = {"cancel": evaluations.cancel, "go-on": evaluations.go_on}
     limit = evaluations.set_limits
@@ -179,7 +179,7 @@ def control_answers(request: HttpRequest, scope: AccessScope, evaluation: int, a
 @action("admin")
 @require_GET
 def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, query: int) -> HttpResponse:
-    """What every generator answered to one query, and one of the answers with its contexts and its verdict."""
+    """Show each generator's answer to one query, and one of them with its contexts and its verdict."""
     found = _get_evaluation(scope, evaluation)
     asked = get_object_or_404(Query, pk=query, collection=scope.collection)
     rows = listing.side_by_side(found, asked)

@@ -1,4 +1,4 @@
-"""How far a ranking's nDCG can move while pairs are unjudged: exact bounds over every way to judge them. Pure.
+"""Exact bounds of a ranking's nDCG while pairs are unjudged, over every way to judge them. Pure.
 
 A completion gives each unjudged document of a query a grade from 0 to the highest. nDCG@k is a ratio: what the ranking
 gains over what the best order of all graded documents gains, and the ideal changes with the completion, so neither

@@ -16,7 +16,7 @@ SHOWN = 60  # Pairs of systems that are named; the table to save has all.
 
 
 def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
-    """What the section shows: the newest stored bounds, and whether newer qrels came later."""
+    """Return the context of the section: the newest stored bounds, and the qrels that came after them."""
     stored = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
     latest = latest_version(collection)
     return {
@@ -29,7 +29,7 @@ def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
 
 
 def show_bounds(stored: StoredReport) -> dict[str, Any]:
-    """What the page says of a stored report: a line for each system, and the orders that are not settled."""
+    """Return what the page shows of a stored report: a line for each system, and the orders that are open."""
     found = stored.result["safety"]
     open_of = Counter(run for pair in found["unsettled"] for run in pair[:2])
     lines = [{**one, "name": stored.name(one["run"]), "open": open_of[one["run"]]} for one in found["systems"]]

@@ -1,4 +1,4 @@
-"""How far a filling is, step by step (SPEC S8): from the pool to labels. Exact, from the rows themselves."""
+"""The funnel of a filling, step by step from the pool to labels (SPEC S8). Counted exactly, from the rows."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -12,9 +12,8 @@ from judges.domain.protocol import Protocol
 from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign
 
-# DISTINCT ON keeps one row of work for each pair.
-# What stands of each pair: its outcome in a campaign of this configuration (an ended one before one that goes on), and
-# the label. A pair was dropped by the filter when nobody else was asked about it.
+# What stands of each pair: its outcome in a campaign of this configuration, and the label. DISTINCT ON keeps one row of
+# work for each pair, of an ended campaign before one that goes on.
 STANDING = """
 asked AS MATERIALIZED (SELECT unnest(pairs) AS pair_id FROM benchmark_filling WHERE id = %(filling)s),
 work AS MATERIALIZED (
@@ -27,6 +26,7 @@ work AS MATERIALIZED (
 SETTLED = (
     "(COALESCE(l.origin = ANY(%(final)s), false) OR COALESCE(w.state = 'labelled' AND l.grade IS NOT NULL, false))"
 )
+# A pair was dropped by the filter when nobody else was asked about it.
 COUNTS = f"""
 WITH {STANDING}
 SELECT w.state, w.agreed_in_round, COALESCE(l.origin = ANY(%(final)s), false), COALESCE(l.grade >= %(relevant)s, false),

@@ -1,4 +1,4 @@
-"""What a filling's page shows: who is asked, and its funnel as a table and as a flow."""
+"""The page of a filling: who is asked, and its funnel as a table and as a flow."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,7 @@ def describe_judges(filling: Filling) -> dict[str, Any]:
 
 
 def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
-    """What became of the pool, step by step: (words, count, remark)."""
+    """Return what became of the pool, step by step: (words, count, remark)."""
     rounds = [
         (_("agreed in round %(round)s of the debate") % {"round": one["round"]}, int(one["agreed"]), "")
         for one in funnel["rounds"]

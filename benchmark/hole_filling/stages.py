@@ -1,4 +1,4 @@
-"""How far fillings are, stored: by whoever started one, by the command, and by workers between their jobs."""
+"""Stages of fillings: progress stored, filled versions made, by pages, by the command, and by workers in between."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -167,7 +167,7 @@ def claim_and_act(
 
 @transaction.atomic
 def cancel_filling(filling: Filling) -> None:
-    """Ask nobody any more: its campaign is cancelled, and holes that nobody has taken up are withdrawn.
+    """Cancel a filling: its campaign is cancelled, and holes that nobody has taken up are withdrawn.
 
     What was said stays, and counts when it is started again. Raises BadInput for one that is over.
     """
@@ -183,7 +183,7 @@ def cancel_filling(filling: Filling) -> None:
 
 
 def scope_of(filling: Filling) -> str:
-    """The name under which a filling's campaign keeps its pairs."""
+    """Return the name under which a filling's campaign keeps its pairs."""
     return f"filling {filling.pk}"
 
 

@@ -45,7 +45,7 @@ AT_ONCE = 20_000  # Pairs up to which a page waits for the start.
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What is to be filled, and by whom."""
+    """A request for a filling: what is to be filled, and by whom."""
 
     collection: Collection
     runs: Sequence[Run]
@@ -58,7 +58,7 @@ class _Wish:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the row of its filling says, whatever became of it."""
+        """The columns of a filling that do not depend on how far it is."""
         return {"collection": self.collection, "depth": self.depth, "before": self.before, "options": self.options}
 
 
@@ -229,7 +229,6 @@ def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels
     """Query and document of each pair, from the report that is there already, else computed now."""
     report = reports.find_report(collection, before, before, runs, k)
     if report is not None and report.state == JobState.READY and report.result:
-        # Bounds of the report are kept with the values; only query and document matter here.
         return [(query, document) for query, document, _value in report.result["safety"]["first"]]
     loaded = rankings.load([run.pk for run in runs], k)
     found = compute_bounds(loaded, reading.load(before), collection.grades, k)

@@ -54,7 +54,7 @@ class Sought:
 
 
 def is_aspect_measure(name: str) -> bool:
-    """Whether a name of --measures is one of these."""
+    """Return whether a name of --measures is a measure of aspects."""
     return bool(_NAME.fullmatch(name))
 
 
@@ -80,13 +80,13 @@ def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) 
 def alpha_ndcg(
     ranking: Sequence[str], aspects: Sought, cut: int, *, alpha: float = ALPHA, best: float | None = None
 ) -> float:
-    """Equations 3 to 5; 0 where no document supports an aspect. `best`: the `ideal`, where it is known already."""
+    """Return alpha-nDCG (equations 3 to 5); 0 without supporting documents. `best`: the `ideal`, where it is known."""
     best = ideal_alpha_dcg(aspects, cut, alpha) if best is None else best
     return _alpha_dcg(ranking[:cut], aspects, alpha) / best if best else 0.0
 
 
 def ideal_alpha_dcg(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
-    """Equation 5's denominator, found greedily over the documents that support an aspect."""
+    """Return the denominator of equation 5, found greedily over the documents that support an aspect."""
     return _alpha_dcg(_greedy_ranking(aspects, cut, alpha), aspects, alpha)
 
 
@@ -113,12 +113,12 @@ def _as_one(name: str) -> str:
 
 
 def _novelty_gain(document: str, aspects: Sought, seen: Sequence[int], alpha: float) -> float:
-    """Equation 3: each aspect's weight, less for every document before that had it."""
+    """Return the gain of equation 3: each aspect's weight, less for every document before that had it."""
     return sum(aspects.weights[place] * (1 - alpha) ** seen[place] for place in aspects.supports.get(document, ()))
 
 
 def _alpha_dcg(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
-    """Equation 4; a document that was there before gains nothing."""
+    """Return the sum of equation 4; a document that was there before gains nothing."""
     seen = [0] * len(aspects.weights)
     gone: set[str] = set()
     total = 0.0
@@ -133,7 +133,7 @@ def _alpha_dcg(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
 
 
 def _greedy_ranking(aspects: Sought, cut: int, alpha: float) -> list[str]:
-    """At each rank the document with the largest gain, of equals the last by id: as ties are broken everywhere."""
+    """Take at each rank the document with the largest gain, of equals the last by id, as ties are broken everywhere."""
     # From the last id on, so that `next` below takes the last of equal gains.
     left, seen = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
     chosen: list[str] = []

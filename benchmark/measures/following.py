@@ -36,7 +36,7 @@ def rank_change_score(rank: int, new_rank: int) -> float:
 
 
 def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> dict[str, Any]:
-    """Mean over each query's documents, then over the queries. Raises BadInput where no document became irrelevant.
+    """Return the mean over each query's documents, then over the queries. Raises BadInput where no document changed.
 
     `missing`: queries that one of the runs lacks; their documents are ranked behind its last.
     """
@@ -61,5 +61,4 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> dict[str, Any]:
 
 def _rank_of(ranks: Mapping[str, int], document: str) -> int:
     """Return a document's rank; one that is missing stands behind the last."""
-    # A run without the document ranks it just behind its last one, as FollowIR does.
     return ranks.get(document, len(ranks) + 1)

@@ -40,7 +40,7 @@ class MeasureResult:
 
 @dataclass(frozen=True)
 class Paired:
-    """One run against another on one measure: the mean difference, its interval, and a two-sided p."""
+    """The comparison of two runs by one measure: mean difference, interval, and a two-sided p."""
 
     measure: str
     queries: int
@@ -171,7 +171,7 @@ def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[
 
 
 def is_interpolated(measure: Any) -> bool:
-    """Whether a measure is one of ir_measures' IPrec@r."""
+    """Return whether a measure is one of ir_measures' IPrec@r."""
     return str(getattr(measure, "NAME", "")) == "IPrec"
 
 
@@ -188,7 +188,6 @@ def interpolated_precision(measure: Any, grades: Mapping[str, int], scores: Mapp
     if not len(found) or wanted > found[-1]:
         return 0.0
     precisions = found / np.arange(1, len(found) + 1)
-    # The highest precision from the first rank on at which the recall is reached.
     return float(precisions[np.searchsorted(found, wanted) :].max())
 
 

@@ -27,7 +27,7 @@ class AnswerEvaluation(LeasedJob):
 
 
 class GeneratedAnswer(models.Model):
-    """What one generator answered a query from one run's documents; `correct` is the judge's verdict."""
+    """A generator's answer to one query from one run's documents; `correct` is the judge's verdict."""
 
     evaluation = models.ForeignKey(AnswerEvaluation, models.CASCADE, related_name="answers", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")

@@ -11,7 +11,7 @@ from corpus.models import Collection
 
 
 class Filling(models.Model):
-    """One filling of holes: the pool of some runs, the judging of what nobody judged, and the qrels that came of it."""
+    """A filling of holes: the pool of some runs, the judging of its unjudged pairs, and the qrels of both."""
 
     class State(models.TextChoices):
         PREPARING = "preparing", gettext_lazy("preparing")  # A worker writes its pairs.
@@ -44,10 +44,10 @@ class Filling(models.Model):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes by itself."""
+        """Return whether the filling has ended, so that nothing more comes by itself."""
         return self.state in (self.State.FILLED, self.State.CANCELLED)
 
     @property
     def needs_worker(self) -> bool:
-        """Whether a worker has to prepare or finish it before anything else can be done with it."""
+        """Return whether a worker has to prepare or finish it before anything else can be done with it."""
         return self.state in (self.State.PREPARING, self.State.FINISHING)

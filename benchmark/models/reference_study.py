@@ -56,7 +56,7 @@ class StudyAnswer(models.Model):
 
 
 class StudyRating(models.Model):
-    """What one person thinks of both answers to a query, from 1 to 5. It never changes."""
+    """A person's ratings of both answers to a query, from 1 to 5. It never changes."""
 
     answer = models.ForeignKey(StudyAnswer, models.CASCADE, related_name="ratings")
     rater = models.ForeignKey(Assessor, models.PROTECT, related_name="+")

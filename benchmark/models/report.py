@@ -1,4 +1,4 @@
-"""What two versions of the qrels say of the runs."""
+"""Reports on runs under two versions of the qrels."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,7 +10,7 @@ from jobs.models import LeasedJob
 
 
 class Report(LeasedJob):
-    """What two versions of the qrels say of the runs: computed once for each set of both (docs/hole-filling.md)."""
+    """A report on runs under two versions of the qrels, computed once for each set of both (docs/hole-filling.md)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="reports")
     before = models.ForeignKey(Qrels, models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""What one version of the qrels has that another has not."""
+"""The difference of two versions of the qrels."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,7 +46,7 @@ class Diff:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many grades were added, removed, changed, or stayed the same."""
+        """Return the numbers of grades that were added, removed, changed, or stayed the same."""
         return {
             "added": len(self.added),
             "removed": len(self.removed),
@@ -133,5 +133,5 @@ def _compute_diff(one: int, other: int) -> Diff:
 
 
 def diff_versions(one: Qrels, other: Qrels) -> Diff:
-    """What the other version added, removed and changed. Versions do not change, so this process remembers some."""
+    """Return what the other version added, removed and changed. Versions never change, so some are remembered."""
     return _compute_diff(one.pk, other.pk)

@@ -83,7 +83,7 @@ def _make_version(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | Non
 @action("admin")
 @require_GET
 def qrels_diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """What one version has that another has not: added, removed, changed."""
+    """Show the difference of two versions: added, removed, changed."""
     one, other = (_get_version(scope, request.GET.get(name)) for name in ("one", "other"))
     found = comparing.diff_versions(one, other)
     words = {"added": _("Added"), "removed": _("Removed"), "changed": _("Changed")}

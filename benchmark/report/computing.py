@@ -179,7 +179,7 @@ def _mean_systems(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def _order_shift(values: Values) -> dict[str, Any]:
-    """How the order of the systems moved."""
+    """Measure how the order of the systems moved: Kendall's tau, moved ranks, swapped pairs."""
     if values.before is None:
         return {"tau": None, "moved": 0, "swapped": 0}
     # Means that differ by rounding alone share a rank, so nothing moves between them.

@@ -1,4 +1,4 @@
-"""How the pool grows as systems are added: growth rate and marginal contribution (DREAM appendix H). Pure.
+"""Growth of the pool as systems are added: growth rate and marginal contribution (DREAM appendix H). Pure.
 
 `documents` is (systems, queries, k). Systems are added in seeded random orders; C_m is the pool of the first m. What
 is annotated with a pool has the later version's grades for its pairs and the earlier version's for all others.
@@ -103,7 +103,7 @@ def last_growth_rates(found: Changed) -> Floats:
 
 @dataclass(frozen=True)
 class Start:
-    """What one system has before anything is filled, by query, and what all systems are held against."""
+    """The earlier version's counts by query: what holds before anything is filled, for all systems."""
 
     k: int
     relevant_from: int
@@ -139,7 +139,7 @@ def marginal_contributions(
 
 
 def _first_steps(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Ints:
-    """How many systems it takes until each pair is in the pool of the others; one more than there are: never."""
+    """Return after how many systems each pair is in the pool of the others; one more than there are: never."""
     others = order[order != left_out]
     if not len(others):
         # argmax gives 0 too where no system returned the pair, hence the `where`.

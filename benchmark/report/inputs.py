@@ -1,4 +1,4 @@
-"""What a report is computed from, read from the database."""
+"""Inputs of a report, read from the database."""
 
 from collections.abc import Sequence
 

@@ -29,7 +29,7 @@ LOW_FIRST = ("name", "unjudged", "seconds", "usd")
 
 @dataclass(frozen=True)
 class LeaderboardState:
-    """What the page can show. `current`: the report on today's runs and qrels; `stored`: that or an earlier one."""
+    """State of the leaderboard. `current`: today's report; `stored`: that or an earlier one, which can be shown."""
 
     runs: list[Run]
     version: Qrels | None
@@ -48,12 +48,12 @@ class LeaderboardState:
 
     @property
     def is_missing(self) -> bool:
-        """Whether a report could be computed, and nobody has asked for it yet."""
+        """Return whether a report could be computed, and nobody has asked for it yet."""
         return bool(self.ready) and self.current is None
 
     @property
     def is_moving(self) -> bool:
-        """Whether runs or the report are still being computed, so that the page has to look again."""
+        """Return whether runs or the report are still being computed, so that the page has to look again."""
         return bool(self.in_progress) or (self.current is not None and not self.current.is_over)
 
 

@@ -52,7 +52,7 @@ def ideal_dcg(levels: Sequence[int], at_least: Sequence[Ints], k: int, gain: Gai
 
 @dataclass(frozen=True)
 class Graded:
-    """What the runs returned, as one version of the qrels grades it."""
+    """The documents that the runs returned, as one version of the qrels grades them."""
 
     documents: Ints
     grades: Grades
@@ -61,7 +61,7 @@ class Graded:
 
     @property
     def k(self) -> int:
-        """How many ranks are looked at."""
+        """The number of ranks that count."""
         return int(self.documents.shape[2])
 
     @property

@@ -1,4 +1,4 @@
-"""What the report's page and the leaderboard show, from a stored result."""
+"""Contexts of the report's page and of the leaderboard, from a stored result."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -160,7 +160,7 @@ def make_report(report: Report, progress: Callable[[int, int], None] = lambda do
 
 
 def _compare_systems(asked: ReportQuestion, found: Mapping[str, Values]) -> dict[str, Any]:
-    """What only a leaderboard shows: every two systems compared, intervals of means, and what each run took."""
+    """Return what only a leaderboard shows: all pairs of systems compared, intervals of means, costs of runs."""
     values = {key: found[key].after for key in RANKING}
     runs = Run.objects.in_bulk([system.run for system in asked.systems])
     return {

@@ -28,7 +28,7 @@ ORDERS = ("largest", "wins", "losses")
 def compare_runs(
     stored: StoredReport, one: int, other: int, *, measure: str, order: str, page: int
 ) -> dict[str, Any] | None:
-    """How two runs of a stored leaderboard compare by a measure; None where it does not have both."""
+    """Compare two runs of a stored leaderboard by a measure; None where it does not have both."""
     result = stored.result
     places = {system["run"]: at for at, system in enumerate(result["systems"])}
     if one not in places or other not in places or one == other:

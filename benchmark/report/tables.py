@@ -25,7 +25,7 @@ LENGTH = 160  # Letters of a text beside its id.
 def download(
     request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[DownloadTable | None] = ()
 ) -> HttpResponse | None:
-    """The file that was asked for, or None where the page itself was; 404 where there is no such file.
+    """Return the file that was asked for, or None where the page itself was; 404 where there is no such file.
 
     `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
     """
@@ -139,7 +139,7 @@ def queries_table(rows: Iterable[dict[str, Any]]) -> DownloadTable:
 
 
 def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool) -> DownloadTable:
-    """What each system returned for one query: for each a column of documents and one of what they are."""
+    """Return one query's rankings as a table: for each system a column of documents and one of their states."""
     header = [_("rank")]
     for column in found["columns"]:
         header += [column["run"].name, _("%(run)s: state") % {"run": column["run"].name}]

@@ -66,7 +66,7 @@ def report_tables(result: Result, key: str) -> list[DownloadTable]:
 
 
 def changes_tables(result: Result, key: str) -> list[DownloadTable]:
-    """What filling did to one measure: over the headline's queries, then over all, where these are others."""
+    """Return the changes of one measure: over the headline's queries, then over all, where these are others."""
 
     def table(name: str, title: str, found: Result) -> DownloadTable:
         rows = tuple((one["name"], *map(one["values"][key].get, CHANGE_FIELDS)) for one in _best_first(found, key))

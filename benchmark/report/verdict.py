@@ -1,4 +1,4 @@
-"""Whether the pool of the systems is saturated: a rule over the ends of both curves, in words. Pure."""
+"""The verdict on the saturation of the pool: a rule over the ends of both curves, in words. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

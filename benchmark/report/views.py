@@ -175,7 +175,7 @@ def _request_report(request: HttpRequest, scope: AccessScope, form: ReportForm) 
 
 
 def _chosen_versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tuple[Qrels, Qrels]:
-    """Those that the page shows, else the first and the newest."""
+    """Return the versions that the page shows, else the first and the newest."""
     if "one" in request.POST:
         by_number = {str(version.number): version for version in form.versions.values()}
         one, other = (by_number.get(request.POST.get(name, "")) for name in ("one", "other"))

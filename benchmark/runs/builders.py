@@ -43,7 +43,7 @@ Stopped = Callable[[], bool]
 
 
 class Maker(Protocol):
-    """Protocol of a maker's module, which may also have `estimate(collection, recipe) -> Estimate | None`."""
+    """The interface of a maker's module; it may also have `estimate(collection, recipe) -> Estimate | None`."""
 
     def check(self, collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
         """Return the completed recipe. Raises BadInput for what is wrong before any work begins."""
@@ -171,7 +171,7 @@ def each_query(
 
 
 def ranking_progress(run: Run) -> dict[str, int]:
-    """Return how many queries have their ranking, of how many: `done` and `total` of a run that nobody works on."""
+    """Return `done` and `total` of a run that nobody works on: ranked queries, and all."""
     total = len(rankings.current_queries(run.collection))
     return {"done": total - len(rankings.unranked_queries(run)), "total": total}
 

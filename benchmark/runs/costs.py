@@ -10,7 +10,7 @@ from judges.models import Campaign
 
 
 def run_cost(run: Run) -> dict[str, Any]:
-    """Return the costs of a run. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
+    """Return the cost of a run. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
     cost = Ranking.objects.filter(run=run).aggregate(
         queries=Count("pk"),
         # Later entries see earlier ones, so what takes a field's name comes behind the others of that field.
@@ -29,7 +29,7 @@ def run_cost(run: Run) -> dict[str, Any]:
 
 
 def cost_document(run: Run) -> dict[str, Any]:
-    """Return costs for a leaderboard: seconds a query, USD (None: unknown), whether more was paid than is known."""
+    """Return the cost that a leaderboard keeps: seconds a query, USD (None: unknown), whether more was paid."""
     cost = run_cost(run)
     paid = cost["paid"]
     return {

@@ -41,7 +41,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
 
 
 def describe_line(line: int, problem: str) -> str:
-    """Return what is wrong with a line of a file, with its number."""
+    """Describe a problem with a line of a file, with the line's number."""
     return _("line %(line)s: %(problem)s") % {"line": line, "problem": problem}
 
 
@@ -60,7 +60,7 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
 
 
 class Problems:
-    """The mistakes of a file: the first one of each line, told together."""
+    """Problems of a file, by line: the first of each line, told together."""
 
     def __init__(self) -> None:
         self._lines: dict[int, str] = {}

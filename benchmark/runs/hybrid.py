@@ -86,7 +86,7 @@ def ready_run(collection: Collection, name: str) -> Run:
 
 
 def _has_negative(run: Run) -> bool:
-    """Return whether a score is below 0: shares and graded scores never are, margins of what is not relevant are."""
+    """Return whether a score is below 0: margins of irrelevant documents are, shares and grades never."""
     with connection.cursor() as cursor:
         cursor.execute(NEGATIVE, [run.pk])
         return bool(cursor.fetchone()[0])
@@ -105,7 +105,7 @@ def _check_weights(given: Any, method: str) -> list[float]:
 
 
 def scores_told(run: Run) -> str:
-    """Return what a hybrid took the reranked run's scores for; empty for other runs."""
+    """Say how a hybrid read the reranked run's scores; empty for other runs."""
     if run.kind != Run.Kind.HYBRID or (told := TOLD.get(run.recipe.get("scores", ""))) is None:
         return ""
     return _("scores of %(run)s: %(told)s") % {"run": run.recipe["run"], "told": told}

@@ -74,8 +74,7 @@ def import_runs(
         progress("lines of runs", sum(one.lines for one, _ in read.values()))
     if wrong:
         raise BadInput("; ".join(wrong))
-    # Each problem of each file is told at once: people mend files before they try again.
-    # All runs or none: every file is read, and every problem told, before the first one is stored.
+    # All runs or none: every file was read, and every problem of each told at once, before the first run is stored.
     with transaction.atomic():
         found = []
         for name, (file, documents) in read.items():

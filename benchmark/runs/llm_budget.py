@@ -1,4 +1,4 @@
-"""Parts of makers that ask models: who is asked, the campaign that keeps a run's calls, its limits, its progress."""
+"""Parts that all makers share which ask models: the judge, the run's campaign and its limits, its progress."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

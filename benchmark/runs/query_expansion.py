@@ -30,7 +30,7 @@ def check_expansion(collection: Collection, role: str, recipe: dict[str, Any]) -
 
 
 def _judges_of(role: str, recipe: Mapping[str, Any], over: Mapping[str, Any]) -> list[Judge]:
-    """Return the judge that writes, and the one that embeds its text where vectors are searched. Raises BadInput."""
+    """Return the judge that writes, and the one that embeds where vectors are searched. Raises BadInput."""
     writer = llm_budget.judge_of(role, recipe)
     return [writer, llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else [writer]
 
@@ -61,8 +61,7 @@ def make_expanded_run(
         texts = {key: text_of(query.text, [turn.reason for turn in turns]) for key, (query, turns) in said.items()}
         depths = {key: run.depth + len(left_out.get(key, ())) for key in texts}
         found, later = searcher.search(texts, depths)
-        # Kept in one reply, so that the run stops when either of both has to.
-        # A dense search asks a model, too: its limits and errors count as the run's.
+        # A dense search asks a model, too: kept in one reply, its limits and errors stop the run as the writer's do.
         answered.merge_status(later)
         used = model_requests.usage_by_query(campaign, list(texts), [role])
         return {key: llm_budget.add_usage(one, used.get(key), texts[key]) for key, one in found.items()}, answered

@@ -25,7 +25,7 @@ VALUES (%s, %s, %s::bigint[], %s::float8[], %s, %s, %s, %s) ON CONFLICT DO NOTHI
 
 @dataclass(frozen=True, slots=True)
 class RankedQuery:
-    """The result of a system for one query, in any order: primary keys of documents and their scores."""
+    """A system's documents for one query, in any order: primary keys and scores."""
 
     documents: Sequence[int] | Keys
     scores: Sequence[float] | npt.NDArray[np.floating]

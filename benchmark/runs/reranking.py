@@ -1,8 +1,7 @@
 """Reranking of any run at an endpoint in Cohere's and Jina's shape.
 
-The model always sees the query as it is. It sees the query as it stands, always.
-
-What the first run searched for (a rewriting, a reasoning) is not shown to it (SPEC S10).
+The model always sees the query as it stands: what the first run searched for (a rewriting, a reasoning) is not shown to
+it (SPEC S10).
 """
 
 import json
@@ -108,7 +107,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
 
 
 def first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
-    """Return the documents of the first run, best first; [] for a query that it lacks."""
+    """Return by query the first run's documents, best first; [] for a query that it lacks."""
     rows = Ranking.objects.filter(run=recipe["run_id"], query__in=batch).values_list("query_id", "documents")
     found = {query: documents[: recipe["top"]] for query, documents in rows}
     return {query.pk: found.get(query.pk, []) for query in batch}

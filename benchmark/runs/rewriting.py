@@ -71,6 +71,6 @@ def combine_texts(method: str, query: str, texts: Sequence[str]) -> str:
 
 
 def count_repeats(query: str, texts: Sequence[str]) -> int:
-    """Return how often MuGI puts the query first: floor(reference words / (query words x beta)), at least 1."""
+    """Count MuGI's repeats of the query: floor(words of all references / (words of the query x beta)), at least 1."""
     size = len(tokenize_text(query))
     return max(1, sum(len(tokenize_text(text)) for text in texts) // (size * BETA)) if size else 1

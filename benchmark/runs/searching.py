@@ -20,7 +20,7 @@ BM25: dict[str, Any] = {"kind": "bm25"}
 
 
 class Searcher(Protocol):
-    """Protocol of a search that finds documents for texts."""
+    """A search for documents by texts."""
 
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]

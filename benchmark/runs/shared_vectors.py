@@ -54,7 +54,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _read_state(folder: Path) -> dict[str, Any]:
-    """Return how many of the local vectors are in the store (`published`), and which parts of others are here."""
+    """Return how many of the local vectors are in the store, and which parts of others are here."""
     path = folder / "shared.json"
     return dict(json.loads(path.read_text())) if path.exists() else {"published": 0, "parts": []}
 

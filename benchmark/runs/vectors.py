@@ -38,7 +38,7 @@ def text_digest(text: str) -> bytes:
 
 
 class TextStore(ABC):
-    """The vectors of one model, found by the digest of their text, in files that several processes share."""
+    """A model's results by the digest of their text, in files that several processes share."""
 
     def __init__(self, root: Path, judge: Judge) -> None:
         # What decides a vector: not the name that somebody gave the judge.

@@ -21,7 +21,6 @@ def compact_letter_display(different: NDArray[np.bool_], order: Sequence[int]) -
     places = {system: place for place, system in enumerate(order)}
     groups = sorted(groups_of(different, order), key=lambda group: sorted(places[one] for one in group))
     names = _letter_names(len(groups))
-    # A group for each best system with the worst one that does not differ: such groups reach farthest.
     return [
         "".join(name for name, group in zip(names, groups, strict=True) if one in group) for one in range(len(order))
     ]

@@ -26,13 +26,13 @@ class Tests:
     """Tests of differences between columns of `values` (queries, columns)."""
 
     def __init__(self, values: Floats, seed: int, weights: Floats | None = None) -> None:
-        """Adds up every column under the same signs, all of them or RESAMPLES.
+        """Add up every column under the same signs, all of them or RESAMPLES.
 
         `weights`: what each query counts in the mean that the test is about, where its values have been multiplied by
         it already; 1 unless given.
         """
         self.values = values
-        # All sign patterns up to 2^15; beyond that they are drawn.
+        # Up to 16 queries half of the 2^16 patterns stand for all; beyond that patterns are drawn.
         self.is_exact = len(values) <= EXACT
         self.weight = float(len(values) if weights is None else weights.sum())
         # A column of weights rides along: intervals need the sum of signs of each pattern.
@@ -100,7 +100,7 @@ def all_signs(queries: int) -> Floats:
 
     The last sign is the same in all: turning every sign round leaves a sum as far from 0, so half the patterns do.
     """
-    # Half of all patterns: those with the first sign turned give the same absolute sums.
+    # The shift by the last place gives 0 for every pattern, which keeps the last sign as it is.
     bits = (np.arange(2 ** (queries - 1))[:, None] >> np.arange(queries)) & 1
     return (2 * bits - 1).astype(np.float64)
 

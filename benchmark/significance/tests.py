@@ -1,4 +1,4 @@
-"""What stands beside a mean: its change with interval and p, its rank and letters. Pure."""
+"""Tests beside means: changes with interval and p, ranks and letters. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def join_members(members: Sequence[Values]) -> Values:
 
 
 def weights_of(sizes: Sequence[int]) -> list[float]:
-    """What a query of each collection counts, by how many queries each has; on average 1."""
+    """Return the weight of a query of each collection, from the numbers of their queries; on average 1."""
     return [sum(sizes) / (len(sizes) * size) for size in sizes]
 
 
@@ -80,7 +80,6 @@ def add_tests(
                 at[key, when] = range(len(blocks) * len(names), (len(blocks) + 1) * len(names))
                 blocks.append(found.T)
     weights = np.repeat(weights_of(sizes), sizes) if sizes else None
-    # Every version's columns stand side by side under the same signs.
     # One set of random signs for all columns: 300 pairs of 25 systems cost no more draws than one pair.
     tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
     for (key, when), columns in at.items():
@@ -112,7 +111,7 @@ def order_systems(means: Sequence[float], names: Sequence[str]) -> list[int]:
 
 
 def _pair_signs(means: Sequence[float]) -> Floats:
-    """For each two systems: 1 the first is better, -1 the second, 0 neither."""
+    """Return for each two systems: 1 the first is better, -1 the second, 0 neither."""
     values = np.asarray(means, dtype=np.float64)
     differences = values[:, None] - values[None, :]
     signs = np.where(np.abs(differences) <= SAME, 0, np.sign(differences))

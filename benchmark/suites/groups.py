@@ -110,7 +110,7 @@ def suite_columns(suite: Suite, k: int = reports.K) -> list[SuiteColumn]:
 
 
 def _systems_by_member(found: Sequence[SuiteColumn]) -> list[dict[str, Mapping[str, Any]]]:
-    """Return what each member's report says of each system, by its name; nothing without a report."""
+    """Return for each member its report's systems by name; nothing without a report."""
     return [
         {one["name"]: one for one in (report.result or {})["systems"]} if report else {}
         for _collection, report in found

@@ -1,4 +1,4 @@
-"""Data of the pages of suites: the suites of who may admin every member, and one suite by a measure."""
+"""The pages of suites: the suites of who may admin every member, and one suite by a measure."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -14,7 +14,7 @@ EXAMPLES = 3  # Personas that are shown.
 
 
 def draw_personas(personas: Sequence[str], seed: int, seed_id: str) -> list[str]:
-    """The examples that are shown for a seed: always the same ones."""
+    """Draw the example personas that are shown for a seed: always the same ones."""
     return Random(f"{seed}\0{seed_id}").sample(personas, EXAMPLES)
 
 

@@ -34,7 +34,7 @@ class SeedTask:
 
 @dataclass(frozen=True, slots=True)
 class SeedOutcome:
-    """What came of a seed: a bundle, or the step that brought nothing and why."""
+    """The outcome of a seed: a bundle, or the step that brought nothing and why."""
 
     bundle: Bundle | None = None
     step: str = ""
@@ -151,7 +151,7 @@ class BundleWriter:
         return [one.model_dump() for one in found.blueprints]
 
     async def _write_passages(self, query: str, plans: Sequence[dict[str, str]], number: int) -> list[str]:
-        """One writer for positives (0) and negatives (1); it never sees the others' passages."""
+        """Have the positives (0) or the negatives (1) written, in a call that does not show the others' passages."""
         prompt, material = prompts.compose_prompt(plans), {"query": query, "plans": plans}
         found = await self.ask("compose", formats.Passages, prompt, material, {"count": len(plans)}, number)
         return found.passages

@@ -1,4 +1,4 @@
-"""What a synthesis will ask and cost, before it begins: each step's prompt with texts of the expected length."""
+"""Estimates of a synthesis before it begins: each step's prompt with texts of the expected length."""
 
 from collections.abc import Sequence
 

@@ -39,12 +39,12 @@ class SeedsForm(LimitsForm):
 
     @property
     def lacks_seeds(self) -> bool:
-        """Whether there is nothing yet that seeds could be chosen from."""
+        """Return whether there is nothing yet that seeds could be chosen from."""
         return False
 
 
 class PairsForm(SeedsForm):
-    """How many documents are found for each new query."""
+    """The base form for new queries: the number of documents found for each."""
 
     pairs = forms.IntegerField(
         min_value=1,
@@ -115,7 +115,7 @@ class KeywordsForm(PairsForm):
 
     @property
     def lacks_seeds(self) -> bool:
-        """Whether no training set was exported yet."""
+        """Return whether no training set was exported yet."""
         return not self.sets
 
 

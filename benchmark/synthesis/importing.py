@@ -45,7 +45,7 @@ def _queries(bundle: Bundle) -> Iterator[Row]:
 
 
 def _documents(bundle: Bundle) -> Iterator[Row]:
-    """Whether a passage was planned as relevant is not told: whoever judges must not know."""
+    """Yield the passages, none with a hint at whether it was planned as relevant: its judges must not know."""
     for name, passage in _named_passages(bundle):
         metadata = {"synthetic": True, "query_id": bundle["query_id"]}
         yield {"_id": name, "title": passage["blueprint"]["title"], "text": passage["text"], "metadata": metadata}

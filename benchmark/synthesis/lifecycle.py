@@ -152,7 +152,7 @@ def find_synthesis(collection: Collection, key: str) -> Synthesis | None:
 
 
 def _key_of(options: Mapping[str, Any], seeds: Sequence[Seed]) -> str:
-    """What it is made of: the prompts tell kinds apart. The file of the seeds may lie elsewhere: their texts count."""
+    """Return the hash of a synthesis's options, judges and seeds; the seeds' texts count, not where they lie."""
     # The source is a path or a name; the texts of the seeds stand below.
     kept = {name: value for name, value in options.items() if name not in (*LIMITS, "source")}
     made_of = [kept, [one.id for one in judges_of(options)], [(one.id, one.text, one.query is None) for one in seeds]]
@@ -178,7 +178,7 @@ def go_on(synthesis: Synthesis) -> bool:
 
 
 def count_progress(synthesis: Synthesis) -> dict[str, int]:
-    """How many seeds came to their end, of how many."""
+    """Return `done` and `total`: the seeds that came to their end, and all."""
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
     return {"done": rows.count() - pending_rows(synthesis).count(), "total": rows.count()}
 

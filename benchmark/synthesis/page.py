@@ -1,4 +1,4 @@
-"""What the pages of syntheses show: the list, one with its bundles and what was dropped, one bundle."""
+"""The pages of syntheses: the list, one with its bundles and what was dropped, one bundle."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

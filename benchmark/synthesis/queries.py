@@ -49,7 +49,7 @@ PRESENT = "present"  # Why nothing was asked: a query was written from this seed
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How queries are written. `made_from`: key of the metadata that names what a query was written from."""
+    """A way to write queries. `made_from`: key of the metadata that names what a query was written from."""
 
     role: str
     material: str  # What the prompt is made of.
@@ -147,7 +147,7 @@ def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[S
 
 
 def estimate_queries(collection: Collection, kind: str, judge: Judge, sources: Sequence[Seed]) -> Estimate:
-    """What writing the queries that are not there yet asks and costs."""
+    """Estimate the calls and cost of writing the queries that are not there yet."""
     way = WAYS[kind]
     known = known_sources(collection, way)
     waiting = [one for one in sources if one.id not in known]
@@ -238,7 +238,7 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:
-    """What came of the sources so far. `failed`: by reason; `pairs`: of the queries that this synthesis wrote."""
+    """Count the outcomes of the sources. `failed`: by reason; `pairs`: of the queries that it wrote."""
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
     written = rows.filter(bundle__isnull=False)
     ended = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))

@@ -1,4 +1,4 @@
-"""What a synthesis begins from: queries of the collection or of a file, and the personas that are shown as examples."""
+"""Seeds of a synthesis: queries of the collection or of a file, and the personas that are shown as examples."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -120,7 +120,7 @@ def synthesis_file(request: HttpRequest, scope: AccessScope, synthesis: int) -> 
 @action("admin")
 @require_POST
 def control_synthesis(request: HttpRequest, scope: AccessScope, synthesis: int, act: str) -> HttpResponse:
-    """cancel, go on, or import what there is."""
+    """Cancel a synthesis, resume it, or import what there is."""
     one = _get_synthesis(scope, synthesis)
     # Queries without passages are in the collection as soon as they are written.
     if act == "import" and one.kind == Synthesis.Product.BUNDLES:

@@ -1,4 +1,4 @@
-"""What a page is about: the collection's runs, its qrels versions, and the stored reports over them. Reads only."""
+"""Choices that the benchmark's pages share: a collection's runs, qrels versions and stored reports. Reads only."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -80,12 +80,12 @@ class StoredReport:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the report has been computed."""
+        """Return whether the report has been computed."""
         return self.report.state == JobState.READY and bool(self.report.result) and not self.is_outdated
 
     @property
     def is_outdated(self) -> bool:
-        """Whether an earlier version of the program made it, which measured otherwise."""
+        """Return whether an earlier version of the program made it, which measured otherwise."""
         return bool(self.report.result) and int(self.result.get("version", 0)) < VERSION
 
     def name(self, run: int) -> str:
@@ -126,7 +126,7 @@ UNDER_WAY = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.FINIS
 
 
 def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport | None) -> dict[str, Any]:
-    """What to do next, by `key`; "" where nothing is left to do."""
+    """Return the next step to recommend, by `key`; "" where nothing is left to do."""
     report = stored_report(newest_report(collection, compares=True), runs)
     fillings = Filling.objects.filter(collection=collection).exclude(state=Filling.State.CANCELLED)
     filling = fillings.defer("pairs").order_by("-pk").first()
@@ -150,7 +150,7 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
 
 
 def _has_unused_labels(collection: Collection, versions: Iterable[Qrels]) -> bool:
-    """Whether pairs have labels, and no version holds labels."""
+    """Return whether pairs have labels, and no version holds labels."""
     kinds = {version.kind for version in versions}
     own = {Qrels.Kind.LABELS.value, Qrels.Kind.FILLED.value}
     return not kinds & own and Label.objects.filter(pair__collection=collection).exists()

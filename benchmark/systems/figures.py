@@ -15,7 +15,7 @@ MEASURE = "ndcg"  # The measure by which systems are ordered unless somebody ask
 
 
 def source_line(stored: StoredReport, queries: int | None = None) -> str:
-    """What stands below a picture that is saved. `queries`: how many it is of, where not all."""
+    """Return the source line of a saved picture. `queries`: how many it is of, where not all."""
     report = stored.report
     asked = len(stored.result.get("queries", [])) if queries is None else queries
     return _("%(collection)s, qrels %(before)s and %(after)s, k = %(k)s, %(queries)s queries") % {
@@ -55,7 +55,7 @@ def _address(stored: StoredReport, system: dict[str, Any]) -> str:
 
 
 def bump_chart(stored: StoredReport, key: str) -> Chart:
-    """How the systems' ranks by one measure change from one version of the qrels to the other: the headline's."""
+    """Draw how the systems' ranks by one measure change between the versions, over the headline's queries."""
     name, found = label_in(stored.result, key), headline_result(stored.result)
     places = []
     for one in found["systems"]:
@@ -86,7 +86,7 @@ def _pool_curves(
 
 
 def growth_chart(stored: StoredReport) -> Chart | None:
-    """How the number of known holes grows as systems join the pool, over seeded orders."""
+    """Draw how the number of known holes grows as systems join the pool, over seeded orders."""
     rows = [one for one in stored.result.get("growth", []) if one.get("rate") is not None]
     if not rows:
         return None
@@ -100,7 +100,7 @@ def growth_chart(stored: StoredReport) -> Chart | None:
 
 
 def holes_chart(stored: StoredReport) -> Chart | None:
-    """How many holes are known as systems join the pool, over seeded orders."""
+    """Draw how many holes are known as systems join the pool, over seeded orders."""
     rows = stored.result.get("growth", [])
     if not rows:
         return None
@@ -116,7 +116,7 @@ def holes_chart(stored: StoredReport) -> Chart | None:
 
 
 def marginal_chart(stored: StoredReport) -> Chart | None:
-    """How much a system's own values depend on its being in the pool, over seeded orders."""
+    """Draw how much a system's own values depend on its being in the pool, over seeded orders."""
     found: dict[str, list[dict[str, Any]]] = stored.result.get("marginal") or {}
     names = {"hit": f"Hit@{stored.k}", "ndcg": f"nDCG@{stored.k}", "recall": f"Recall@{stored.k}"}
     known = {names[key]: [one for one in rows if one["value"] is not None] for key, rows in found.items()}

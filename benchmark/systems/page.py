@@ -1,4 +1,4 @@
-"""One system: its values before and after, where they changed most, the holes it brought, and what it took."""
+"""The page of one system: values before and after, largest changes, the holes it brought, and its cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Hole(NamedTuple):
 
 @dataclass(frozen=True)
 class SystemPage:
-    """What the page shows of a run. Without a report there are only the run and its cost."""
+    """Data of a run's page. Without a report there are only the run and its cost."""
 
     run: Run
     cost: dict[str, Any]
@@ -115,7 +115,7 @@ def _judged_in_both(report: StoredReport) -> set[int]:
 
 
 def _largest_changes(report: StoredReport, run: Run, judged: set[int], most: int | None) -> list[dict[str, Any]]:
-    """Those of the `judged` queries whose nDCG@k changed most, largest first; None: all that changed."""
+    """Return those of the `judged` queries whose nDCG@k changed most, largest first; `most` None: all that changed."""
     before, after = reports.query_values(report.report, run, MEASURE)
     moved = np.abs(after - before)
     asked: list[int] = report.result["queries"]

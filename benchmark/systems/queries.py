@@ -63,7 +63,7 @@ def list_queries(collection: Collection, *, words: str, order: str, page: int, w
 
 
 def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> dict[str, Any]:
-    """What the systems returned for a query. `names`: which systems; none: the first six."""
+    """Return the systems' rankings of a query side by side. `names`: which systems; none: the first six."""
     runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
     versions = chosen.versions_of(collection)

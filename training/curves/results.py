@@ -1,4 +1,4 @@
-"""What a learning curve says: each point's measure, what the last labels bought and the next would, and its picture."""
+"""Results of a learning curve: each point's measure, the gain of the last and of the next labels, and its picture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -31,7 +31,7 @@ TOGETHER = 512  # Pairs that are scored between two lines of progress: what a ki
 
 @dataclass(frozen=True)
 class TeacherPrompt:
-    """How a base is asked by its own template."""
+    """The prompt by which a base is asked in its own template."""
 
     name: str
     text: str  # With a mark at the place of each text.
@@ -97,7 +97,7 @@ class PrismExtend(PrismRecipe):
 
     def _own_margins(self, rows: Sequence[Example]) -> list[float]:
         """Return the base's margins of rows, with its own prompt: without its adapter the model is the base."""
-        # Without its adapter the model is the base, and a second copy in memory is spared.
+        # A second copy of the weights in memory is spared.
         with measuring(self.model), self.model.disable_adapter():
             return self.teacher.tokens.margins(self.model, self.tokenizer, rows)
 

@@ -41,7 +41,7 @@ class GeneratedScore(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainPrompt:
-    """How pairs are asked: the longest prompt and the longest answer, in tokens."""
+    """The prompt of pairs: the longest prompt and the longest answer, in tokens."""
 
     max_prompt: int
     max_response: int

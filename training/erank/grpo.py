@@ -146,8 +146,7 @@ class ErankGrpo:
             beta=options.kl_weight,
             epsilon=options.clip_ratio,
             num_iterations=1,
-            # TRL's other defaults would train by another loss than the paper's table 9.
-            # Each of these has another default than GRPO's own (FORMATS).
+            # TRL's own defaults of these would train by another loss than the paper's table 9.
             loss_type="grpo" if options.grpo_reduction == "rollout" else "dapo",
             scale_rewards="none",  # Advantages are ours: one divided by the SD plus 1e-6, and exactly 0 where it is 0.
             use_bias_correction_kl=False,

@@ -152,7 +152,7 @@ class TrainForm(forms.Form):
 
     @property
     def needs(self) -> list[tuple[str, str]]:
-        """What each recipe makes and needs."""
+        """The recipes, each with what it makes and what it needs."""
         return [(name, str(NEEDS[name])) for name in TABLE]
 
     @property

@@ -21,8 +21,8 @@ def visible_gpus() -> tuple[str, ...]:
     """Return the GPUs that this worker may see, by the names that CUDA_VISIBLE_DEVICES takes."""
     if not DRIVER.exists():
         return ()
-    # In a process of its own: what asks for GPUs once cannot be told another set of them later.
-    # torch in this process would open a CUDA context and hold memory for good.
+    # In a process of its own: torch in this one would open a CUDA context, hold memory for good, and keep to the set of
+    # GPUs that it saw first.
     asked = [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"]
     done = subprocess.run(asked, check=False, capture_output=True, text=True)
     count = int(done.stdout.strip() or 0) if done.returncode == 0 else 0

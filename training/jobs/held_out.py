@@ -1,4 +1,4 @@
-"""What a published model's folder says of the dev queries that had no say in choosing its checkpoint (pure)."""
+"""A published model's measures on the dev queries that had no say in choosing its checkpoint (pure)."""
 
 import json
 from collections.abc import Mapping

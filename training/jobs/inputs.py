@@ -1,4 +1,4 @@
-"""What a job's subprocess needs of the database, as files in its folder: it has none itself."""
+"""Inputs of a job's subprocess from the database, as files in its folder: it has no database itself."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -108,7 +108,7 @@ def _search_of(job: Job, collection: Collection) -> Callable[[Query], list[tuple
 
 
 def dev_queries(folder: Path) -> tuple[set[str], bool]:
-    """Queries to compare rankings on: those of the dev split that had no say in choosing the checkpoint, and True.
+    """Return the queries to compare rankings on: dev queries that had no say in choosing the checkpoint, and True.
 
     Where they are too few for that: all of the dev split, and False, because the comparison favours the tuned model.
     """

@@ -1,4 +1,4 @@
-"""What comes of a finished job: a model's row, measures of two rankings, or another order of the queue."""
+"""Outcomes of a finished job: a model's row, measures of rankings, or another order of the queue."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What a trained model wrote on the dev split, measured by rule: P table 2's first columns and figure 5 (pure).
+"""Measures by rule of a trained model's texts on the dev split: P table 2's first columns and figure 5 (pure).
 
 The judged columns need a judge: the job's page asks one (training.jobs.graded_outputs). `corpus.evidence.measures`
 measures the targets that judges write, too.

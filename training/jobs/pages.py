@@ -1,4 +1,4 @@
-"""What the training pages show, read from rows and job folders."""
+"""Contents of the training pages, read from rows and job folders."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Whether training helped, in words (pure). The page, the card and the command say the same sentence."""
+"""The verdict on whether training helped (pure). The page, the card and the command say the same sentence."""
 
 from collections.abc import Mapping
 from typing import Any

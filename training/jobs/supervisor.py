@@ -1,4 +1,4 @@
-"""One job from the queue to its end: files from the database, a subprocess, what it says, what came of it."""
+"""Supervision of a job from the queue to its end: files from the database, a subprocess, its progress, its outcome."""
 
 import logging
 import os
@@ -96,8 +96,7 @@ def _run_subprocess(
 ) -> int | None:
     """Return the subprocess's exit code; None when another worker holds the job."""
     job = lease.job
-    # A job for the CPU sees no GPU, and takes nobody's memory.
-    # Unbuffered, so that the page shows the log as it grows.
+    # Unbuffered, so that the page shows the log as it grows. A job for the CPU sees no GPU, and takes nobody's memory.
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": ",".join(devices)}
     command = [sys.executable, "-m", "training.trainer", str(folder.path)]
     with folder.log.open("a") as log:
@@ -109,8 +108,7 @@ def _run_subprocess(
             time.sleep(LOOK_S)
             stopping = shutting_down()
             if not lease.renew(**_read_progress(folder)):
-                # Somebody else holds the job: what this child would still save counts for nobody.
-                # At once: two processes must not write one folder.
+                # Somebody else holds the job: this child ends at once, since two processes must not write one folder.
                 stop_children([child], patience=0)
                 return None
             if not asked and (stopping or Job.objects.filter(pk=job.pk, cancel_asked=True).exists()):
@@ -119,8 +117,7 @@ def _run_subprocess(
                 asked = time.monotonic()
             if asked and time.monotonic() - asked > PATIENCE_S:
                 child.kill()
-    # A worker that ends gives its job back, unless a person cancelled it at the same time.
-    # Read again, since a person may have cancelled while the child ended.
+    # A worker that ends gives its job back, unless a person cancelled it at the same time: read again for that.
     job.refresh_from_db(fields=["cancel_asked"])
     if shutting_down() and not job.cancel_asked and code != FINISHED:
         leases.give_back(job, phase=_("waiting to resume"))

@@ -212,13 +212,13 @@ def _qrels_nodes(collection: Collection, qrels: Sequence[tuple[Qrels, Version]])
 
 def _export_node(record: ExportRecord, sources: Iterable[str]) -> LayerNode:
     name = _("Export %(export)s, %(format)s") % {"export": record.export, "format": record.format or "?"}
+    # The record may not know whose page shows the export.
     address = reverse("exports", args=[record.home]) if record.home else ""
     return LayerNode(f"export-{record.export}", name, 2, record.sha256[:12], address=address, sources=tuple(sources))
 
 
 def _list_qrels(pair: Pair) -> list[tuple[Qrels, Version]]:
     """Return the versions of the qrels that hold this pair by its label, and which version of the label that is."""
-    # The address is left empty where the record does not know whose page shows the export.
     rows = QrelsRow.objects.filter(query=pair.query_id, documents__contains=[pair.document_id])
     found = []
     for row in rows.select_related("qrels").order_by("qrels"):

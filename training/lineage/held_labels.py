@@ -1,4 +1,4 @@
-"""What exports hold, against the labels of now (docs/lineage.md): read by export and by pair, never by date."""
+"""Labels in exports, against the labels of now (docs/lineage.md): read by export and by pair, never by date."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class HeldLabel:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the label is another one by now."""
+        """Return whether the label is another one by now."""
         return self.grade is not None and self.grade != self.now
 
 

@@ -21,7 +21,7 @@ KEPT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """One training: its model, and the exports whose files it read (none where that is unknown)."""
+    """A training: its model, and the exports whose files it read (none where that is unknown)."""
 
     model: Model
     sha256: str  # Of the training set's manifest; "" of trainings before it was kept.

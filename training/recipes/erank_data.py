@@ -14,7 +14,7 @@ FORMAT = "erank-sft"
 
 @dataclass(frozen=True, slots=True)
 class ScoredExample(Example):
-    """One document of a query. `label`: whether it is relevant; `teacher`: its score, in [0, 1]."""
+    """A document of a query. `label`: whether it is relevant; `teacher`: its score, in [0, 1]."""
 
     score: int = 0
     chain: str = ""

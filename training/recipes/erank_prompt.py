@@ -1,4 +1,4 @@
-"""How a pair is asked of a model that thinks and then scores: the message of judges.domain.chains in a chat (pure)."""
+"""The prompt of a model that thinks and then scores: the message of judges.domain.chains in a chat (pure)."""
 
 from hashlib import sha256
 

@@ -1,4 +1,4 @@
-"""What is wrong with a training, in words that pages translate. Pure: the trainer has no settings."""
+"""Refusals of a training, in words that pages translate. Pure: the trainer has no settings."""
 
 from corpus.errors import BadInput
 

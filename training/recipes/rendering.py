@@ -1,4 +1,4 @@
-"""How a pair is asked of a causal reranker: one string, whose part after the document never changes (pure).
+"""Prompts of causal rerankers: one string for a pair, whose part after the document never changes (pure).
 
 The score is read from the token before the answer, so the string ends where the answer begins. CrossEncoder renders the
 same string from the published chat template, tokenises it whole, and keeps the tail when it cuts a document (ADR 0013).
@@ -37,7 +37,7 @@ class RerankPrompt:
 
     @property
     def head(self) -> str:
-        """What stands before the instruction."""
+        """The part before the instruction."""
         return f"<|im_start|>system\n{self.system}<|im_end|>\n<|im_start|>user\n{self.to_instruction}"
 
     @property
@@ -113,7 +113,7 @@ PROMPT_NAMES = (*PROMPTS, *SEQ2SEQ_ANSWERS)
 
 
 class RenderedPair(NamedTuple):
-    """What a model wrote for a pair, the label first; "" for models that do not write."""
+    """A model's text for a pair, the label first; "" for models that do not write."""
 
     text: str
     is_cut: bool = False  # It had not come to its end when its tokens were used up.

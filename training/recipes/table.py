@@ -58,7 +58,7 @@ class RecipeOptions:
 
 @dataclass(frozen=True)
 class PrismOptions(RecipeOptions):
-    """What only recipes have whose model scores and writes."""
+    """Options of recipes whose model scores and writes."""
 
     # Of the rows with a text, the share whose text is learned; below 1: the first stage of two (P 6.3).
     sft_share: float = 1.0
@@ -66,7 +66,7 @@ class PrismOptions(RecipeOptions):
 
 @dataclass(frozen=True)
 class ChainOptions(RecipeOptions):
-    """What both recipes of ERank have besides."""
+    """Options of both recipes of ERank."""
 
     max_prompt: int = 1024  # Tokens of a prompt that the model answers; the document is cut.
     max_response: int = 1024  # Tokens of an answer.
@@ -89,7 +89,7 @@ class GrpoOptions(ChainOptions):
 
 @dataclass(frozen=True)
 class RetrieverOptions(RecipeOptions):
-    """What only a training of an embedder has."""
+    """Options of the training of an embedder."""
 
     temperature: float = 0.02
     # A document of the batch that is a positive of another query is no negative of that one (the paper is silent).
@@ -100,7 +100,7 @@ class RetrieverOptions(RecipeOptions):
 
 @dataclass(frozen=True)
 class ExtendOptions(PrismOptions):
-    """What only the extension of a reranker of others has."""
+    """Options of the extension of a reranker of others."""
 
     teacher: str = "base"  # Whose scores are learned: the base's own, before it is trained. There is no other.
     teacher_prompt: str = ""  # How a base is asked that brings no template for pairs: a name of rendering.PROMPTS.
@@ -278,7 +278,7 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
 
 
 def is_embedding_recipe(recipe: str) -> bool:
-    """Whether a recipe's models turn texts into vectors; models of recipes that are gone do not."""
+    """Return whether a recipe's models turn texts into vectors; models of recipes that are gone do not."""
     return recipe in RECIPES and RECIPES[recipe].base == "embedder"
 
 

@@ -58,7 +58,7 @@ class Refused(Exception):
 
 
 class Served:
-    """One model behind the addresses, with who waits for it. `limit`: requests in work or waiting, before 503."""
+    """A model behind the addresses, with who waits for it. `limit`: requests in work or waiting, before 503."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class Served:
         self.words = model.words if model else ""
         self.room = threading.BoundedSemaphore(limit)
         self.batcher = Batcher(self.scorer) if self.scorer else None
-        # A thread of its own each: what one of them writes or embeds does not hold up scores.
-        # One thread: a model writes for one request at a time.
+        # Apart from the batcher's thread, so that writing and embedding do not hold up scores; one thread alone, since a
+        # model writes for one request at a time.
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     @contextlib.contextmanager
@@ -95,7 +95,7 @@ class Served:
             raise Refused(404, f"{self.name} makes vectors and does not rerank: POST to {EMBED}")
 
     async def need_embedder(self) -> None:
-        """The same for vectors."""
+        """Refuse with 404 where the model makes no vectors, before a body is looked at."""
         if self.embedder is None:
             raise Refused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK}")
 
@@ -216,7 +216,6 @@ async def answer_rerank(served: Served, body: RerankBody, http: Request) -> Rera
     scores = await served.score(asked, http)
     assert served.scorer is not None
     # The raw margin decides, then the order in which they came: probabilities near 1 round to the same number.
-    # Sorted by margin: a stable order for equal scores, too.
     places = sorted(range(len(scores)), key=lambda place: (-scores[place].margin, place))[: body.top]
     probability = served.scorer.own_probability if body.score == "raw" else served.scorer.probability
     results = [

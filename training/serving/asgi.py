@@ -1,4 +1,4 @@
-"""What granian loads in its one process: the model of QUORUM_MODEL behind the application."""
+"""The application that granian loads in its one process: the model of QUORUM_MODEL."""
 
 import os
 from pathlib import Path

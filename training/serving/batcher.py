@@ -1,4 +1,4 @@
-"""One thread scores for all requests: rows that wait share passes, and each is answered as its last row ends."""
+"""Batching before a model: one thread scores for all requests, whose rows share passes; each ends by itself."""
 
 import threading
 from concurrent.futures import Future, InvalidStateError

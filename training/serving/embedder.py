@@ -22,7 +22,7 @@ KNOWN = ("Transformer", "Pooling", "Normalize")
 
 
 def is_embedder(folder: Path) -> bool:
-    """Whether a folder says how its tokens are pooled, or is a model without any head."""
+    """Return whether a folder says how its tokens are pooled, or is a model without any head."""
     if (folder / "1_Pooling" / "config.json").exists():
         return True
     names = _read_config(folder).get("architectures") or []

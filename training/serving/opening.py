@@ -23,7 +23,7 @@ __all__ = ["PROMPT_NAMES", "check_prompt", "is_reranker", "open_scorer"]
 
 
 def is_reranker(folder: Path) -> bool:
-    """Whether a folder holds a model that scores pairs, as far as its files say."""
+    """Return whether a folder holds a model that scores pairs, as far as its files say."""
     if not (folder / "config.json").exists() or read_reranker_json(folder).get("kind") == "embedder":
         return False
     return not is_embedder(folder) and not is_sparse_encoder(folder)

@@ -25,7 +25,7 @@ Count = Annotated[int, Strict(), Field(ge=1)]
 
 @dataclass(frozen=True, slots=True)
 class ServingRequest:
-    """One query with its documents. `document_tokens`: a document is cut after so many; 0: at the model's limit."""
+    """A query with its documents. `document_tokens`: a document is cut after so many; 0: at the model's limit."""
 
     query: str
     documents: Sequence[str]
@@ -63,7 +63,7 @@ class RerankBody(BaseModel):
 
     @property
     def top(self) -> int:
-        """How many results are asked for."""
+        """The number of results that are asked for."""
         return min(self.top_n or len(self.documents), len(self.documents))
 
     def text_of(self, place: int) -> str:
@@ -132,7 +132,7 @@ class EmbeddingsBody(BaseModel):
 
 
 class RerankResult(BaseModel):
-    """One document's score. `is_cut`: it was longer than the model reads, and scored without its end."""
+    """The score of a document. `is_cut`: it was longer than the model reads, and scored without its end."""
 
     index: int
     relevance_score: float
@@ -155,7 +155,7 @@ class RerankAnswer(BaseModel):
 
 
 class TextResult(BaseModel):
-    """One text's score, as TEI gives it."""
+    """The score of a text, as TEI gives it."""
 
     index: int
     score: float

@@ -1,4 +1,4 @@
-"""What a published model's folder says of it: reranker.json, the files of sentence-transformers, the card (pure).
+"""Descriptions in a published model's folder: reranker.json, the files of sentence-transformers, the card (pure).
 
 FORMATS "model folder". No path of this machine and no time goes into any of them.
 """
@@ -117,7 +117,7 @@ def reranker_json(record: Record) -> dict[str, Any]:
 
 
 def chat_template(render: Callable[[str, str, str], str]) -> str:
-    """A Jinja template that gives render(query, document, instruction) byte for byte.
+    """Return a Jinja template that gives render(query, document, instruction) byte for byte.
 
     It reads messages of the roles `query` and `document`, and `system` for the instruction: what CrossEncoder
     makes of a pair and of its `prompt`. `render` must put each of the three into its text once, unchanged.

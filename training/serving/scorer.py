@@ -27,7 +27,7 @@ OWN_TEMPLATE, NO_PROMPT = "its own template", "no prompt"
 
 
 class Score(NamedTuple):
-    """What a model says of a pair: l_yes - l_no or an encoder's logit, raw in fp32; whether the pair was cut."""
+    """A pair's score: l_yes - l_no or an encoder's logit, raw in fp32; and whether the pair was cut."""
 
     margin: float
     is_cut: bool = False
@@ -42,8 +42,8 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text())
     except ValueError:
         raise BadInput(f"{path} is not JSON: train or copy the model again") from None
-    # A prompt that differs by a blank gives other scores than those that calibration and threshold were fitted on.
-    # A model scores with the prompt that it learned, to the byte; its card's own text must be that prompt, too.
+    # A prompt that differs by a blank gives other scores than those that calibration and threshold were fitted on, so
+    # the card's own text must be the prompt too, to the byte.
     if found.get("kind") == "causal" and recorded_prompt(found) is None:
         theirs = str(found.get("prompt_sha256"))[:12]
         raise BadInput(
@@ -134,12 +134,12 @@ def check_prompt(folder: Path, wanted: str = "") -> None:
 
 
 def is_classifier(architecture: str) -> bool:
-    """Whether a model of this name scores pairs by a head of its own."""
+    """Return whether a model of this name scores pairs by a head of its own."""
     return architecture.endswith("ForSequenceClassification")
 
 
 def is_seq2seq(config: dict[str, Any]) -> bool:
-    """Whether a model reads with an encoder and writes with a decoder."""
+    """Return whether a model reads with an encoder and writes with a decoder."""
     return bool(config.get("is_encoder_decoder"))
 
 

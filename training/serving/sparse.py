@@ -14,7 +14,7 @@ LIBRARY = ".sparse_encoder."  # In the names of the modules that its sparse enco
 
 
 def is_sparse_encoder(folder: Path) -> bool:
-    """Whether sentence-transformers wrote the folder as a sparse encoder."""
+    """Return whether sentence-transformers wrote the folder as a sparse encoder."""
     path = folder / "modules.json"
     try:
         modules = json.loads(path.read_text()) if path.exists() else []

@@ -43,7 +43,7 @@ class Epochs:
 
 
 def pack_batches(lengths: Sequence[int], budget: int, *, padded: bool = True) -> list[list[int]]:
-    """Places of rows in forward passes of at most `budget` tokens, longest first; a longer row stands alone.
+    """Return places of rows in forward passes of at most `budget` tokens, longest first; a longer row stands alone.
 
     padded: a pass costs its longest row times its rows; else (packed in one sequence) the sum of the rows.
     """

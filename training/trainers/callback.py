@@ -56,7 +56,7 @@ class StopInStep(Exception):
 
 @dataclass
 class TrainingProgress:
-    """How far a training is: what a checkpoint keeps beside what the library saves."""
+    """Progress of a training: what a checkpoint keeps beside what the library saves."""
 
     step: int = 0  # Steps done.
     token_budget: int = 0
@@ -67,7 +67,7 @@ class TrainingProgress:
 
 
 class JobCallback(TrainerCallback):
-    """One training, which may be asked to stop after every step, and by a recipe's own trainer within one.
+    """The callback of one training, which may be asked to stop after a step, or by a recipe's own trainer within one.
 
     dev_margins: raw margins of rows of the dev split by the model as it is now; each process scores its share.
     """
@@ -258,7 +258,7 @@ class JobCallback(TrainerCallback):
         self.progress.measured = {int(step): found for step, found in self.progress.measured.items()}
 
     def is_due(self) -> bool:
-        """Whether the model is measured after this step."""
+        """Return whether the model is measured after this step."""
         step = self.progress.step
         return (bool(self.task.data.dev) and (step % self.every == 0 or step == self.total)) or step == self.total
 
@@ -338,7 +338,7 @@ def warmup_steps(options: RecipeOptions, total: int) -> int:
 
 
 def flops_per_token(model: torch.nn.Module) -> float:
-    """Return what a token costs: two for each weight there and back, and two for each that is trained."""
+    """Return the operations of a token: four for each weight, there and back, and two more for each trained one."""
     # Forward 2 and backward 2 for each weight, and 2 more for the gradient of each trained one.
     sizes = [(value.numel(), value.requires_grad) for value in model.parameters()]
     return float(sum(4 * size + (2 * size if trained else 0) for size, trained in sizes))

@@ -38,7 +38,7 @@ DOCUMENTS = 16  # Of a query's list, those with the highest targets.
 
 @dataclass(frozen=True)
 class TrainingRow:
-    """What must stay together in a pass: pairs of one query, what each should score (0..1), and their tokens."""
+    """A row that a pass keeps together: pairs of one query, the score each should get (0..1), and their tokens."""
 
     places: list[int]  # Of the pairs in the training split.
     targets: list[float]
@@ -46,7 +46,7 @@ class TrainingRow:
 
     @property
     def ordered_pairs(self) -> int:
-        """How many pairs of documents have an order to learn."""
+        """The number of pairs of documents that have an order to learn."""
         return sum(one > other for one in self.targets for other in self.targets)
 
 
@@ -63,7 +63,7 @@ class PreparedCrossEncoder(CrossEncoder):
 def build_rows(
     examples: Sequence[Any], sizes: Sequence[int], *, loss: str, documents: int = DOCUMENTS
 ) -> list[TrainingRow]:
-    """One row a pair, or for `lambda` one a query: at most `documents` of it, those with the highest target first.
+    """Build one row a pair, or for `lambda` one a query: at most `documents` of it, the highest targets first.
 
     sizes: the tokens of each pair.
     Targets: the label, else the teacher's score (`bce`, `lambda`); the teacher's score, else the label (`mse`).

@@ -18,7 +18,7 @@ LONGEST = 512  # Where neither tokenizer nor config names a limit.
 
 
 def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision: str = "fp32") -> Any:
-    """A sequence classifier of one label; a base without such a head gets a seeded one.
+    """Load a sequence classifier of one label; a base without such a head gets a seeded one.
 
     Raises BadInput for causal models (recipe `prism`) and for classifiers of several labels.
     """

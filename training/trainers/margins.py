@@ -36,7 +36,7 @@ Row = TypeVar("Row", bound=HasTokens)
 
 @dataclass(frozen=True)
 class PromptTokens:
-    """How pairs are asked: render(query, document, instruction), the ids of "yes" and "no", the longest input."""
+    """The prompt of pairs: render(query, document, instruction), the ids of "yes" and "no", the longest input."""
 
     render: Callable[[str, str, str], str]
     yes_id: int
@@ -45,7 +45,7 @@ class PromptTokens:
 
     @property
     def tail(self) -> str:
-        """What follows the document, which truncation must keep."""
+        """The part after the document, which truncation must keep."""
         # A mark that no prompt holds, to find what stands behind the document.
         mark = "\x01d\x01"
         return self.render("q", mark, "").partition(mark)[2]
@@ -238,7 +238,7 @@ def act_in_halves(rows: list[Row], act: Callable[[list[Row]], Sequence[Found]]) 
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether torch says that memory ran out, of a GPU or of the machine."""
+    """Return whether torch says that memory ran out, of a GPU or of the machine."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(mark in str(error) for mark in NO_MEMORY)

@@ -1,4 +1,4 @@
-"""What a training takes of memory, checked before anything large is loaded; and how torch says that there is none."""
+"""Memory of a training, checked before anything large is loaded; and how torch says that there is none."""
 
 import gc
 import json

@@ -80,7 +80,6 @@ def _write_model_outputs(
     path = folder.path / f"{name}.outputs.jsonl"
     kept = path.read_text().split("\n")[:-1] if path.exists() else []
     # What a killed process left of a last line is cut off, and its row is written again.
-    # Only whole lines are kept.
     path.write_text("".join(f"{line}\n" for line in kept))
     with path.open("a") as file:
         for start in range(len(kept), len(rows), AT_ONCE):

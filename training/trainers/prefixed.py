@@ -35,7 +35,7 @@ class Group(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What follows the shared tokens of a row; `group`: the number of its group."""
+    """The tokens of a row after the shared ones; `group`: the number of its group."""
 
     ids: list[int]
     group: int

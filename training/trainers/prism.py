@@ -222,8 +222,8 @@ def label_states(model: Any, rows: Sequence[PrismRow], pad: int, *, packed: bool
     """Return the decoder's last states at all label positions, row after row: (sum of positions, hidden size)."""
     decoder = model.get_base_model().get_decoder()
     device = next(model.parameters()).device
-    # Padded on the right, where a causal model does not look, or one sequence whose positions begin anew.
-    # Packed: several rows in one sequence; positions that begin anew keep attention within each row.
+    # Padded on the right, where a causal model does not look. Packed: several rows in one sequence, whose positions
+    # begin anew and so keep attention within each row.
     if packed:
         ids = torch.tensor([[one for row in rows for one in row.ids]], device=device)
         places = torch.tensor([[place for row in rows for place in range(len(row.ids))]], device=device)

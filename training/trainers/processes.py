@@ -24,8 +24,6 @@ PATIENCE_S = 20.0
 def share_training(folder: Path, size: int, device: str, program: Sequence[str] = ()) -> Iterator[None]:
     """Context manager that starts and joins `size` processes, each with the GPU of its number among the job's.
 
-    Each has the GPU of its number among those that this job may see.
-
     transformers and accelerate read the same variables as here, and take the group that is there.
     """
     if size == 1:

@@ -1,4 +1,4 @@
-"""What a recipe is: a training by a library's trainer, and what finishing publishes of it."""
+"""The interface of a recipe: a training by a library's trainer, and what finishing publishes of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,13 +41,13 @@ class TrainingTask:
 
     @property
     def checkpointing(self) -> bool:
-        """Whether activations are computed again on the way back instead of kept."""
+        """Return whether activations are computed again on the way back instead of kept."""
         asked = self.options.gradient_checkpointing
         return self.device == "cuda" and not self.tiny if asked is None else asked
 
 
 class Recipe(Protocol):
-    """One recipe at work on one task, which it is made with; all processes of a training make one."""
+    """A recipe at work on one task, which it is made with; all processes of a training make one."""
 
     task: TrainingTask
     model: Any  # What it trains; None once it is trained: publishing needs the memory.

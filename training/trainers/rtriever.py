@@ -82,7 +82,7 @@ class Texts:
 
 
 class Draws(TrainerCallback):
-    """What the epoch takes of each bundle: a row is its place, and becomes places of texts when a batch asks for it."""
+    """The documents that an epoch takes of each bundle: a row, its place, becomes places of texts when a batch asks."""
 
     def __init__(self, bundles: Sequence[Any], texts: Texts, seed: int) -> None:
         # Drawn by seed and epoch, so that a resumed epoch draws the same documents.

@@ -19,7 +19,7 @@ from training.trainers.processes import add_gradients, gather, place_in_world
 
 
 class StepWork(Protocol):
-    """What a step is made of. A part's value is its sum over the step's rows by `counts`, its weight in `weights`."""
+    """The work of a step. A part's value is its sum over the step's rows by `counts`, its weight in `weights`."""
 
     weights: dict[str, float]
 
@@ -56,7 +56,7 @@ class StepBatches(Sampler[list[int]]):
 
 
 class WholeSteps:
-    """What a trainer of transformers becomes when it stands before it among the bases of a class."""
+    """A mixin that makes the steps of a trainer of transformers whole; it stands first among a class's bases."""
 
     # Of the trainer that this is mixed into.
     model: Any
@@ -76,7 +76,7 @@ class WholeSteps:
         return DataLoader(rows, batch_sampler=StepBatches(self.epochs), collate_fn=list)
 
     def floating_point_ops(self, inputs: Any) -> float:
-        """Return what a step costs: twice two for each weight and token on the way back, once on the way there."""
+        """Return the operations of a step: six for each weight and token, two there and four back."""
         weights: int = sum(value.numel() for value in self.model.parameters())
         return float(6 * weights * sum(self.epochs.lengths[row] for row in inputs))
 

@@ -152,7 +152,7 @@ def build_requests(
 
 
 class PartialRun:
-    """What is scored so far, a line a query in OUT.part, so that a rerank that was interrupted goes on after it.
+    """The queries scored so far, a line each in OUT.part, so that an interrupted rerank goes on after them.
 
     The first line says what is scored by what: another model, run or text would make one ranking of two.
     """
