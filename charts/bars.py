@@ -65,6 +65,7 @@ def draw_bars(
     for place, row in enumerate(rows):
         with canvas.mark(shown_row(place, len(rows))):
             _draw_bar(canvas, plot, row, plot.top + place * step)
+        # Only across the bars: a line down the whole picture would strike through the labels.
         if mark and row.value is not None:
             middle = plot.top + place * step + (45 if row.detail else 29)
             canvas.rule(plot.x(mark[0]), middle - 10, plot.x(mark[0]), middle + 10, kind="soft", width=1.5)

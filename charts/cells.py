@@ -29,6 +29,7 @@ def parse_csv_cell(text: str) -> str:
 
 
 def _is_formula(text: str) -> bool:
+    # Text that begins with apostrophes before a formula gets one more of them, since `parse_csv_cell` takes one away.
     bare = text.lstrip("'")
     return bare.startswith(ALWAYS_FORMULA) or (bare.startswith(("+", "-")) and not SIGNED_WORD.match(bare))
 

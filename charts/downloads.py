@@ -82,6 +82,7 @@ def _latex_cell(cell: Cell, top: str | None) -> str | float | int | None:
     if cell.value is None:
         return None
     shown = cell.printed.replace("-", "$-$")
+    # Bold goes by what is printed: readers who see two equal numbers would ask why one of them is the best.
     shown = rf"\textbf{{{shown}}}" if cell.printed == top else shown
     below = f"_{{{cell.change:+.{PLACES}f}}}" if cell.change is not None else ""
     above = rf"^{{\mathrm{{{escape_latex(cell.letters)}}}}}" if cell.letters else ""

@@ -45,6 +45,7 @@ def format_figure(value: float | None) -> str:
         text = f"{value:,.0f}"
     else:
         text = f"{value:.3g}"
+    # The sign of mathematics has the width of a digit and is read aloud as minus; a hyphen is neither.
     return text.replace("-", "−")
 
 
@@ -55,7 +56,9 @@ def axis_ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -
     power = 10.0 ** math.floor(math.log10(rough))
     # 0.999: a step that falls short by rounding alone will do.
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    # Without 1e-9 a value that lies on a tick but for its rounding would get one more tick beside it.
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    # At least two ticks, since Plot divides by the distance of the ends; rounded, since 3 * 0.1 is not 0.3.
     return [round(at * step, 12) for at in range(first, max(last, first + 1) + 1)]
 
 
@@ -98,6 +101,7 @@ class Canvas:
         turned: bool = False,
     ) -> None:
         """Write words at a point. `kind`: ink | soft | s0..s5; `turned`: read upwards."""
+        # Both an attribute and a class: the attribute colours a file saved alone, the class a page (ADR 0019).
         colour = {"ink": INK, "soft": INK_2}.get(kind) or SERIES[int(kind[1:])]
         extra = ' font-weight="650"' if bold else ""
         extra += f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
@@ -212,6 +216,7 @@ def spread_labels(tops: Sequence[float], least: float, most: float, step: float 
     """Return places for labels that would stand at `tops` (ascending): `step` px apart, from `least` to `most`."""
     places: list[float] = []
     for top in tops:
+        # Downwards first, so that no label stands above its place; then back up, where the last ones left the room.
         places.append(max(top, places[-1] + step if places else least))
     for at in range(len(places) - 1, -1, -1):
         places[at] = min(places[at], most if at == len(places) - 1 else places[at + 1] - step)
@@ -222,6 +227,7 @@ def render_svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
     """Return the picture for a page: named and described for those who do not see it."""
     name = escape(key, quote=True)
     return (
+        # One image to a screen reader, which hears title and summary; numbers and links are in the table (ADR 0019).
         f'<svg class="chart-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(canvas.width)} '
         f'{number(canvas.height)}" role="img" aria-labelledby="{name}-title {name}-desc" font-family="{FONT}">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>'
@@ -233,6 +239,7 @@ def clip_text(words: str, room: float, size: int = 12) -> str:
     """Return the words, or as many of them as fit into `room` px, with an ellipsis."""
     if text_width(words, size) <= room or len(words) < 2:
         return words
+    # Room for the ellipsis as well, which is reckoned as one letter of full width.
     while len(words) > 1 and text_width(words, size) + size > room:
         words = words[:-1]
     return words.rstrip() + "…"

@@ -50,6 +50,7 @@ def draw_flow(
     kept = [node for node in nodes if node.count or node.column == 0]
     names = {node.key: node for node in kept}
     known = [link for link in links if link.count and link.source in names and link.target in names]
+    # By the first column, from which all others flow: equal counts have equal heights wherever they stand.
     scale = HEIGHT / max(1, *(node.count for node in kept if node.column == 0))
     tops = _place_nodes(kept, known, scale)
     heights = {node.key: _thickness(node.count, scale) for node in kept}
@@ -91,6 +92,7 @@ def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> 
         y = 0.0
         for node in (one for one in nodes if one.column == column):
             above = [tops[link.source] for link in links if link.target == node.key and link.source in tops]
+            # A ribbon that ran upwards would cross those of the nodes before it.
             y = max(y, min(above, default=0.0))
             tops[node.key] = y
             y += max(_thickness(node.count, scale), SLOT) + GAP
@@ -99,6 +101,7 @@ def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> 
 
 def _thickness(count: int, scale: float) -> float:
     """Return the height of a count; any above 0 stays visible."""
+    # A handful of failed pairs among 300,000 is what a reader looks for, and would be thinner than a pixel.
     return max(count * scale, 1.5) if count else 0.0
 
 

@@ -64,6 +64,7 @@ def draw_heatmap(
 def _shade_step(value: Value, low: float, high: float) -> int:
     if value is None or value < low:
         return 0
+    # The highest value itself belongs to the darkest fifth; step 0 is for what lies below the scale.
     return min(len(HEAT) - 1, 1 + int(5 * (value - low) / ((high - low) or 1)))
 
 

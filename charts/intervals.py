@@ -56,6 +56,7 @@ def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
 def _draw_span(canvas: Canvas, plot: Plot, one: IntervalSpan, middle: float) -> None:
     canvas.text(plot.left - 12, middle + 4, clip_text(one.name, plot.left - 20), anchor="end", kind="ink")
     left, right = plot.x(one.low), plot.x(one.high)
+    # An interval of no width still is a mark that can be pointed at.
     canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if one.open else "data", pale=True)
     for end in (left, right):
         canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)

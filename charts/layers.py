@@ -81,6 +81,7 @@ def _number_rows(nodes: Sequence[LayerNode]) -> list[tuple[LayerNode, int]]:
 def _draw_line(canvas: Canvas, start: tuple[float, float], end: tuple[float, float], tone: str) -> None:
     """Run below the text of the source, then turn to the place of what was made of it."""
     (x1, y1), (x2, y2) = start, end
+    # Straight through the columns between, below the texts of its own row: a diagonal would strike through names.
     below, turn = y1 + STEP - 13, max(x1 + BAR, x2 - TURN)
     canvas.ribbon(ribbon_path(x1 + BAR, below, turn, below, THICK), tone)
     canvas.ribbon(ribbon_path(turn, below, x2, y2 + 14, THICK), tone)

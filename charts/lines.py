@@ -61,6 +61,7 @@ def draw_lines(
         canvas.text(WIDTH / 2, 150, empty or say("nothing"), anchor="middle")
     else:
         ends = (min(ys) if low is None else low, max(ys) if high is None else high)
+        # Names stand at the ends of their lines: a legend would have to be matched by colour.
         room = min(180.0, max(text_width(name) for name in kept) + 16)
         least = 1.0 if all(float(at).is_integer() for at in xs) else 0.0  # what is counted has no halves
         across = axis_ticks(min(xs), max(xs), 6, least=least) if names is None else [min(xs) - 0.5, max(xs) + 0.5]
@@ -99,6 +100,7 @@ def _draw_curves(
     tops = spread_labels([plot.y(drawn[name][-1][1]) + 4 for name in order], plot.top + 4, plot.bottom + 36)
     column = 1
     for place, name in enumerate(kept):
+        # A line with a band has three columns in the table: its value, the lower and the upper end.
         columns = range(column, column + (3 if behind.get(name) else 1))
         column = columns.stop
         if name not in drawn:
@@ -110,6 +112,7 @@ def _draw_curves(
             step = math.ceil(len(points) / MOST_MARKS)
             for at, value in [*points[:-1:step], points[-1]]:
                 with canvas.mark(shown_row(rows[at], len(rows)), *columns):
+                    # Dots of a long line would run into one thick line; spots are seen only under the pointer.
                     paint = canvas.dot if len(points) <= 40 else canvas.spot
                     paint(plot.x(at), plot.y(value), place)
             words = clip_text(name, room - 10)
@@ -167,6 +170,7 @@ def _split_runs(points: Sequence[T], gaps: Sequence[float]) -> list[list[T]]:
     runs: dict[int, list[T]] = {}
     for point in points:
         runs.setdefault(bisect_left(gaps, point[0]), []).append(point)
+    # A point between two gaps makes no line; its dot is drawn with the others.
     return [run for run in runs.values() if len(run) > 1]
 
 

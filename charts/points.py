@@ -58,6 +58,7 @@ def draw_scatter(
     else:
         xs, ys = [dot.x for dot in kept], [dot.y for dot in kept] + ([floor[0]] if floor else [])
         both = [*xs, *ys]
+        # With a diagonal both axes have one scale, or the line of equal values would not be one.
         x_ticks = axis_ticks(min(both), max(both)) if diagonal else axis_ticks(min(xs), max(xs), 6)
         y_ticks = x_ticks if diagonal else axis_ticks(min(ys), max(ys))
         room = min(180.0, max(text_width(group) for group in groups) + 40)
@@ -79,6 +80,7 @@ def draw_scatter(
 
 
 def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:
+    # Beyond so many names the picture is all text; the table has every name.
     named = sum(not dot.quiet for dot in kept) <= 24
     taken = [(plot.x(dot.x) - 4, plot.y(dot.y) - 4, plot.x(dot.x) + 4, plot.y(dot.y) + 4) for dot in kept]
     for row, dot in enumerate(kept):

@@ -62,6 +62,7 @@ class Chart:
 
     def standalone(self) -> str:
         """Return the picture as a file of its own: paper, title and source line, colours as attributes."""
+        # 36 px above the picture for the title, 28 px below it for the line that names the source.
         height = self.height + 64
         width = number(self.width)
         size = f'width="{width}" height="{number(height)}" viewBox="0 0 {width} {number(height)}"'
@@ -94,6 +95,7 @@ def name_links(addresses: Iterable[str], column: int = 0) -> dict[tuple[int, int
 
 
 def _row_step(rows: int) -> int:
+    # The same step for the picture's marks and the page's table, so that a mark names a row that is there.
     return max(1, math.ceil(rows / SHOWN_ROWS))
 
 

@@ -19,5 +19,6 @@ def count_tokens(text: str) -> int:
 
 def cut_text(text: str, most: int = LONGEST) -> tuple[str, bool]:
     """The first `most` tokens of a text, and whether more stood there."""
+    # Lazily, token by token: of a document of megabytes only the beginning is read.
     last = next(islice(_TOKEN.finditer(text), most, None), None)
     return (text, False) if last is None else (text[: last.start()].rstrip(), True)

@@ -22,6 +22,7 @@ def describe_traces(job: AgentJob) -> Iterator[dict[str, Any]]:
         who = {"query_id": trace.query.external_id, "retriever": trace.retriever, "agent": trace.agent}
         spent = tokens.get((trace.query_id, f"{trace.retriever}/{trace.agent}/{protocol}"), 0)
         answers = {one["round"]: one for one in trace.answers}
+        # An adaptive agent may answer without any search; its answer still is a row, of round 0.
         rounds = list(enumerate(trace.rounds, 1)) or [(0, {"search": "", "returned": [], "truncated": []})]
         for number, one in rounds:
             said = answers.get(number, {})

@@ -21,11 +21,13 @@ def weigh_coverage(importances: Mapping[str, int], scores: Mapping[str, float]) 
 
 def rate_completeness(coverage: Fraction | float) -> int:
     """Return completeness from 1 to 5: round(4 w + 1) of the covered weight w in 0..1, halves up."""
+    # In fractions, since Python's round takes 4.5 to 4, and a float may lie just below its half (ADR 0088).
     return floor(4 * Fraction(coverage) + 1 + Fraction(1, 2))
 
 
 def efficiency_quality(quality: float, searches: int) -> float:
     """AER of one answer: its overall quality, less for every search after the first. No search counts as one."""
+    # An agent that answers at once keeps its quality: no search counts as one (BRIGHT-Pro 4.3, ADR 0088).
     return quality * exp(-GAMMA * (max(1, searches) - 1))
 
 

@@ -74,6 +74,7 @@ def start_or_join(
     """Begin a job, or go on with the one that depends on the same; its limits replace the old ones. Raises BadInput."""
     given = job_campaigns.limits_of(limits)
     model_requests.check_limits(collection, judges, given["budget"], given["max_calls"])
+    # The same request finds the same job, so that nothing is asked, or paid for, twice; limits are no part of it.
     whole = {"kind": kind.value, "sample": sample and sample.pk, "graded": graded and graded.pk, **depends}
     key = sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
     with transaction.atomic():

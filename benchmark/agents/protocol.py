@@ -149,6 +149,7 @@ class SearchingAgent:
 
     def _keep_answer(self, turn: SearchTurn) -> None:
         assert turn.answer is not None
+        # Documents of this and earlier rounds alone: what a later round finds was not there to be cited.
         known, unknown = find_citations(turn.answer, self._shown.keys())
         self._append_answer(turn.answer, turn.confidence, known, unknown)
 
@@ -176,6 +177,8 @@ class SearchingAgent:
         found = await self.conversation.ask(step)
         if not isinstance(found, NoVerdict):
             return found
+        # Not reached at all is no empty round: the trace is left out, and its query is asked about when the job goes
+        # on.
         if found.outcome == "error":
             raise Unreachable(self.conversation.problem_with(step))
         return None

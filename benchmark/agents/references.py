@@ -30,6 +30,7 @@ ROLE = "reference"
 def start_references(collection: Collection, judge: str, *, limits: Mapping[str, Any], by: str = "") -> AgentJob:
     """Begin writing, or go on with the same. Raises BadInput where no aspect has a passage."""
     asked = model_requests.judge_for(ROLE, judge)
+    # Aspects without passages are left out: an answer could cover them only from what the model remembers.
     total = len(queries_with_passages(collection))
     if not total:
         raise BadInput(

@@ -32,6 +32,7 @@ def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, 
     found = find_sample(target)
     if found is None:
         return _draw_sample(target, PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed)
+    # Traces over two samples would not compare, and nothing in a table would tell them apart (ADR 0088).
     if per_member not in (None, found.per_member) or seed not in (None, found.seed):
         told = _(
             "the sample of %(name)s was drawn once, with %(count)d queries per collection and seed %(seed)d, and "

@@ -25,6 +25,7 @@ def measure_study(study: ReferenceStudy) -> list[dict[str, Any]]:
     rows = StudyRating.objects.filter(answer__study=study, withdrawal=None)
     for one in rows.order_by("answer__reference", "pk"):
         ratings[one.answer_id].append(one)
+    # One rating alone is no pair for the agreement, and would weigh as much as two in the means.
     whole = [found for found in ratings.values() if len(found) == RATERS]
     lines = []
     for criterion in CRITERIA:

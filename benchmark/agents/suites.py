@@ -61,6 +61,7 @@ class SuiteAgentBoard:
 
 def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
     """The members' tables together. Raises BadInput for members that searched by different protocols."""
+    # Columns go by rounds, so members with other numbers of rounds share no table.
     told = {(one.job.options["protocol"], one.job.options["rounds"]) for one in boards}
     if len(told) != 1:
         raise BadInput(_("the collections of %(name)s were searched with different protocols") % {"name": suite.name})
@@ -80,6 +81,7 @@ def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
         retriever: {key: mean_over_agents([one[key] for one in agents.values()]) for key, _label in columns}
         for retriever, agents in lines.items()
     }
+    # With fixed rounds the last column is the quality after the last round, as `board.order_column` has it.
     key = "aer" if columns[0][0] == "aer" else columns[-1][0]
     order = order_by_mean({retriever: means[retriever][key] for retriever in lines})
     return SuiteAgentBoard(suite, list(boards), columns, {name: lines[name] for name in order}, means)

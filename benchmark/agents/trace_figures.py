@@ -118,6 +118,7 @@ def _summarise_cell(
 def _mean_by_round(found: Sequence[SearchFindings]) -> list[float]:
     """The mean gold share of each round over the traces that got so far."""
     longest = max((len(one.gold_share) for one in found), default=0)
+    # A trace that ended has no further rounds: counted as 0 it would say that searching on finds nothing.
     return [fmean(one.gold_share[at] for one in found if at < len(one.gold_share)) for at in range(longest)]
 
 

@@ -28,6 +28,7 @@ def read_searches(rounds: Sequence[Sequence[str]], gold: AbstractSet[str]) -> Se
     """Measure the rounds of one trace; `rounds`: the documents that each search returned."""
     shares, seen, last, repeated = [], set[str](), 0, 0
     for number, returned in enumerate(rounds, 1):
+        # Repeats of gold count here: this is the share of the slots that hold gold. Only new gold moves `last`.
         shares.append(sum(one in gold for one in returned) / len(returned) if returned else 0.0)
         for one in returned:
             if one in seen:

@@ -125,6 +125,8 @@ def _store_answers(
         for task, found in zip(tasks, results, strict=True)
         if found is not None
     ]
+    # Whoever lost the lease stores nothing: the new holder asks from what is there, and finds the paid calls in the
+    # cache.
     with transaction.atomic():
         leases.lock_held(evaluation)
         # An answer that another worker stored first stays.

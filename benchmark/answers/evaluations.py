@@ -137,6 +137,7 @@ def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimat
 def key_of(options: Mapping[str, Any]) -> str:
     """Return the sha256 of all options that the answers depend on: runs, model versions, k, and what is shown."""
     known = {one.name: one.id for one in judges_of(options)}
+    # ADR 0090: never the qrels. Another version is another reading of the same answers, and costs no call.
     parts = {
         "runs": options["runs"],
         # In an order of their own: the same models in another order are the same evaluation.

@@ -151,6 +151,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
     runs = stored.runs
     # To the same depth as the answers saw: what lies below was shown to nobody.
     documents = stack_rankings(_top_of(runs, evaluation.options["k"]), whole, evaluation.options["k"])
+    # A query that a version does not judge at all is a miss under it, as in every report (ADR 0090).
     before = grade_runs(documents, chosen.before, whole, evaluation.collection)
     after = grade_runs(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
     names = [run.name for run in runs]

@@ -50,6 +50,7 @@ def suite_lines(by_member: Sequence[MemberValues]) -> list[dict[str, Any]]:
     lines = []
     for system, generator in sorted({key for values in by_member for key in values}):
         found = [values.get((system, generator)) for values in by_member]
+        # Means over other sets of systems would differ by which systems they hold.
         mean = member_mean(found) if system != MEAN or alike else None
         lines.append({"system": system, "generator": generator, "values": found, "mean": mean})
     return lines

@@ -78,6 +78,7 @@ def compute_bounds(
     # Two passes over the pools: bounds, and then the pairs that matter.
     steps, done = 2 * len(pools), 0
     low, high, today = np.zeros(len(runs)), np.zeros(len(runs)), np.zeros(len(runs))
+    # ADR 0034: leads that two simple completions attain show most open pairs to be open, without the dynamic program.
     lead = np.zeros((len(runs), len(runs)))
     for start in range(0, len(pools), CHUNK):
         part = pools[start : start + CHUNK]
@@ -150,6 +151,8 @@ def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     today = ahead / ideals[0] if ideals[0] > 0 else np.zeros_like(ahead)
     if not len(pool.documents):
         return np.asarray(today)
+    # The highest grade goes to each document that counts more for the one; k of them fill the ideal, further ones do
+    # not raise it.
     apart = pool.weights[:, None, :] - pool.weights[None, :, :]
     more = np.minimum((apart > 0).sum(axis=2), k)
     gained = ahead + gains[-1] * np.maximum(apart, 0.0).sum(axis=2)
@@ -208,6 +211,7 @@ def _rank_informative_pairs(
 def _pair_influences(pool: BoundsPool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
     """(unjudged,) summed over pairs of runs: the farthest that one more grade moves their difference of nDCG@k."""
     # What each grade's ideal would be with one more document of that grade.
+    # ADR 0034: everything else stays as it is today, since a pair's true worth depends on grades that nobody knows yet.
     counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
     counts[0] = pool.counts
     ideals = ideal_dcg(counts, gains, k)

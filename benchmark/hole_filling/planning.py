@@ -80,6 +80,7 @@ def estimate_cost(
     known = lifecycle.same_configuration(collection, wanted)
     judged = Work.objects.filter(campaign__in=known, state__in=ENDED) if known else Work.objects.none()
     left = len(queries) - known_to_people(collection, queries, documents)
+    # ADR 0034: outcomes count across campaigns of one configuration, so nobody pays for a pair twice.
     left -= count_among(judged.values_list("pair__query_id", "pair__document_id"), queries, documents)
     left = left if most is None else min(left, most)
     if left <= 0:

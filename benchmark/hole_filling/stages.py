@@ -108,6 +108,7 @@ def is_current(filling: Filling) -> bool:
 def make_version(filling: Filling, by: str) -> Qrels:
     """Store the filled version: one of its own for each filling, even if another holds the same."""
     kind, rows = Qrels.Kind.FILLED, filled_rows(filling)
+    # A version of its own even where the newest holds the same: `Filling.after` is one to one.
     return versions.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
 
 

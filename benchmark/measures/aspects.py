@@ -65,6 +65,7 @@ def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) 
         query: Sought.of([(row.importance, row.documents) for row in aspects])
         for query, aspects in by_query(rows).items()
     }
+    # Every value would be 0, and read as the ranking's fault.
     if not any(one.supports for one in queries.values()):
         raise BadInput("no aspect of the file has a document: there is nothing to measure")
     per_query: dict[str, dict[str, float]] = {name: {} for name in wanted}

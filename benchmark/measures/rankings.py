@@ -114,6 +114,7 @@ def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Measu
     # Queries without any document of the run are scored by `_of_nothing`.
     shared = {query: _by_rank(run[query]) for query in qrels if run.get(query)}
     per_query = {
+        # All queries of the qrels, as trec_eval -c: a run is not better for the queries that it leaves out.
         name: {query: 0.0 if query in shared else _of_nothing(measure, grades) for query, grades in qrels.items()}
         for name, measure in wanted.items()
     }
@@ -221,6 +222,7 @@ def compare_runs(measure: str, one: Mapping[str, float], other: Mapping[str, flo
     if not shared:
         raise BadInput(f"the two runs share no query to compare {measure} on")
     values = np.array([[one[query], other[query]] for query in shared])
+    # ADR 0054: interval and p are one test, so that they never contradict each other.
     tests = Tests(values, seed)
     low, high = tests.interval(0, 1, LEVEL)
     difference = float((values[:, 0] - values[:, 1]).mean())

@@ -165,4 +165,6 @@ def content_hash(rows: Mapping[int, ReadQrel]) -> str:
 def _lock_numbering(collection: Collection) -> None:
     """Have versions of a collection numbered one after the other, until the transaction ends."""
     with connection.cursor() as cursor:
+        # An advisory lock, so that numbering waits for nobody who holds the collection's row; 7109 keeps it apart from
+        # other advisory locks.
         cursor.execute("SELECT pg_advisory_xact_lock(7109, %s)", [collection.pk])

@@ -198,6 +198,7 @@ def _pool_curves(
     orders = curves.random_orders(len(asked.systems), asked.seed)
     sizes = curves.pool_sizes(found, orders)
     marginal = curves.marginal_contributions(documents, before, after, found, orders, asked.relevant_from)
+    # The last rate is computed over all systems and not over the orders: ten orders sample it badly (ADR 0054).
     growth = _growth_curve(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
     contribution = {
         key: [dict(zip(BAND, (m, *band), strict=True)) for m, band in enumerate(curves.mean_bands(one), 1)]

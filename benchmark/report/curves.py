@@ -57,6 +57,7 @@ def changed_labels(documents: Ints, before: Version, after: Version, relevant_fr
         known[known] = pairs[at[known]] == flat[known]
         # The rank is the position modulo k, since the array is flat over (queries, k).
         ranks[system, at[known]] = np.nonzero(known)[0] % documents.shape[2]
+    # ADR 0035: a pair that was judged not relevant is no hole; the qrels knew it.
     holes = (old == NONE) & (new >= relevant_from)
     whole = np.maximum(old, 0).astype(np.int64), np.maximum(new, 0).astype(np.int64)
     return Changed(pairs, *whole, holes, ranks != NONE, ranks)
@@ -133,6 +134,7 @@ def marginal_contributions(
             # With the system in the pool all that it returned is annotated from the start on.
             joined = np.where(found.returned[system], 0, steps)
             with_it = _performance_curve(start, graded[system], found, system, joined, systems)
+            # The sign is dropped: what counts is how much the figure depends on the system's own pairs (SPEC S10).
             for name in MARGINAL:
                 sums[name][place] += np.abs(with_it[name] - without[name])
     return {name: total / systems for name, total in sums.items()}

@@ -76,6 +76,7 @@ def _newest_single(collection: Collection) -> Report | None:
 
 def common_depth(runs: Sequence[Run]) -> int:
     """The depth at which all of these runs can be measured, at most K."""
+    # Below its depth a run says nothing, so measures at a larger k would call its missing documents a fault.
     return min(chosen.K, *(run.depth or chosen.K for run in runs)) if runs else chosen.K
 
 
@@ -168,6 +169,7 @@ def _place(stored: StoredReport, measure: str, at: int) -> tuple[int, str]:
 
 def difference_of(result: Mapping[str, Any], measure: str, one: int, other: int) -> dict[str, Any]:
     """The mean of one system less that of another, by their places, with its test and interval, both by Holm."""
+    # Pairs are stored once, the earlier system first; asked the other way round, the interval changes its sign.
     first, second = sorted((one, other))
     systems = result["systems"]
     # Rows stand in the order of itertools.combinations.

@@ -125,6 +125,7 @@ def ndcg_bridge(found: Graded) -> Floats:
 def hole_at_k(before: Graded, after: Graded) -> Floats:
     """Return Hole@k: the share of the first k that are newly found relevant documents (DREAM 4.2)."""
     is_hole = (before.grades == NONE) & after.relevant
+    # Over k and not over what was returned: a short ranking has fewer places in which a hole can be (DREAM 4.2).
     return np.asarray(is_hole.sum(axis=2) / before.k, dtype=np.float64)
 
 

@@ -39,6 +39,7 @@ def key_of(
     collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int, aspects_k: int | None = None
 ) -> str:
     """Return the sha256 of all that the report depends on. Runs and versions never change once they are ready."""
+    # Another highest grade or limit of relevance makes other figures of the same qrels.
     parts = {
         "version": VERSION,
         "before": before.pk,

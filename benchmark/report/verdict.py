@@ -52,6 +52,7 @@ def saturation_verdict(
     """Judge the ends of both curves: means over the orders at the last step; None: no value."""
     # The largest counts: a pool is saturated only where no measure moves any more.
     largest = max((value for value in marginal.values() if value is not None), default=None)
+    # ADR 0035: the paper says only that both curves approach 0. The thresholds are ours, and stand beside the verdict.
     key = "few" if systems < FEWEST else "open" if holes else "none"
     if key == "open" and growth is not None and largest is not None:
         limits = {"saturated": SATURATED, "nearly": NEARLY}

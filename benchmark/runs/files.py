@@ -142,6 +142,8 @@ class RunFile:
                 continue
             if width == 3:
                 query, document, rank = columns
+                # A rank as a score below 0: the first rank is the highest, and what is no number is told as a bad
+                # score.
                 score = f"-{rank}" if rank.isdecimal() else rank
             else:
                 query, _zero, document, _rank, score, self.tag = columns

@@ -22,6 +22,7 @@ def minmax_scale(scores: Scores) -> Scores:
 
 def zscore(scores: Scores) -> Scores:
     """Scale scores to mean 0 and standard deviation 1 (the population's); all are 0 where they are equal."""
+    # By the range first: the deviation of equal floats may come out above 0, and would blow up their rounding.
     spread = float(scores.std()) if len(scores) and np.ptp(scores) else 0.0
     return (scores - scores.mean()) / spread if spread else np.zeros_like(scores)
 

@@ -43,6 +43,7 @@ def hash_weights(folder: Path) -> str:
     """Return the hash of all files beside the card that decide a model's vectors."""
     digest = sha256()
     for path in sorted(folder.rglob("*")):
+        # reranker.json has figures and the card's text, which may be written anew without another vector.
         if path.is_file() and path.suffix in (".safetensors", ".bin", ".json") and path.name != "reranker.json":
             with path.open("rb") as file:
                 digest.update(f"{path.relative_to(folder)}\0{file_digest(file, 'sha256').hexdigest()}\n".encode())

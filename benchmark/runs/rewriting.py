@@ -63,6 +63,7 @@ def _request_builder(recipe: dict[str, Any]) -> query_expansion.Calls:
 
 def combine_texts(method: str, query: str, texts: Sequence[str]) -> str:
     """The text that takes the query's place, by the method's own rule."""
+    # The query is repeated so that its few words weigh as much as the passage's many; HyDE leaves it out.
     if method == "query2doc":
         return "\n".join([query] * REPEATS + list(texts))
     if method == "mugi":

@@ -118,6 +118,7 @@ class Store(TextStore):
         if not len(places):
             return np.zeros((0, self.size), dtype=np.float32)
         everything = np.memmap(self.vectors, dtype="<f4", mode="r", shape=(len(self.places), self.size))
+        # A collection's own documents mostly lie side by side, as they were embedded: then nothing is copied.
         if places[-1] - places[0] == len(places) - 1 and bool((np.diff(places) == 1).all()):
             return np.asarray(everything[places[0] : places[-1] + 1])  # side by side: read from the file, not copied
         return np.asarray(everything[places])

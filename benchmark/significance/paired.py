@@ -58,6 +58,7 @@ class Tests:
         patterns = len(turned)
         # At least so many patterns must be as far from 0 for p to reach the level.
         needed = ceil(level * patterns) if self.is_exact else ceil(level * (patterns + 1)) - 1
+        # At a level below the least p that so many patterns can give, no difference can be excluded.
         if needed < 1:
             return -1.0, 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -107,6 +108,7 @@ def all_signs(queries: int) -> Floats:
 
 def holm_correction(p: Sequence[float]) -> list[float]:
     """Correct p values by Holm's step-down procedure, in the same order."""
+    # From the smallest p on: it is held to all tests, the next one to one test less, and so on (Holm 1979).
     corrected, highest = [0.0] * len(p), 0.0
     for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
         # Monotone: a larger p is never corrected to a smaller one.

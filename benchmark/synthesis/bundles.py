@@ -36,6 +36,7 @@ def find_near_copies(positives: Sequence[str], negatives: Sequence[str]) -> set[
     """Places of the negatives that nearly equal a positive."""
     found = set()
     for place, text in enumerate(negatives):
+        # Each negative by itself: groups join in chains, and a second negative could link this one to a positive.
         groups = near.groups_of(dict(enumerate([text, *positives])), SIMILAR, near.DOCUMENT_WORDS)
         if groups[0] in [groups[key] for key in range(1, len(positives) + 1)]:
             found.add(place)
@@ -56,6 +57,7 @@ def split_bundles(bundles: Sequence[Bundle], dev: float, seed: int) -> dict[str,
         gathered[groups[place]].append(place)
     wanted, kept = round(dev * len(bundles)), set[int]()
     for places in gathered.values():
+        # Whole groups alone, in seeded order: one that does not fit is passed over, and a smaller one may still.
         if len(kept) + len(places) <= wanted:
             kept.update(places)
     return {

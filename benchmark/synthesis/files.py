@@ -109,6 +109,7 @@ def _build_manifest(
     bundles = [one for rows in sides.values() for one in rows]
     reasons = Counter(f"{one['step']}: {one['reason']}" for one in dropped if one["what"] == "bundle")
     negatives = sum(synthesis.bundles.values_list("near_duplicates", flat=True))
+    # What was spent on it is no part of the data, and personas are a thousand lines at most.
     apart = ("budget", "max_calls", "personas")
     return {
         "collection": synthesis.collection.name,

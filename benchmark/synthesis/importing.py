@@ -58,5 +58,6 @@ def _pairs(bundle: Bundle) -> Iterator[Row]:
 def _named_passages(bundle: Bundle) -> Iterable[tuple[str, Row]]:
     """Each passage under an id that does not say which side it was planned for: in the order of their texts."""
     passages = [*bundle["positives"], *bundle["negatives"]]
+    # By text, as good as chance to a judge, and the same at a second import.
     ordered = sorted(passages, key=lambda one: str(one["text"]))
     return [(f"{bundle['query_id']}-{number}", one) for number, one in enumerate(ordered, 1)]

@@ -34,6 +34,7 @@ def draw_documents(
     found = dict.fromkeys(positives, "positive")
     for document in negatives:
         found.setdefault(document, "negative")
+    # Ranks are those among the negatives (SPEC S5), so relevant documents leave before ranks are counted.
     ranked = [document for document in ranked if found.get(document) != "positive"]
     for document in ranked[HARD]:
         found.setdefault(document, "hard")

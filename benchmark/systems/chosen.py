@@ -132,6 +132,7 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
     filling = fillings.defer("pairs").order_by("-pk").first()
     versions = versions_of(collection)
     bounds: dict[str, Any] = leaderboard.result["safety"] if leaderboard else {"unsettled": [], "settled": 0}
+    # In order of urgency: the first that holds is shown, and the last one always holds.
     steps = [
         ("filling", filling is not None and filling.state in UNDER_WAY),
         ("labels", leaderboard is not None and _has_unused_labels(collection, versions)),

@@ -90,6 +90,7 @@ def name_role(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> str
 def find_root(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> TrainedModel:
     """Return the first model of the line that this one was trained from: its base is no model of the group."""
     seen = {model.folder}
+    # `seen`, since folders are names that somebody gave: two models may name each other as base.
     while (parent := by_folder.get(model.base)) is not None and parent.folder not in seen:
         seen.add(parent.folder)
         model = parent

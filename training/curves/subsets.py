@@ -140,7 +140,7 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
             )
             % {"asked": f"{points[-1]:,}", "there": f"{sums[-1]:,}"}
         )
-    # Nearest from below or above, since whole queries seldom come to the exact number; of equally near ones the smaller.
+    # Nearest from below or above, since whole queries seldom come to the exact number; of two as near, the smaller.
     chosen = [min(range(len(sums)), key=lambda place: (abs(sums[place] - point), place)) for point in points]
     if same := [asked for asked, one, next_one in zip(points[1:], chosen, chosen[1:], strict=False) if one == next_one]:
         raise BadInput(

@@ -22,6 +22,7 @@ def point_loss(margins: Tensor, scores: Tensor) -> Tensor:
 
 def list_loss(margins: Tensor, scores: Tensor, temperature: float) -> Tensor:
     """Return T^2 KL(teacher, student), both softened by T: Hinton's distillation over a group."""
+    # T^2 below keeps the gradient's size, which falls by 1/T^2 where both sides are softened (Hinton et al. 2015).
     student = torch.log_softmax(margins / temperature, -1)
     teacher = torch.log_softmax(teacher_logits(scores) / temperature, -1)
     return functional.kl_div(student, teacher, reduction="none", log_target=True).sum(-1) * temperature**2

@@ -160,6 +160,7 @@ def score_places(tokenizer: Any, ids: Sequence[int], text: str, score: int) -> l
 
 def probabilities_at_end(model: Any, tokenizer: Any, rows: Sequence[AnsweredRow]) -> list[float]:
     """Return the probability that the model gives to the last `held` tokens of each row, in fp32."""
+    # The id does not matter: padding stands behind the row, and no column that is read lies there.
     pad = int(tokenizer.pad_token_id or 0)
 
     def measure(batch: list[AnsweredRow]) -> list[float]:

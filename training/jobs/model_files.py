@@ -18,6 +18,7 @@ def list_model_files(model: Model) -> dict[str, int]:
     found = {
         path.relative_to(folder).as_posix(): path.stat().st_size
         for path in folder.rglob("*")
+        # A link may point out of the folder, and what lies there was not published.
         if path.is_file() and not path.is_symlink()
     }
     if is_shared():

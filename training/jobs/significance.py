@@ -38,6 +38,7 @@ def randomisation_test(differences: np.ndarray, *, seed: int = 0) -> float:
     """Return the two-sided p of the mean difference under random signs, exact up to 16 queries that differ."""
     from scipy.stats import permutation_test
 
+    # Queries without a difference keep their 0 under either sign, so only the others are permuted.
     differing = differences[np.abs(differences) > 1e-12]
     if len(differing) < 2:  # One sign turned is as far from 0 as the other.
         return 1.0

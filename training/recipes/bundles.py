@@ -35,6 +35,7 @@ class Bundle:
 
     def draw(self, seed: int, epoch: int) -> tuple[int, int]:
         """Return the places of the positive and the negative that an epoch takes; seed, epoch and query decide."""
+        # By hash and not by a generator's state: a resumed training, or another number of processes, draws the same.
         digest = sha256(f"{seed}\0{epoch}\0{self.query_id}".encode()).digest()
         first, second = int.from_bytes(digest[:16]), int.from_bytes(digest[16:])
         return first % len(self.positives), second % len(self.negatives)

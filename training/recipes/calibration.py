@@ -44,6 +44,7 @@ def fit_calibration(margins: Sequence[float], labels: Sequence[int | None]) -> C
         few = f"the dev split is too small: {found}, {LEAST_OF_EACH} of each are needed"
         return Calibration(**counts, reason=few)
     a, b = fit_platt(raw, truth)
+    # A slope below 0 would turn the ranking round; infinite ones come of margins that are all alike or not finite.
     if a <= 0 or not np.isfinite(a + b):
         return Calibration(**counts, reason="on the dev split a higher margin does not mean more relevant")
     line = best_margin(raw, truth)

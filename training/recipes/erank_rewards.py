@@ -81,6 +81,7 @@ REWARDS: dict[str, Callable[[Sequence[Rollout]], RewardOfRank]] = {
 
 def normalize_rewards(rewards: Sequence[float]) -> list[float]:
     """Return the advantages of one document's rollouts: (r - mean)/(SD + 1e-6), SD over n - 1; all equal gives 0."""
+    # Exactly 0, and not a rounding error divided by 1e-6: a document whose answers all fare alike teaches nothing.
     if len(set(rewards)) == 1:
         return [0.0] * len(rewards)
     mean, deviation = statistics.fmean(rewards), statistics.stdev(rewards)

@@ -145,6 +145,7 @@ def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> tuple[int, li
     # Equal values share the mean of their ranks; an undefined value ranks after all others.
     table = [rankdata([np.inf if one.get(name) is None else -one[name] for one in checkpoints]) for name in defined]
     means = np.mean(table, axis=0)
+    # Rounded, so that two means that are equal but for their rounding are a tie, which the earlier checkpoint wins.
     index = int(np.argmin(np.round(means, 9)))
     words = f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split"
     return index, means.tolist(), words

@@ -75,7 +75,7 @@ class Served:
         self.words = model.words if model else ""
         self.room = threading.BoundedSemaphore(limit)
         self.batcher = Batcher(self.scorer) if self.scorer else None
-        # Apart from the batcher's thread, so that writing and embedding do not hold up scores; one thread alone, since a
+        # Apart from the batcher's thread, so that writing and embedding do not hold up scores; one thread, since the
         # model writes for one request at a time.
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
 

@@ -56,6 +56,7 @@ class UnpackedBody:
                 return None
             part, more = message.get("body", b""), message.get("more_body", False)
             try:
+                # Bounded while it is unpacked: some kilobytes of gzip may hold gigabytes.
                 data += unpack.decompress(part, MOST_BYTES + 1 - len(data)) if unpack else part
             except zlib.error as error:
                 return await self.refuse(400, f"the body is not {packing}: {error}")(scope, receive, send)

@@ -334,6 +334,7 @@ def warmup_steps(options: RecipeOptions, total: int) -> int:
     """Return the steps of the warm-up: a share of all where one is given, else a number, at most a tenth of all."""
     if options.warmup_ratio is not None:
         return math.ceil(options.warmup_ratio * total)
+    # A hundred steps of warm-up, as in the paper, would be all of a short training.
     return min(options.warmup_steps, max(1, total // 10))
 
 

@@ -139,6 +139,6 @@ def find_false_negatives(
         for passage in bundles[row].positives:
             for name in passage.names:
                 blocked[place, columns.get(name, [])] = True
-        # A query's own positive is never blocked.
+        # Never its own positive, which is among its positives too: blocked, the loss would have no numerator.
         blocked[place, offset + place] = False
     return blocked
