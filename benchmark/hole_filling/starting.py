@@ -134,6 +134,11 @@ def _begin_filling(
 ) -> Filling:
     """Write the pairs and ask about them. `own`: the filling that waited for a worker to do so."""
     ids = pairs_of(wish.collection, queries, documents)
+    # Rankings keep the versions of the texts that they were made of (ADR 0032): without a current pair nobody could be
+    # asked, and a filling of nothing would be done and never filled.
+    if not ids:
+        told = _("documents in run %(name)s have since changed or been removed: create or import it again")
+        raise BadInput(told % {"name": ", ".join(run.name for run in wish.runs)})
     own = own or _find_same(wish, ids)
     # What is filled, or about to be, is only shown again.
     if own is not None and own.state in (State.FILLED, State.FINISHING):
@@ -245,6 +250,10 @@ def advance_due() -> None:
             except Exception as error:
                 failed.append(error)
     for filling in due_fillings():
-        advance_filling(filling)
+        # One that cannot go on holds up no other: the rest would not be due again for a while.
+        try:
+            advance_filling(filling)
+        except Exception as error:
+            failed.append(error)
     if failed:
         raise ExceptionGroup("fillings that could not go on", failed)

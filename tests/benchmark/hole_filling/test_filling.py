@@ -351,6 +351,31 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
     assert (broken.state, broken.error) == ("people", "")
 
 
+def test_a_pool_of_texts_that_are_not_current_any_more_is_refused(books: Collection, runs: list[Run]) -> None:
+    Document.objects.filter(collection=books).update(is_current=False)
+    with pytest.raises(BadInput, match="documents in run one, two have since changed or been removed"):
+        start_filling(collection=books, runs=runs, depth=3, policy="people")
+    assert not Filling.objects.exists()
+
+
+def test_a_filling_that_cannot_go_on_holds_up_no_other(
+    books: Collection, runs: list[Run], alice: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, other = (start_filling(collection=books, runs=runs, depth=depth, policy="people") for depth in (2, 3))
+    judge_all(alice)
+
+    def advance(filling: Filling) -> Filling:
+        if filling.pk == first.pk:
+            raise RuntimeError("broken")
+        return stages.advance_filling(filling)
+
+    monkeypatch.setattr(starting, "advance_filling", advance)
+    with pytest.raises(ExceptionGroup, match="fillings that could not go on"):
+        advance_due()
+    other.refresh_from_db()
+    assert other.state == "filled"
+
+
 def test_a_filling_goes_with_its_collection(books: Collection, runs: list[Run]) -> None:
     start_filling(collection=books, runs=runs, depth=3, panel="offline")
     start_filling(collection=books, runs=runs, depth=2, policy="people")
