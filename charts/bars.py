@@ -9,8 +9,6 @@ from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_fi
 from charts.record import Chart, Value, finite_or_none, name_links, shown_row
 from charts.sentences import say
 
-MEASURED = ("value", "low", "high")  # Fields of a bar that may be missing, or not finite.
-
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -44,7 +42,10 @@ def draw_bars(
     source: str = "",
 ) -> Chart:
     """Draw a line for each value, with its interval. `mark`: a value to compare with, and what it is."""
-    rows = [replace(row, **{name: finite_or_none(getattr(row, name)) for name in MEASURED}) for row in rows]
+    rows = [
+        replace(row, value=finite_or_none(row.value), low=finite_or_none(row.low), high=finite_or_none(row.high))
+        for row in rows
+    ]
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
     # The axis begins at `low` even where all values lie far above it: bars are compared by length.
     across = axis_ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
