@@ -10,7 +10,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.apps import apps
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Count, Exists, Model, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -97,12 +97,12 @@ def pseudonymise(person: User, *, by: User) -> None:
     # Stored figures name people; they are computed anew when a page asks.
     Computed.objects.filter(collection__in=collections).delete()
     Invitation.objects.filter(accepted_by=person).update(note="")
-    # Two tables name people by text. Texts are append-only, but for this; the layer beside is not imported, its tables
-    # are known to Django.
+    # Some tables name people by text. Texts are append-only, but for this.
     with pgtrigger.ignore("corpus.Target:append_only"):
         theirs = Target.objects.filter(kind=Target.Kind.PERSON, writer=old, pair__collection__in=collections)
         theirs.update(writer=new)
-    apps.get_model("training", "Job").objects.filter(made_by=old).update(made_by=new)
+    for model in _models_made_by_name():
+        model._default_manager.filter(made_by=old).update(made_by=new)
     person.username, person.email = new, ""
     person.set_unusable_password()
     person.save(update_fields=["username", "email", "password"])
@@ -122,6 +122,17 @@ ACTS: dict[str, tuple[Callable[..., None], str]] = {
     "unmake-owner": (partial(set_owner, owner=False), gettext_noop("%(name)s is no longer an owner.")),
     "pseudonymise": (pseudonymise, gettext_noop("%(old)s has been renamed %(new)s. Existing judgments are kept.")),
 }
+
+
+def _models_made_by_name() -> list[type[Model]]:
+    """List the tables that keep the name of who made a row as text, such as imports, runs and trainings."""
+    # Asked of Django: the layers above, whose tables most of them are, are not imported here, and a new table cannot be
+    # forgotten.
+    return [
+        model
+        for model in apps.get_models()
+        if any(field.name == "made_by" and isinstance(field, CharField) for field in model._meta.concrete_fields)
+    ]
 
 
 def _base_pseudonym(person: User) -> str:

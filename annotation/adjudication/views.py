@@ -28,6 +28,7 @@ def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Store an adjudicator's decision; the answer shows the next conflict."""
+    item = None
     try:
         item = forms.parse_whole_number(request.POST, "item")
         conflicts.adjudicate(
@@ -44,7 +45,8 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     except DecisionRefused as lost:
         return _render_conflict(request, scope, status=409, problem=str(lost))
     except (forms.Invalid, TooSoon) as wrong:
-        return _render_conflict(request, scope, status=422, problem=str(wrong))
+        # The same conflict again, which need not be the first one: what was typed is about this pair.
+        return _render_conflict(request, scope, status=422, problem=str(wrong), show=item)
     return _show_conflict(request, scope, settled=item)
 
 

@@ -7,7 +7,7 @@ is the same on the page, in quotes and in judgments. Nothing of the document's o
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 import pyromark
@@ -35,8 +35,10 @@ _ELEMENTS = {
 }
 # Plain text: blocks between empty lines, and what looks like a line of code or of a table drawn with spaces.
 _BLOCK = re.compile(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_FENCED = re.compile(r"^(```|~~~)[^\n]*\n.*?^\1[ \t]*(?:\n|\Z)", re.MULTILINE | re.DOTALL)
-_CODE_LINE = re.compile(r"^(?: {4}|\t)|[{};]\s*$|^\s*(?:>>>|\.\.\.|\$|#include) |\S {3,}\S.* {3,}\S")
+# Hostile documents are read by these patterns: none may go back over a text more than once (ADR 0024).
+_FENCE = re.compile(r"^(```|~~~)([^\n]*)(?:\n|\Z)", re.MULTILINE)
+_CODE_LINE = re.compile(r"^(?: {4}|\t)|[{};]\s*$|^\s*(?:>>>|\.\.\.|\$|#include) ")
+_GAP = re.compile(r"(?<=\S) {3,}(?=\S)")
 _PROMPT = re.compile(r"\s*(?:>>>|\$) ")
 _INLINE_CODE = re.compile(r"`[^`\n]{1,200}`")
 
@@ -122,12 +124,12 @@ def _write_plain(writer: _Writer, text: str) -> None:
 
 def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
     """Where plain text is code, in order and apart: whole blocks, and what stands between two backticks."""
-    blocks = [found.span() for found in _FENCED.finditer(text)] if "```" in text or "~~~" in text else []
-    blocks += [
-        found.span()
-        for found in _BLOCK.finditer(text)
-        if _looks_like_code(found.group()) and not any(start <= found.start() < end for start, end in blocks)
-    ]
+    fenced = list(_fenced_blocks(text)) if "```" in text or "~~~" in text else []
+    # A block that begins with a fence may end before it, at an empty line: the fence says where the code ends. Other
+    # blocks inside fences are dropped below, since they begin before the fence has ended.
+    begun = {start for start, _end in fenced}
+    plain = (found for found in _BLOCK.finditer(text) if found.start() not in begun)
+    blocks = [*fenced, *(found.span() for found in plain if _looks_like_code(found.group()))]
     inline = [found.span() for found in _INLINE_CODE.finditer(text)] if "`" in text else []
     kinds = {True: ('<span class="code">', "</span>"), False: ("<code>", "</code>")}
     at = 0
@@ -137,10 +139,29 @@ def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
             at = end
 
 
+def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where blocks between two fences of one kind begin and end, their fences included."""
+    fences = [(found.start(), found.end(), found[1], not found[2].strip(" \t")) for found in _FENCE.finditer(text)]
+    # A fence without one that closes it opens nothing, or the rest of the text would be code.
+    last = {mark: start for start, _end, mark, closes in fences if closes}
+    begin, open_mark = 0, ""
+    for start, end, mark, closes in fences:
+        if not open_mark and start < last.get(mark, -1):
+            begin, open_mark = start, mark
+        elif closes and mark == open_mark:
+            yield begin, end
+            open_mark = ""
+
+
 def _looks_like_code(block: str) -> bool:
     lines = block.splitlines()
-    alike = sum(bool(_CODE_LINE.search(line)) for line in lines)
+    alike = sum(bool(_CODE_LINE.search(line)) or _has_columns(line) for line in lines)
     return alike * 2 >= len(lines) if len(lines) > 1 else bool(_PROMPT.match(block))
+
+
+def _has_columns(line: str) -> bool:
+    """Return whether a line stands in three columns at least, as in a table that is drawn with spaces."""
+    return len(list(islice(_GAP.finditer(line), 2))) == 2
 
 
 def _write_markdown(writer: _Writer, text: str) -> None:

@@ -1,5 +1,7 @@
 """What a member decided, for their own eyes."""
 
+from datetime import datetime
+
 from django.db.models import Case, Q, QuerySet, When
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -14,14 +16,24 @@ DECIDED = [Assignment.State.DONE, Assignment.State.SKIPPED]
 def list_decisions(membership: Membership, *, before: str = "") -> tuple[list[Assignment], bool]:
     """Return fifty decisions, newest first, after the cursor `before`; and whether there are more."""
     rows = decided_assignments(membership)
-    moment, _, item = before.partition("_")
-    time = parse_datetime(moment) if moment else None
-    if time and item.isascii() and item.isdigit():
-        rows = rows.filter(
-            Q(ended_at__lt=time) | Q(ended_at=time, item_id__lt=Assignment.item_of(membership, int(item)))
-        )
+    if cursor := _parse_cursor(before):
+        time, item = cursor
+        rows = rows.filter(Q(ended_at__lt=time) | Q(ended_at=time, item_id__lt=Assignment.item_of(membership, item)))
     found = list(rows[: PAGE + 1])
     return found[:PAGE], len(found) > PAGE
+
+
+def _parse_cursor(before: str) -> tuple[datetime, int] | None:
+    """Parse the time and the item of the last decision on the page before; None for anything else."""
+    moment, _, item = before.partition("_")
+    try:
+        time = parse_datetime(moment)
+    except ValueError:
+        # Django raises for a date that is written as one and does not exist, such as 31 February.
+        return None
+    if time is None or timezone.is_naive(time) or not (item.isascii() and item.isdigit()) or len(item) > 18:
+        return None
+    return time, int(item)
 
 
 def neighbour_items(here: Assignment) -> tuple[int | None, int | None]:

@@ -83,6 +83,8 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
 @transaction.atomic
 def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
     """Draw a new gold set of `size` pairs and PRACTICE more. Raises BadInput when the pool has none left."""
+    # One draw at a time: two would take the same queries, which the pool offers until a set has them.
+    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     with connection.cursor() as cursor:
         cursor.execute(POOL, {"collection": collection.pk, "seed": seed})
         rows = cursor.fetchall()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -116,8 +117,11 @@ def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
 
 
 # --- asking for it ----------------------------------------------------------------------------------------------------
+@transaction.atomic
 def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: User | None) -> bool:
     """Ask a worker for arguments; False where no model is configured or they are asked for already."""
+    # One request at a time: two presses at the same moment would have the same arguments paid for twice.
+    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
     unfinished = background.unfinished(WRITE).values("subject")
     if find_writers(collection) is None or waiting.filter(pk__in=unfinished).exists():

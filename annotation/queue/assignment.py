@@ -255,15 +255,14 @@ def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: 
 
 
 def renew_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
-    """The member's open lease with its time begun anew: its id; None where there is none, or its item was closed."""
-    mine = lock_open_lease(db, desk)
-    if mine is None:
-        return None
-    lease, item, item_state = mine
-    if item_state in WORKABLE:
-        run_statement(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
-        return lease
-    _end_assignment(db, lease, item, ended="returned", state=item_state)
+    """Renew the member's open leases and return the first one's id; None where none is left to work on."""
+    # Leases whose item somebody closed meanwhile are ended on the way: of a group the next pair takes over.
+    while (mine := lock_open_lease(db, desk)) is not None:
+        lease, item, item_state = mine
+        if item_state in WORKABLE:
+            run_statement(db, sql.RENEW, membership=desk.membership, minutes=desk.minutes)
+            return lease
+        _end_assignment(db, lease, item, ended="returned", state=item_state)
     return None
 
 

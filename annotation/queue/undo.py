@@ -97,7 +97,9 @@ UPDATE corpus_item SET reserved = false WHERE id IN (SELECT id FROM kept)"""
 
 def end_lease(membership: Membership) -> None:
     """Release all that a member holds or has reserved. Call it in a transaction."""
-    for lease in Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN):
+    held = Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN)
+    # By item: two people who hold pairs of one query and are paused at once lock these items in the same order.
+    for lease in held.order_by("item"):
         give_back(lease, Item.objects.select_for_update().get(pk=lease.item_id))
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, {"membership": membership.pk, "measuring": list(MEASURING)})

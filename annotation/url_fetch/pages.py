@@ -22,6 +22,7 @@ PORTS = {"http": 80, "https": 443}
 TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_URL = 2_000
+LONGEST_LENGTH = 18  # Digits of a declared length.
 _CHUNK = 65_536
 _SAFE = "%/:=&?~+!$,;'@()*[]"
 HEADERS = {
@@ -138,7 +139,11 @@ def fetch_page(url: str, limits: FetchLimits | None = None, progress: Progress =
             to = response.getheader("Location")
         if not to:
             raise NoPage("nowhere")
-        url = urljoin(url, to)
+        try:
+            url = urljoin(url, to)
+        except ValueError:
+            # A stranger's header: half an IPv6 address, for example, is no address at all.
+            raise NoPage("address-none") from None
     raise NoPage("redirects", most=limits.redirects)
 
 
@@ -184,7 +189,8 @@ def _read_response(
     if media not in TYPES:
         raise NoPage("media", media=media)
     declared = response.getheader("Content-Length", "")
-    if declared.isdecimal() and int(declared) > limits.bytes:
+    # By its digits first: Python refuses to read a number of more than 4,300 of them.
+    if declared.isdecimal() and (len(declared) > LONGEST_LENGTH or int(declared) > limits.bytes):
         raise _too_large(limits)
     body = b"".join(_decode_body(response, limits, clock, progress))
     return FetchedPage(url, media, response.headers.get_content_charset() or "", body)

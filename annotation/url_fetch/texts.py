@@ -34,7 +34,8 @@ def clean_text(text: str) -> str:
 def _read_plain_text(page: FetchedPage) -> tuple[str, str]:
     try:
         return "", page.body.decode(page.charset or "utf-8-sig")
-    except (UnicodeDecodeError, LookupError):
+    # Python knows codings that refuse every text ("undefined"), which is no UnicodeDecodeError.
+    except (ValueError, LookupError):
         raise NoPage("not-utf-8") from None
 
 
@@ -43,7 +44,8 @@ def _extract_html(page: FetchedPage) -> tuple[str, str]:
     from lxml.etree import LxmlError  # type: ignore[import-untyped]
 
     source: str | bytes = page.body
-    with suppress(LookupError):  # an unknown charset, or none
+    # An unknown charset, none, or one that does not replace what it cannot read ("idna"): the parser finds its own.
+    with suppress(LookupError, ValueError):
         source = page.body.decode(page.charset, errors="replace")
     try:
         tree = trafilatura.load_html(source)

@@ -161,8 +161,9 @@ def render_task(
         "taken_back": taken_back,
         "starts": request.method == "GET" and "start" in request.GET,
         "announced": onboarding.has_new_guidelines(scope.member),
-        # A refused form is shown again with what it held.
-        "typed": work.typed if work and status == 200 else {name: request.POST.get(name, "") for name in judging.TYPED},
+        # A refused form is shown again with what it held. A refused undo (409) is about another pair and sends nothing
+        # of this one, whose draft stands.
+        "typed": work.typed if work and status != 422 else {name: request.POST.get(name, "") for name in judging.TYPED},
     }
     if work and work.draft:
         context["texts"] = context["typed"] if status == 422 or any(work.typed.values()) else work.draft

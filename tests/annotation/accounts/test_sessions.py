@@ -10,10 +10,14 @@ from django.test import Client
 
 from annotation.accounts import sessions, site_people
 from annotation.models import Assignment, AuditEntry, Invitation, Membership, Role, User
+from annotation.models.imports import FileImport
+from annotation.models.snapshots import QuerySplit
+from benchmark.models.runs import Run
 from corpus.errors import BadInput
 from corpus.models import Assessor, Judgment, Target
 from tests.annotation.accounts.smtp_server import MailServer
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
+from tests.rankings import make_run
 
 pytestmark = pytest.mark.django_db
 NEW = "a long enough secret"
@@ -296,6 +300,23 @@ def test_a_pseudonym_that_somebody_has_already_gets_a_number() -> None:
     assert Target.objects.get().writer == person.username, "texts forget the name too"
     with pytest.raises(DatabaseError, match="Cannot update"):
         Target.objects.update(writer="bob")
+
+
+def test_no_table_keeps_the_name_of_a_pseudonymised_person() -> None:
+    birds = make_collection("birds")
+    alice, boss = make_member(birds, "alice"), make_user("boss", is_owner=True)
+    FileImport.objects.create(collection=birds, owner=alice.user, made_by="alice")
+    QuerySplit.objects.create(collection=birds, name="test", query_ids=["q1"], made_by="alice")
+    QuerySplit.objects.create(collection=birds, name="dev", query_ids=["q2"], made_by="bob")
+    make_run(birds, "bm25", {})
+    Run.objects.update(made_by="alice")
+    assert as_user(boss).post(f"/people/{alice.user.pk}/pseudonymise/").status_code == 302
+    new = User.objects.get(pk=alice.user.pk).username
+    assert FileImport.objects.get().made_by == Run.objects.get().made_by == new
+    assert dict(QuerySplit.objects.values_list("name", "made_by")) == {"test": new, "dev": "bob"}
+    # No table that keeps a name is append-only: the update of one would fail.
+    for model in site_people._models_made_by_name():
+        assert not any(trigger.name == "append_only" for trigger in getattr(model._meta, "triggers", ())), model
 
 
 @pytest.mark.parametrize("act", ["stop", "remove-second-factor", "unmake-owner", "pseudonymise"])

@@ -153,6 +153,18 @@ def test_undo_by_plain_form_and_its_refusal(collection, client):
     assert "24 hours" in refused.text
 
 
+def test_a_refused_undo_keeps_what_was_typed_on_the_open_pair(collection, client):
+    make_scene(collection, 2)
+    first = claim(client)
+    following = fields(client.post("/c/books/judge/submit/", {**first, "grade": 1}, headers=HTMX).text)
+    client.post("/c/books/judge/draft/", {**following, "comment": "half a thought"})
+    Assignment.objects.filter(public_id=first["item"]).update(ended_at="2020-01-01T00:00Z")
+    refused = client.post("/c/books/judge/undo/", {"item": first["item"]}, headers=HTMX)
+    assert refused.status_code == 409
+    assert fields(refused.text) == following
+    assert ">half a thought</textarea>" in refused.text
+
+
 def test_the_page_source_holds_nobody_elses_names_or_grades(collection, alice, client):
     (item,) = make_scene(collection, 1, overlap=2)
     bob = make_member(collection, "bob-the-annotator")
@@ -199,6 +211,31 @@ def test_an_adjudicator_settles_by_plain_form_leaves_for_later_and_takes_back(co
     assert charlie.post("/c/books/adjudicate/undo/", {"item": item}).status_code == 303
     assert Item.objects.get(pk=item).state == "conflict"
     assert client.get("/c/books/adjudicate/").status_code == 403
+
+
+def test_a_refused_decision_comes_back_on_its_own_conflict(collection):
+    make_scene(collection, 3, state="conflict")
+    charlie = signed_in(make_member(collection, "charlie", Role.ADJUDICATOR))
+    first = re.search(r'name="item" value="(\d+)"', charlie.get("/c/books/adjudicate/").text)[1]
+    second = re.search(r'name="item" value="(\d+)"', charlie.get(f"/c/books/adjudicate/?after={first}").text)[1]
+    given = {"item": second, "comment": "about the second"}
+    refused = charlie.post("/c/books/adjudicate/submit/", given, headers=HTMX)
+    assert refused.status_code == 422 and "Choose a grade" in refused.text
+    assert re.search(r'name="item" value="(\d+)"', refused.text)[1] == second != first
+    assert ">about the second</textarea>" in refused.text
+    assert charlie.post("/c/books/adjudicate/submit/", {"item": "x"}, headers=HTMX).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["2026-13-45T00:00:00Z_1", "2026-02-31T00:00Z_1", "2026-01-01T00:00_1", f"2026-01-01T00:00Z_{'9' * 5000}", "x"],
+)
+def test_a_cursor_of_the_history_that_is_none_shows_the_newest(collection, client, before):
+    make_scene(collection, 1)
+    client.post("/c/books/judge/submit/", {**claim(client), "grade": 1})
+    page = client.get("/c/books/judge/history/", {"before": before})
+    assert page.status_code == 200
+    assert "1 slightly relevant" in page.text
 
 
 def test_history_lists_own_decisions_in_pages(collection, client, monkeypatch):

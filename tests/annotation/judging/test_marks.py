@@ -1,9 +1,11 @@
 """Quoted sentences marked in a document."""
 
 import re
+import time
 from collections.abc import Sequence
 from html import unescape
 
+import pytest
 from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,3 +75,21 @@ def test_pieces_cover_the_text_once(length, marks):
         assert begin < until
         for at in range(begin, until):
             assert sorted(names) == sorted(name for start, end, name in marks if start <= at < end)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["a   b" + " " * 60_000, "```a\n" * 30_000, "```\n{\n;\n```\n\n" * 20_000],
+    ids=["spaces", "open fences", "many fences"],
+)
+def test_a_hostile_document_is_written_in_a_moment(hostile):
+    begin = time.perf_counter()
+    html = document_html(hostile)
+    assert time.perf_counter() - begin < 3
+    assert plain(html) == hostile
+
+
+def test_code_between_fences_and_columns_of_spaces_are_shown_as_code():
+    text = "Before\n\n```python\nx = 1\n\ny = 2\n```\n\nName   Size   Kind\na      1      b\n\n~~~\nnever closed\n\nEnd"
+    found = re.findall(r'<span class="code">(.*?)</span>', document_html(text), re.DOTALL)
+    assert found == ["```python\nx = 1\n\ny = 2\n```\n", "Name   Size   Kind\na      1      b\n"]

@@ -1,7 +1,9 @@
 """Gold: the sample, its experts, the senior's share, and what it is used for (DREAM A.2, SPEC S7)."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldPair
@@ -60,6 +62,14 @@ def test_a_gold_set_has_one_pair_of_a_query_five_for_practice_and_a_share_for_th
     }
     with pytest.raises(BadInput, match="5 queries"):
         gold.draw(collection=books, size=10, seed=4, spot=0.3, by=None)
+
+
+def test_two_draws_at_once_wait_for_each_other(books):
+    with CaptureQueriesContext(connection) as seen:
+        gold.draw(collection=books, size=5, seed=3, spot=0, by=None)
+    statements = [one["sql"] for one in seen]
+    locks = next(place for place, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql)
+    assert locks < next(place for place, sql in enumerate(statements) if "annotation_goldpair" in sql)
 
 
 def test_each_gold_pair_has_a_reason_for_and_one_against_with_quotes_from_the_document(books):

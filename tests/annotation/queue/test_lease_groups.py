@@ -73,6 +73,15 @@ def test_claiming_again_keeps_the_group_and_settling_claims_nothing(collection, 
     assert [lease.item.pair.query.text for lease in claim_query(alice)] == ["What about moons?"]
 
 
+def test_a_group_whose_first_pair_was_resolved_meanwhile_goes_on_with_the_next(collection, alice):
+    items_of_query(collection, 3)
+    items_of_query(collection, 1, "moons")
+    first, second, third = claim_query(alice)
+    Item.objects.filter(pk=first.item_id).update(state="settled")
+    assert [lease.pk for lease in claim_query(alice)] == [second.pk, third.pk]
+    assert Assignment.objects.get(pk=first.pk).state == "returned"
+
+
 def test_pairs_that_others_hold_or_that_were_judged_are_not_in_the_group(collection, alice):
     bob = make_member(collection, "bob")
     tides = items_of_query(collection, 3)

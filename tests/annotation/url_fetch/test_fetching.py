@@ -207,6 +207,32 @@ def test_what_is_no_page_of_text_is_refused(web: Web, headers: dict[str, str], s
         fetch_page("http://ice.example/")
 
 
+def test_headers_that_no_honest_server_sends_are_refused_in_one_line(web: Web) -> None:
+    web.redirect("/", "http://[half-an-address")
+    with pytest.raises(BadInput, match="not a valid address"):
+        fetch_page("http://ice.example/")
+    web.page("/long", "x")
+
+    def boast(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/plain")
+        handler.send_header("Content-Length", "9" * 5_000)
+        handler.end_headers()
+
+    web.answers["/long"] = boast
+    with pytest.raises(BadInput, match="larger than"):
+        fetch_page("http://ice.example/long")
+
+
+@pytest.mark.parametrize("charset", ["undefined", "idna", "hex", "no-such-coding"])
+def test_a_charset_that_reads_nothing_is_no_reason_to_break_off(web: Web, charset: str) -> None:
+    web.page("/", NOISY, Content_Type=f"text/html; charset={charset}")
+    assert "creeps under stress" in texts.extract_text(fetch_page("http://ice.example/"))[1]
+    web.page("/plain", "É".encode("latin-1"), Content_Type=f"text/plain; charset={charset}")
+    with pytest.raises(BadInput, match="not UTF-8"):
+        texts.extract_text(fetch_page("http://ice.example/plain"))
+
+
 def test_an_error_of_the_server_and_a_missing_name_are_told(web: Web) -> None:
     with pytest.raises(BadInput, match="status 404"):
         fetch_page("http://ice.example/missing")
