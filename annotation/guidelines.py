@@ -1,4 +1,4 @@
-"""What annotators are told: versions of the guidelines, and the built-in text around the definition of relevance."""
+"""Guidelines of annotators: their versions, and the built-in text around the definition of relevance."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ EARLIER = (
 
 
 def relevance_definition(rubric: Rubric) -> str:
-    """What relevant means, in English: the definition that judges, training sets and rerankers are given, too."""
+    """Return the definition of relevant in English: the one that judges, training sets and rerankers are given, too."""
     definitions = rubric.definitions()
     if len(definitions) == 1:
         return definitions[0].text
@@ -76,7 +76,7 @@ def versions(collection: Collection) -> QuerySet[Guideline]:
 
 
 def follows_definition(collection: Collection) -> bool:
-    """Whether the guidelines hold the definition that judges follow, word for word, in some language of the site."""
+    """Return whether the guidelines have the definition that judges follow, word for word, in any language."""
     newest = _newest_version(collection)
     if newest is None:
         return True
@@ -91,7 +91,7 @@ def follows_definition(collection: Collection) -> bool:
 
 @transaction.atomic
 def write(*, collection: Collection, text: str, author: User) -> int:
-    """Keep a new version and return its number; the same text again changes nothing."""
+    """Store a new version of the guidelines and return its number; the same text again changes nothing."""
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     version, held = current(collection)
     text = text.replace("\r\n", "\n").strip() + "\n"

@@ -44,7 +44,7 @@ class LanguageMiddleware(LocaleMiddleware):
 
 
 def is_for_programs(request: HttpRequest) -> bool:
-    """A page's table or chart is asked for as CSV or JSON: its header and words are the same for every reader."""
+    """Return whether a page's table or chart is asked for as CSV or JSON, whose words are the same for every reader."""
     return request.GET.get("as") in ("csv", "json")
 
 
@@ -70,7 +70,7 @@ def save_display_choice(user: User | None, response: HttpResponseBase, given: Ma
 
 
 def look_context(request: HttpRequest) -> dict[str, Any]:
-    """What the templates call `look`; worked out only for those that show it."""
+    """Return the templates' variable `look`, which is worked out only where it is shown."""
     return {"look": SimpleLazyObject(lambda: look_of(request))}
 
 
@@ -83,7 +83,7 @@ def look_of(request: HttpRequest) -> dict[str, str]:
 
 
 def is_english() -> bool:
-    """Whether the page speaks the language of the source, in which workers store what they say."""
+    """Return whether the page speaks the language of the source, in which workers store their messages."""
     return (get_language() or settings.LANGUAGE_CODE) == settings.LANGUAGE_CODE
 
 

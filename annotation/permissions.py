@@ -79,7 +79,7 @@ class Scope:
 
     @property
     def may_admin(self) -> bool:
-        """May see and change everything of this collection."""
+        """Return whether the user may see and change everything of this collection."""
         return self.role >= Role.ADMIN
 
     @property
@@ -89,7 +89,7 @@ class Scope:
 
     @property
     def may_adjudicate(self) -> bool:
-        """May settle conflicts here."""
+        """Return whether the user may settle conflicts of this collection."""
         return self.membership is not None and self.role >= Role.ADJUDICATOR
 
     @property
@@ -126,7 +126,7 @@ def action(name: Action) -> Callable[[View], View]:
 
 
 def administered_collections(user: User) -> QuerySet[Collection]:
-    """The collections of which they may do everything: all for owners, else those where they are admins."""
+    """Return the collections that a user administers: all for owners, else those where they are admins."""
     found = Collection.objects.order_by("name")
     if user.is_owner:
         return found
@@ -143,7 +143,7 @@ def guard_library_view(name: Action, view: View) -> View:
 
 
 def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> PublicScope | SiteScope | Scope | None:
-    """What the view may work with; None: sign in first. Takes the collection's `name` out of `kwargs`."""
+    """Return what the view may work with; None: sign in first. Takes the collection's `name` out of `kwargs`."""
     user = _signed_in_user(request)
     if name in SMALLEST:
         collection = kwargs.pop("name")
@@ -207,7 +207,7 @@ def _signed_in_user(request: HttpRequest) -> User | None:
 
 
 def to_sign_in(request: HttpRequest) -> HttpResponse:
-    """The way to the sign-in page and back; an HTMX request moves the whole page there."""
+    """Lead to the sign-in page, and from there back; an HTMX request moves the whole page there."""
     htmx = bool(request.headers.get("HX-Request"))
     back = request.headers.get("HX-Current-URL", "") if htmx else request.get_full_path()
     address = resolve_url(settings.LOGIN_URL)

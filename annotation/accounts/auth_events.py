@@ -1,4 +1,4 @@
-"""What Django and allauth do by themselves, recorded: sign-ins, passwords, second factors, connections.
+"""Audit log entries for what Django and allauth do by themselves: sign-ins, passwords, second factors, connections.
 
 They tell it by signals, so this is the one place that listens to any. Each receiver only appends to the audit log.
 """

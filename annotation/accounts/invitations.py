@@ -70,7 +70,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
             raise ImmediateHttpResponse(page) from error
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """One count for an account, however the visitor spells the site's address in the Host header."""
+        """Return the key of failed sign-ins: one per account, however the Host header spells the site's address."""
         return f"login:{str(credentials.get('username', '')).lower()}"
 
     def set_password(self, user: User, password: str) -> None:

@@ -45,7 +45,7 @@ def open_invitations(collection: Collection) -> QuerySet[Invitation]:
 
 @transaction.atomic
 def add_member(*, user: User, collection: Collection, role: Role, by: User | None = None) -> Membership:
-    """Make a user a member, with an assessor under their name. Who is a member already: BadInput."""
+    """Make a user a member, with an assessor under their name. Raises BadInput for somebody who is one already."""
     if Membership.objects.filter(user=user, collection=collection).exists():
         raise BadInput(
             _("%(user)s is already a member of %(collection)s. Change the role on the People page")
@@ -70,7 +70,7 @@ def change_role(*, membership: Membership, role: Role, by: User | None = None) -
 
 
 def explain_lockout(user: User, membership: Membership, new: Role | None) -> str:
-    """Say why an admin may not take their own key away by mistake; empty for any other change, and for owners.
+    """Explain why an admin may not take away their own access by mistake; "" for any other change, and for owners.
 
     `new`: the role after the change; None: the membership ends.
     """
@@ -170,13 +170,13 @@ def home_after_sign_in(user: User) -> str:
 
 
 def first_pair_url(collection: Collection) -> str:
-    """The judging page that asks for a pair by itself; GET claims none."""
+    """Return the address of the judging page that asks for a pair by itself; GET claims none."""
     return reverse("judge", args=[collection.name]) + "?start"
 
 
 @transaction.atomic
 def accept_invitation(*, invitation: Invitation, user: User) -> None:
-    """Join by an invitation. BadInput says why not."""
+    """Join by an invitation. Raises BadInput that says why not."""
     # People with the same link wait here for each other; each finds what the one before left.
     invitation = Invitation.objects.select_for_update().get(pk=invitation.pk)
     if reason := why_closed(invitation):

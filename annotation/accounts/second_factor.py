@@ -54,7 +54,7 @@ def qr_code(text: str) -> SafeString:
 
 
 class _Once:
-    """A code works once. allauth remembers one for 30 seconds, and with clocks that differ it is good for longer."""
+    """Mixin of forms by which a code works once: allauth remembers one for 30 seconds, but it can be good longer."""
 
     user: User
 

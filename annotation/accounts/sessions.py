@@ -41,12 +41,12 @@ def sessions_of(user: User, current: str | None) -> list[dict[str, Any]]:
 
 
 def end_session(user: User, pk: int) -> int:
-    """End one session of this user; 0 when there is none of that number."""
+    """End one session of this user, and return 1; 0 when there is none of that number."""
     return _delete_sessions(list(UserSession.objects.filter(user=user, pk=pk)))
 
 
 def end_others(user: User, current: str | None) -> int:
-    """End all sessions of this user but the current one (None: all); how many there were."""
+    """End all sessions of this user but the current one (None: all), and return how many there were."""
     return _delete_sessions(list(UserSession.objects.filter(user=user).exclude(session_key=current or "")))
 
 
@@ -59,14 +59,14 @@ def _delete_sessions(rows: list[UserSession]) -> int:
 
 
 def describe_browser(agent: str) -> str:
-    """ "Firefox on Linux", as far as the User-Agent says; empty when it says nothing known."""
+    """Describe a browser and its system ("Firefox · Linux") by its User-Agent; "" when it names nothing known."""
     name = next((word for word in BROWSERS if f"{word}/" in agent or f"{word}iOS/" in agent), "")
     system = next((word for word in SYSTEMS if re.search(rf"\b{word}\b", agent)), "")
     return " · ".join(part for part in (NAMES.get(name, name), system.replace("Mac OS X", "macOS")) if part)
 
 
 def client_network(request: HttpRequest) -> str:
-    """The network a visitor comes from (/24 or /48): the audit log tells attacks apart without keeping addresses."""
+    """Return a visitor's network (/24 or /48): the audit log tells attacks apart without keeping addresses."""
     try:
         address = ipaddress.ip_address(get_adapter().get_client_ip(request))
     except (PermissionDenied, ValueError):

@@ -49,7 +49,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  #
         return [app for apps in found.values() for app in apps]
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Whether the visitor came by an invitation that is still open."""
+        """Return whether the visitor came by an invitation that is still open."""
         return invitation_of(request) is not None
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
@@ -119,7 +119,7 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
 
 
 def is_offered() -> bool:
-    """Whether a provider is configured."""
+    """Return whether a sign-in provider is configured."""
     return bool(settings.OIDC_URL)
 
 

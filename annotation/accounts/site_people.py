@@ -25,7 +25,7 @@ PAGE = 50
 
 
 def list_users(search: str, after: str) -> QuerySet[User]:
-    """A page of accounts in the order of their names, behind `after`; one row more tells of a next page."""
+    """Return a page of accounts in the order of their names, behind `after`; one row more tells of a next page."""
     factor = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
     found = User.objects.filter(username__gt=after) if after else User.objects.all()
     if search:

@@ -54,7 +54,7 @@ def find_conflicts(membership: Membership) -> QuerySet[Item]:
 def choose_conflict(
     waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None
 ) -> tuple[Item | None, int]:
-    """The conflict to show, and how many wait.
+    """Return the conflict to show, and how many wait.
 
     Shown is `show` where it waits, else the first, or the one behind `after` (then from the start).
     """
@@ -78,7 +78,7 @@ def last_decision(membership: Membership) -> int | None:
 
 
 def list_opinions(item: Item) -> list[dict[str, Any]]:
-    """All that stands on the item, without names, in an order that does not follow them.
+    """List what annotators said on the item, without names, in an order that does not follow them.
 
     `grade` is None for a flag or a skip; `note`: of a flag, or why it was skipped.
     """
@@ -214,6 +214,6 @@ def undo_adjudication(membership: Membership, item_id: int) -> None:
 
 
 def _newest_adjudication(membership: Membership, item: int) -> Judgment | None:
-    """The adjudicator's newest row on the item: a decision, or its withdrawal."""
+    """Return the adjudicator's newest row on the item: a decision, or its withdrawal."""
     own = Judgment.objects.filter(item=item, assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
     return own.heads().first()

@@ -1,4 +1,4 @@
-"""What the agreement page shows: measured while it waits, or by a worker and stored where there is too much.
+"""Figures of the agreement page: measured while it waits, or by a worker and stored where there is too much.
 
 What is stored names nobody: assessors stand in it by kind and id, so a name that changes, or goes, leaves no trace.
 """

@@ -41,7 +41,7 @@ STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # Bounds of the heat map's colours: below 0, 
 
 @dataclass(frozen=True, slots=True)
 class AgreementFilters:
-    """What the page shall show. `binarize`: grades from it on count as relevant."""
+    """Options of the agreement page, from its address. `binarize`: grades from it on count as relevant."""
 
     chosen: tuple[KnownAssessors, ...]
     population: Population

@@ -28,7 +28,7 @@ def quality_address(collection: Collection, section: str, query: str = "") -> st
 
 
 def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, object], Chart | None]:
-    """What the Quality page says of how far the chosen assessors agree, and its heat map, which can be saved."""
+    """Return the Quality page's context on how far the chosen assessors agree, and its heat map, which can be saved."""
     known = known_assessors(scope.collection)
     asked = page.read_filters(request.GET, scope.collection, known)
     found = cached_results.get_figures(scope.collection, asked, known)

@@ -137,7 +137,7 @@ def store_upload(member: Membership, query: Query, name: str, body: bytes) -> Pa
 
 
 def source_metadata(draft: PassageDraft) -> dict[str, str]:
-    """What the passage's metadata says of where it comes from."""
+    """Return the source that a passage's metadata keeps: its address or file, time and hash."""
     at = draft.fetched_at.isoformat(timespec="seconds") if draft.fetched_at else ""
     if draft.url:
         redirected = {"asked_url": draft.url} if draft.final_url != draft.url else {}

@@ -1,4 +1,4 @@
-"""What the reviews of aspects say together: shares accepted, kappa of weights and of decisions; a table of it."""
+"""Figures of all reviews of aspects: shares accepted, kappa of weights and of decisions; their table as a file."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ FORMS = {"csv": "text/csv", "tex": "application/x-tex", "json": "application/jso
 
 
 def has_reviews(collection: Collection) -> bool:
-    """Whether any review of a query was submitted."""
+    """Return whether a review of any query of the collection was submitted."""
     return AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED).exists()
 
 

@@ -1,4 +1,4 @@
-"""What the page of one review shows: the step that comes next, or all that was said."""
+"""Context of one review's page: the step that comes next, or all answers of a finished review."""
 
 from collections import defaultdict
 from typing import Any
@@ -107,7 +107,7 @@ def _show_documents(review: AspectReview, entries: Entries, post: QueryDict) -> 
 
 
 def _list_answers(review: AspectReview, steps: dict[str, ReviewStep]) -> dict[str, Any]:
-    """What the reviewer said in each step, and every step with its time."""
+    """Return the reviewer's answers in each step, and the history of the steps with their times."""
     texts = {entry.id: entry for entry in load_aspects(review.revision.aspects)}
     said: dict[str, Any] = defaultdict(list)
     if weights := steps.get(Kind.WEIGHTS):

@@ -36,7 +36,7 @@ LONGEST_REASON = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a reviewer says of a criterion or of a decision: accepted, or changed with the reason."""
+    """A reviewer's verdict on a criterion or on a decision: accepted, or changed with the reason."""
 
     accept: bool
     reason: str = ""
@@ -191,7 +191,7 @@ def _require_reason(verdict: Verdict, what: str) -> None:
 def _document_changes(
     decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, Verdict], entries: Entries
 ) -> list[RevisionDecision]:
-    """What the changed decisions make of documents. BadInput where two of them contradict each other."""
+    """Return the revision decisions that follow from changed ones. Raises BadInput where two contradict each other."""
     known = {entry.id for entry in entries}
     changes: dict[tuple[int, str], RevisionDecision] = {}
     for one in decisions:

@@ -1,4 +1,4 @@
-"""What the workshop's page of one query shows: the set with its weights, documents to review, kept and discarded."""
+"""Context of one query's workspace: its aspects with weights, and documents to review, kept and discarded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

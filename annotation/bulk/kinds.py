@@ -1,4 +1,4 @@
-"""What each kind of bulk act does, counts beforehand and undoes."""
+"""Kinds of bulk acts: how each counts its pairs beforehand, is done and is undone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class BulkKind:
         return self.choices(act) if self.choices else self.options
 
     def can_undo(self, act: BulkAct) -> bool:
-        """Whether the act was done, and can be undone."""
+        """Return whether an act of this kind was done and can be undone."""
         # Before anything was chosen the option is empty, and the default is the lasting one.
         is_lasting = self.undo is None or (bool(self.lasting) and act.option in ("", self.lasting))
         return act.state == BulkAct.State.DONE and not is_lasting

@@ -122,7 +122,7 @@ def name_recipients(acts: Iterable[BulkAct]) -> dict[int, str]:
 
 
 def may_get_pairs(member: Membership) -> bool:
-    """Whether pairs can be reserved for a member: they are active, not paused, and qualified where that is asked."""
+    """Return whether pairs can be reserved for a member, who must be active, not paused and, where asked, qualified."""
     active = member.is_active and member.user.is_active
     return active and closed(member) in ("", "consent") and not needs_qualification(member)
 

@@ -35,7 +35,7 @@ def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
-    """What was chosen for each act: a kind's option, or to whom its pairs went."""
+    """Return by act the title of its chosen option, or to whom its pairs went."""
     names = reassigning.name_recipients(acts)
     return {act.pk: names.get(act.pk) or KINDS[BulkAct.Kind(act.kind)].options.get(act.option, "") for act in acts}
 
@@ -69,7 +69,7 @@ def _read_selection(request: HttpRequest, scope: Scope, filters: PairFilters) ->
 @action("admin")
 @require_GET
 def bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse:
-    """What an act will do, or what it did."""
+    """Show a bulk act: its plan to confirm, or its result."""
     return _render_act(request, scope, _find_act(scope, bulk))
 
 

@@ -161,7 +161,7 @@ class StartForm(forms.Form):
             self.fields["policy"].initial = configurations.usual_policy(chosen.debate, chosen.ensemble)
 
     def configuration(self) -> Configuration:
-        """What was chosen, with the members in their present versions. Raises BadInput."""
+        """Return the chosen configuration, with the judges in their present versions. Raises BadInput."""
         given = self.cleaned_data
         options = configurations.CampaignOptions(
             stance_order=given["stance_order"] or "relevant-first",
@@ -173,7 +173,7 @@ class StartForm(forms.Form):
         )
 
     def hidden(self) -> list[tuple[str, str]]:
-        """What was chosen, for the form that confirms it."""
+        """Return the fields as name and value, for the hidden inputs of the form that confirms the start."""
         data = self.data
         several = {"filter": data.getlist("filter")} if hasattr(data, "getlist") else {}
         values = {name: several.get(name, [data.get(name)]) for name in self.fields}
@@ -191,7 +191,7 @@ class StartForm(forms.Form):
 
     @property
     def special(self) -> bool:
-        """Whether any option of the protocol was set or has an error, so that their part of the form is shown open."""
+        """Return whether an option of the protocol is set or wrong, so that its part of the form is shown open."""
         names = ("agents", "temperature", "adjudicator", "filter", "no_debate", *SWITCHES)
         return any(self[name].errors or self[name].value() for name in names) or (
             self["stance_order"].value() == "irrelevant-first"

@@ -1,4 +1,4 @@
-"""How many pairs a campaign is expected to send to people, their hours, and how long the models take.
+"""Forecast of a campaign's work for people: pairs sent to them and hours; and of the models' time.
 
 From this collection's earlier campaigns where there are any, else from what DREAM measured (B.2, table 11).
 """

@@ -80,7 +80,7 @@ class CampaignRow:
 
     @property
     def counted(self) -> str:
-        """How many votes decide, and which of them are samples of one model; "" where no panel votes."""
+        """Describe how many votes decide, and which of them are samples of one model; "" where no panel votes."""
         if self.campaign.policy not in VOTED or not self.voters:
             return ""
         early = self.campaign.early_stop and self.campaign.policy == Campaign.Policy.ENSEMBLE
@@ -98,7 +98,7 @@ class CampaignRow:
 
     @property
     def paid(self) -> Paid:
-        """What the campaign cost, and how many calls are not in it."""
+        """Cost of the campaign, with the number of calls whose cost is unknown."""
         keys = ("calls", "calls_without_price", "calls_assumed")
         calls, unknown, assumed = (int(self.counts.get(key, 0)) for key in keys)
         return of_calls(self.counts.get("cost", 0.0), calls, unknown, assumed, self.counts.get("cost_assumed", 0.0))
@@ -116,7 +116,7 @@ class CampaignRow:
 
     @property
     def has_unconfirmed_batch(self) -> bool:
-        """Whether it is unknown of one of the batches whether the provider began it."""
+        """Return whether the campaign has a batch of which it is unknown whether the provider began it."""
         return any(batch.is_unconfirmed for batch in getattr(self.campaign, "out", []))
 
 

@@ -1,4 +1,4 @@
-"""What the page of a ledger shows beyond the report: its chart, and the file of its entries. No database."""
+"""The ledger page's chart, its sentence on the budgets, and the CSV file of its entries. No database."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -68,7 +68,7 @@ def _format_usd(usd: float) -> str:
 
 
 def describe_budget_left(found: CostReport) -> str:
-    """What the caps still allow, in a sentence; "" without a cap."""
+    """Describe what the budgets still allow, in a sentence; "" without a budget."""
     caps, campaign, told = found.caps, found.campaign, []
     if campaign.budget is not None:
         left = max(0.0, campaign.budget - found.spent)

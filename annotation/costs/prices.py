@@ -1,4 +1,4 @@
-"""What the page of prices shows: for each judge the price that holds, and where it is from."""
+"""Prices as pages show them: for each judge the price that holds and its source, and the changes of a new one."""
 
 from collections.abc import Mapping
 from typing import Any

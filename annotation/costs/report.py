@@ -93,7 +93,7 @@ class CostReport:
 
     @property
     def machine(self) -> Paid:
-        """What the campaign's calls cost."""
+        """Cost of the campaign's calls."""
         return of_status(self.status)
 
     @property

@@ -1,4 +1,4 @@
-"""What of a collection needs a decision, most pressing first; templates/dashboard/_attention.html has the sentences."""
+"""Decisions that a collection waits for, most pressing first (words: templates/dashboard/_attention.html)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def _address(collection: Collection, name: str, query: str = "") -> str:
 
 
 def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionItem]:
-    """One line for all routes that are surely wrong too often."""
+    """Yield one line for all routes that are surely wrong too often."""
     # One line for all of them: an admin decides about the campaign, not route by route.
     if over := audits.over:
         audited = sum(route.settled for route in over)
@@ -87,7 +87,7 @@ def _list_annotators(people: Iterable[PersonQuality], collection: Collection) ->
 
 
 def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
-    """What stopped, and what failed."""
+    """Yield a line for a stopped campaign and one for its failed pairs."""
     status, campaigns = story.status, _address(collection, "campaigns")
     if status["state"] in (Campaign.State.BUDGET, Campaign.State.PAUSED):
         yield AttentionItem(status["state"], campaigns, count=status["pending"])
@@ -99,7 +99,7 @@ def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterato
 def _list_queues(
     story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
 ) -> Iterator[AttentionItem]:
-    """What waits for people. Where too few can judge, the line says so and leads to where people are invited."""
+    """Yield a line for each kind of work that waits for people; where too few can judge, it leads to inviting them."""
     desk = _address(collection, "judge" if judges else "members")
     invite = _address(collection, "members")
     if story.conflicts:

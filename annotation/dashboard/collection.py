@@ -32,7 +32,7 @@ NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}
 def build_dashboard(
     story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
 ) -> dict[str, Any]:
-    """What the Overview of `collection` says beside its counts: what needs attention, label quality and cost.
+    """Build the Overview's context beside its counts: what needs attention, label quality and cost.
 
     `judges`, `adjudicates`: what its reader may do.
     """
@@ -57,7 +57,7 @@ def build_dashboard(
 
 
 def _cost_of_label(status: Mapping[str, Any], costs: Costs, audits: Audits | None) -> PerLabel | None:
-    """What a correct label cost by the audits: with people's work where an hour has a price; None without labels."""
+    """Return the cost of a correct label by the audits, with people's work where an hour has a price."""
     labelled, settled = status["labelled"], status["settled"]
     if not labelled or audits is None:
         return None

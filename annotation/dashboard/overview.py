@@ -1,4 +1,4 @@
-"""What the start page and a collection's home show, read from counters and small indexes only."""
+"""Figures of the start page and of a collection's home, read from counters and small indexes only."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
 
 
 def own_work(membership: Membership) -> dict[str, Any]:
-    """What an annotator sees at home: their own counts and nobody else's.
+    """Count an annotator's own work for their home page; nobody else's counts are in it.
 
     Three statements, whatever the size of the collection.
     """
@@ -107,7 +107,7 @@ class CollectionOverview:
 
     @property
     def other_tasks(self) -> int:
-        """How many other tasks wait."""
+        """Number of waiting tasks that the newest campaign did not open."""
         return sum(n for _reason, n in self.others)
 
     @property
@@ -152,7 +152,7 @@ class CollectionOverview:
 
     @property
     def is_live(self) -> bool:
-        """Whether the numbers change by themselves."""
+        """Return whether the campaign runs, so that the numbers change by themselves."""
         return self.campaign is not None and self.campaign.state == Campaign.State.RUNNING
 
 

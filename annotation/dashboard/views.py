@@ -46,7 +46,7 @@ def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @action("member")
 @require_GET
 def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """One address for all roles; what a role may not see is never read."""
+    """Show a collection's home: one address for all roles; what a role may not see is never read."""
     if scope.may_admin:
         return _admin_home(request, scope)
     own = overview.own_work(scope.member)

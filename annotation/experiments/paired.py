@@ -57,7 +57,7 @@ class JudgedPair:
 
 @dataclass(frozen=True, slots=True)
 class PairedRow:
-    """One line of the table. Times are medians over pairs of the group's median seconds."""
+    """A line of the table of a paired study. Times are medians over pairs of the group's median seconds."""
 
     fleiss: Statistic
     recall_not_relevant: Statistic
@@ -118,7 +118,7 @@ def _build_row(
 def _difference_row(
     full: Sequence[JudgedPair], decided: Sequence[JudgedPair], overlap: int, bootstrap: int
 ) -> PairedRow:
-    """With the debate minus without it. The figures of both groups are drawn on the same pairs."""
+    """Build the line of differences: shown minus hidden. Both groups are resampled on the same pairs."""
     one_class, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
     kappas = [fleiss_kappa([_arm_cell(one, name) for one in full]) for name in ORDER]
     recalls = {truth: [class_recall(decided, name, truth) for name in ORDER] for truth in (True, False)}

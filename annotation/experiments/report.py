@@ -80,7 +80,7 @@ def _load_study(study: Study) -> StudyFound:
 
 
 def build_json_document(found: Mapping[str, Any], studied: Sequence[StudyFound]) -> dict[str, Any]:
-    """One JSON document of the drawn arms and the studies."""
+    """Build the JSON document of the drawn arms and the studies."""
     return {**found, "studies": [_study_document(one) for one in studied]}
 
 

@@ -96,7 +96,7 @@ def _build_document(request: HttpRequest, scope: Scope) -> dict[str, object]:
 
 
 def _parse_since(request: HttpRequest) -> date | None:
-    """From which day on; an unreadable one is none."""
+    """Parse the day from which votes count; None where it is missing or unreadable."""
     try:
         return parse_date(request.GET.get("since", ""))
     except ValueError:

@@ -29,7 +29,7 @@ NO_TWO_ARMS = gettext_noop("one of the two arms has no measured time")
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's standing vote on an item. `arm`: shown, hidden, reveal; `step`: first (before the reveal), final."""
+    """A person's standing vote on an item. `arm`: shown, hidden, reveal; `step`: first (before the reveal), final."""
 
     item: int
     person: int
@@ -63,7 +63,7 @@ MOMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class ArmVotes:
-    """What is said of the votes of one moment."""
+    """Measures of the votes that were cast at one moment."""
 
     moment: Moment
     items: int
@@ -86,7 +86,7 @@ def votes_at(moment: Moment, votes: Iterable[Vote]) -> list[Vote]:
 
 
 def side_by_side(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> list[ArmVotes]:
-    """One row for each moment, also for those without a vote."""
+    """Measure each moment in a row of its own, also those without a vote."""
     return [measure_moment(moment, votes_at(moment, votes), bootstrap=bootstrap) for moment in MOMENTS]
 
 

@@ -37,7 +37,7 @@ def load_judges_text(text: str, name: str = FILE) -> tuple[JudgesFile, dict[str,
 
 
 def _is_stored(judge: JudgeSettings, row: JudgeVersion | None) -> bool:
-    """Whether the judge is configured just so, be it by somebody with the machine."""
+    """Return whether the judge is stored with just these settings already, whoever configured it."""
     fields = JudgeSettings.__dataclass_fields__
     return row is not None and all(getattr(row, key) == getattr(judge, key) for key in fields)
 

@@ -1,4 +1,4 @@
-"""What the page of models shows: each judge with its key, its newest test, what a test costs and its place here."""
+"""Context of the page of models: each judge with its key, newest test, cost of a test and place on the panel."""
 
 from typing import Any
 

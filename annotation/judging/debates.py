@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class DebateTurn:
-    """One side's turn in a round. `judge` is named to admins only."""
+    """A side's turn in a round of a debate. `judge` is named to admins only."""
 
     side: str
     verdict: int | None = None  # 1: relevant, 0: not relevant, None: no readable answer.
@@ -77,7 +77,7 @@ Places = dict[tuple[str, int, int], Span]
 
 
 def debate_of(turns: Sequence[Turn]) -> Debate:
-    """Turns in the order in which they were said, for before against."""
+    """Build the debate of turns in the order in which they were said, for before against."""
     # `seen` travels through all turns: only the first quotation of a place is linked from the document.
     spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
     said: dict[tuple[int, int, str], DebateTurn] = {}
@@ -94,7 +94,7 @@ def debate_of(turns: Sequence[Turn]) -> Debate:
 
 
 def final_round(turns: Sequence[Turn]) -> list[Turn]:
-    """What both sides said last; of no turns none."""
+    """Return the turns of the last round; none where there are no turns."""
     last = max((turn["round"] for turn in turns), default=0)
     return [turn for turn in turns if turn["round"] == last]
 
@@ -113,7 +113,7 @@ def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
 
 
 def _quoted_spans(turns: Sequence[Turn]) -> Places:
-    """Each side's quoted places in the order in which they were first quoted: F1, F2 ... and A1, A2 ..."""
+    """Label each side's quoted places in the order in which they were first quoted: F1, F2 ... and A1, A2 ..."""
     found: Places = {}
     count = {"for": 0, "against": 0}
     for turn in turns:

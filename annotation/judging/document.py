@@ -65,7 +65,7 @@ class _Writer:
         self._starts = [start for start, _end, _labels in self._pieces]
 
     def write(self, start: int, end: int) -> None:
-        """Characters that are read, marked where they are quoted; those before them that only format are hidden."""
+        """Write characters to read, marked where they are quoted; those before them that only format are hidden."""
         self.hide(start)
         at = self.at
         for piece in self._pieces[max(0, bisect_right(self._starts, at) - 1) :]:
@@ -76,7 +76,7 @@ class _Writer:
         self.at = max(at, end)
 
     def hide(self, until: int) -> None:
-        """Characters up to `until` that are not drawn."""
+        """Write the characters up to `until` in an element that is not drawn."""
         if self.at < until:
             self.parts.append(f'<span class="syntax">{escape(self.text[self.at : until])}</span>')
             self.at = until
@@ -99,7 +99,7 @@ class _Writer:
 
 
 def cut_pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, tuple[str, ...]]]:
-    """A text of `length` characters cut wherever a mark (start, end, name) begins or ends: start, end, names.
+    """Cut a text of `length` characters wherever a mark (start, end, name) begins or ends: start, end, names.
 
     The pieces cover the text once, in order, without gaps; overlapping marks share pieces, so nothing is ever nested.
     Marks that are empty or lie outside are clipped or left out.
@@ -123,7 +123,7 @@ def _write_plain(writer: _Writer, text: str) -> None:
 
 
 def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
-    """Where plain text is code, in order and apart: whole blocks, and what stands between two backticks."""
+    """Yield where plain text is code, in order and apart: whole blocks, and what stands between two backticks."""
     fenced = list(_fenced_blocks(text)) if "```" in text or "~~~" in text else []
     # A block that begins with a fence may end before it, at an empty line: the fence says where the code ends. Other
     # blocks inside fences are dropped below, since they begin before the fence has ended.
@@ -213,7 +213,7 @@ def _element(name: str, detail: Any, cell: str) -> tuple[str, str]:
 
 
 def _places(text: str) -> Callable[[int], int]:
-    """From places in the text's bytes, which the parser counts, to places in its characters."""
+    """Return a function from places in the text's bytes, which the parser counts, to places in its characters."""
     if text.isascii():
         return lambda byte: byte
     begins = [0, *accumulate(len(character.encode()) for character in text)]

@@ -59,7 +59,7 @@ def check_edit(form: Edited) -> Edited:
 
 
 def _parse_rating(data: QueryDict) -> int | None:
-    """What the person thought of the texts as they found them, 1 to 5; None: they did not say."""
+    """Parse the person's rating of the texts as they found them, 1 to 5; None: they gave none. Raises Invalid."""
     value = data.get("rating", "")
     if value not in ("", *map(str, RATINGS)):
         raise Invalid(_("Choose a rating from 1 to 5. Nothing was saved."))

@@ -1,4 +1,4 @@
-"""What a judging form may carry, parsed strictly: a wrong value is an error, never a default."""
+"""Fields of judging forms, parsed strictly: a wrong value is an error, never a default."""
 
 import re
 import time
@@ -107,7 +107,7 @@ def parse_draft(data: QueryDict) -> dict[str, str]:
 
 
 def stamp_shown(desk: str, membership: Membership, item: int) -> str:
-    """The value of the hidden field `shown`, for a pair that is being shown now.
+    """Return the value of the hidden field `shown`, for a pair that is being shown now.
 
     Nobody lends conflicts and gold pairs, so no row says when such a pair came to a page: the signed field does.
     """
@@ -115,7 +115,7 @@ def stamp_shown(desk: str, membership: Membership, item: int) -> str:
 
 
 def parse_shown(data: Mapping[str, str], desk: str, membership: Membership, item: int) -> int:
-    """Milliseconds since that pair was shown to that person; 0 where the field does not say so."""
+    """Return the milliseconds since the pair was shown to the person; 0 where the signed field does not say."""
     try:
         *what, began = signing.loads(data.get("shown", ""), salt=SALT)
     except signing.BadSignature:

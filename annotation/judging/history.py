@@ -1,4 +1,4 @@
-"""What a member decided, for their own eyes."""
+"""A member's own decisions, as nobody else sees them."""
 
 from datetime import datetime
 
@@ -48,7 +48,7 @@ def neighbour_items(here: Assignment) -> tuple[int | None, int | None]:
 
 
 def decided_assignments(membership: Membership) -> QuerySet[Assignment]:
-    """What a member decided, newest first.
+    """Return the assignments that a member decided, newest first.
 
     Each has its `grade` (None for a flag, a skip and edited texts), what they wrote to it (`said`), and whether it is
     so `recent` that it may still be taken back.

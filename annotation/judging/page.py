@@ -1,4 +1,4 @@
-"""What the judging page shows: one statement for a pair with its debate, as frozen records."""
+"""Context of the judging page, as frozen records: one statement for a pair with its debate."""
 
 import time
 from collections.abc import Mapping
@@ -93,7 +93,7 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """What stands around the pair: today's work, how many wait for this person, and what could be undone."""
+    """Figures around the pair: today's work, how many pairs wait for this person, and which decision can be undone."""
 
     today: int
     spent_ms: int  # On today's judgments, without idle time.
@@ -104,7 +104,7 @@ class Desktop:
 
     @property
     def just_now(self) -> bool:
-        """Whether the last decision was made so recently that the page still confirms it."""
+        """Return whether the last decision was made so recently that the page still confirms it."""
         return self.last_seconds is not None and self.last_seconds < SAID_FOR_SECONDS
 
     @property
@@ -253,7 +253,7 @@ MOST_COUNTED = 10_000
 
 
 def _count_left(membership: Membership, today: int, *, holds: bool) -> int:
-    """Pairs left for this member, with the one they hold: counted every half minute, less what was judged since."""
+    """Count the pairs left for this member, with the one they hold: every half minute, less what was judged since."""
     until, left, judged = _counted.get(membership.pk, (0.0, 0, 0))
     if time.monotonic() > until or today < judged:
         rows = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
@@ -272,12 +272,12 @@ def own_work(membership: Membership, item: int) -> TaskView | None:
 
 
 def conflict_work(collection: Collection, item: int) -> TaskView:
-    """A pair for an adjudicator, under its own id, with all rounds of its debate."""
+    """Return a conflict for an adjudicator, under its own id, with all rounds of its debate."""
     return _build_task_view(read_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
 
 
 def draft_of(item: int) -> dict[str, Any]:
-    """What the desk shows for an item with the reason `evidence`; two statements, on such items only.
+    """Return the texts to edit on an item with the reason `evidence`, with their measures. Two statements.
 
     `writer`: the judge whose texts failed, "" when none wrote; `scores`: by judged dimension, as the page names it;
     `meaning`: what they measure, quality or fidelity to teacher.
@@ -299,7 +299,7 @@ def draft_of(item: int) -> dict[str, Any]:
 
 
 def grade_choices(collection: Collection) -> list[dict[str, Any]]:
-    """The buttons of a collection's scale. Binary scales show relevant first, as the keys 1 and 0 do."""
+    """List the buttons of a collection's scale. Binary scales show relevant first, as the keys 1 and 0 do."""
     highest = collection.grades
     found = [
         {

@@ -1,4 +1,4 @@
-"""What follows a decision of an annotator: settle it, quality control, claim the next item. All in one transaction.
+"""Decisions of annotators and what follows: settle, quality control, claim the next item. All in one transaction.
 
 The functions take a psycopg connection inside a transaction that the caller opened, by `assignment.in_transaction`.
 Each claims the next item and returns its assignment's id, or None when nothing is left. The same token sent again
@@ -65,7 +65,7 @@ def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
 
 
 def _claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
-    """The next lease after a decision, None for one that was known already.
+    """Return the lease after a decision; where the decision was known already, the one that is open.
 
     A late one may find that its author holds another lease already. After practice nothing comes by itself: its
     author reads first how they did.

@@ -18,7 +18,7 @@ def split_blocks(text: str) -> list[dict[str, Any]]:
 
 
 def _parse_block(lines: list[str]) -> dict[str, Any]:
-    """A paragraph, or a list: its items, each with the lines that go on from it."""
+    """Parse a block into a paragraph or a list; lines that go on from an item are joined to it."""
     first = next((position for position, line in enumerate(lines) if _list_marker(line)), None)
     before = tuple(line.strip() for line in lines[:first])
     if first is None:
@@ -34,6 +34,6 @@ def _parse_block(lines: list[str]) -> dict[str, Any]:
 
 
 def _list_marker(line: str) -> str:
-    """The mark that begins a list item; empty when the line begins none."""
+    """Return the mark that begins a list item; "" when the line begins none."""
     found = _BULLET.match(line.strip()) or _NUMBER.match(line.strip())
     return found.group() if found else ""

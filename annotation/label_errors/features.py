@@ -1,4 +1,4 @@
-"""How query and document go together, in figures of their words alone: no label has a say in them."""
+"""Features of how query and document go together, from their words alone: no label has a say in them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -40,7 +40,7 @@ class Suspect:
 
     @property
     def reasons(self) -> list[str]:
-        """What each signal says, in words and numbers; those that say nothing are left out."""
+        """Describe each signal against the label in words and numbers; silent ones are left out."""
         told = []
         if self.votes:
             values = {"against": self.against, "votes": self.votes}

@@ -1,4 +1,4 @@
-"""How strongly signals speak against each label, and which labels come first. Pure numpy.
+"""Strength of the signals against each label, and the ranking of the labels by it. Pure numpy.
 
 Each signal is read as the chance that the label is wrong, given that signal alone. Signals are taken as independent, so
 the odds of all together are the prior odds times, for each signal, its odds over the prior odds. Judges' votes and
@@ -19,7 +19,7 @@ SUREST = 0.01  # No signal is surer than this, or one alone would decide.
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What speaks against the labels, one value a label; NaN where a signal has nothing to say."""
+    """Signals against the labels, one value per label; NaN where a signal has nothing to say."""
 
     against: NDArray[np.int64]  # Votes of judges for the other label, ...
     votes: NDArray[np.int64]  # ... of so many.

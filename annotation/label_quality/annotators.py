@@ -39,7 +39,7 @@ NO_GOLD = gettext_noop("not measured: no reference grade on the judged pairs")
 
 @dataclass(slots=True)
 class AnnotatorTally:
-    """What one annotator's judgments add up to."""
+    """Sums over one annotator's judgments."""
 
     judged: int = 0
     relevant: int = 0

@@ -76,8 +76,9 @@ def _route_order(key: str) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """One route within one part of the campaign (judges.campaigns.audit_sampling): drawn with one probability. `most`:
-    with those that can be drawn still."""
+    """A route within one part of the campaign (judges.campaigns.audit_sampling), whose pairs are drawn with one
+    probability. `most`: the drawn pairs with those that can still be drawn.
+    """
 
     size: float
     most: int

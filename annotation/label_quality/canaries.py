@@ -61,7 +61,7 @@ class CanaryFlips:
 
     @property
     def alarm(self) -> bool:
-        """Whether the judge surely flips more often than LIMIT."""
+        """Return whether the judge surely flips more often than LIMIT."""
         return bool(self.pairs) and self.bounds.low > LIMIT
 
     @property

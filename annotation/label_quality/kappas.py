@@ -51,7 +51,7 @@ SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s 
 
 @dataclass(frozen=True, slots=True)
 class BinaryVotes:
-    """What everybody said, as relevant or not, and which of them are judges."""
+    """Everybody's grades as relevant or not, and which assessors are judges."""
 
     found: GradeMatrix
     judges: NDArray[np.bool_]
@@ -98,7 +98,7 @@ def measure_kappas(collection: Collection, known: BinaryVotes) -> Iterator[Kappa
 
 
 def _find_copies(known: BinaryVotes, rows: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
-    """Of those who graded such a pair, names of judges that are one model, group by group."""
+    """Return, group by group, the names of judges that are one model, of those who graded a pair of the mask."""
     graded = rows & (known.relevance[:, mask] != MISSING).any(axis=1)
     there = [one for one, here in zip(known.found.assessors, graded, strict=True) if here]
     return tuple(tuple(there[place].name for place in places) for places in find_copies(there))

@@ -1,4 +1,4 @@
-"""What the Overview and the exports page say about a collection's labels."""
+"""Label quality of a collection, as the Overview and the exports page show it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +64,7 @@ def load_label_quality(collection: Collection, campaign: Campaign | None) -> Lab
 
 
 def _has_labels(collection: Collection, status: dict[str, Any]) -> bool:
-    """Whether people gave labels that no campaign asked for."""
+    """Return whether the collection has labels although no judge gave one: of people, or imported."""
     return not status["labelled"] and Label.objects.filter(pair__collection=collection, aspect=None).exists()
 
 

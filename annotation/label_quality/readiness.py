@@ -1,5 +1,7 @@
-"""Whether a collection's labels can be exported, and if not, why. Pure; templates/label_quality/_readiness.html has the
-words, and what to do next."""
+"""Reasons against exporting a collection's labels yet. Pure.
+
+templates/label_quality/_readiness.html has the words, and what to do next.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +14,7 @@ COVERED = 0.999  # Share of the labels that audits speak for from which nothing 
 
 @dataclass(frozen=True, slots=True)
 class LabelFacts:
-    """What is known about the labels of a collection: of its newest campaign, and of people."""
+    """Facts about the labels of a collection: of its newest campaign, and of people."""
 
     labelled: int  # Pairs that judges labelled.
     settled: int  # Escalated pairs that people settled.

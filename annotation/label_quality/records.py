@@ -1,4 +1,4 @@
-"""What can be said about a collection's trustworthiness, as frozen records. Every figure names its population."""
+"""Records of label quality, frozen. Every figure names its population."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was repeated
 
 @dataclass(frozen=True, slots=True)
 class RouteQuality:
-    """One stratum of the audit: pairs that a policy labelled in the same way (SPEC S3)."""
+    """A stratum of the audit: pairs that a policy labelled in the same way (SPEC S3)."""
 
     key: str  # The stratum's key (judges.domain.audits).
     words: str  # "agreed in round 1, votes 5 to 0, relevant".
@@ -156,7 +156,7 @@ class Costs:
 
     @property
     def forecast(self) -> float | None:
-        """What is still to come."""
+        """Expected cost of the work that is left, machine and people; None where one of them is unknown."""
         if self.machine_forecast is None or self.people_forecast is None:
             return None
         return self.machine_forecast + self.people_forecast

@@ -1,4 +1,4 @@
-"""What is computed from every vote and judgment: at once for small collections, by a worker for large ones.
+"""Statistics over every vote and judgment: computed at once for small collections, by a worker for large ones.
 
 A page of a large collection reads the stored row and says "as of"; nothing that a GET asks for is written.
 """
@@ -61,7 +61,7 @@ class StoredStatistics:
 
     @property
     def is_stale(self) -> bool:
-        """Whether a page should ask for new figures: they are stored, and old or missing."""
+        """Return whether a page should ask for new figures: they are stored, and old or missing."""
         if not self.stored:
             return False
         return self.at is None or (timezone.now() - self.at).total_seconds() > STALE_SECONDS

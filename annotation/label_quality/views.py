@@ -27,7 +27,7 @@ from judges.models import Campaign
 @action("admin")
 @require_GET
 def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """How good the labels are: label audits, agreement, Dawid-Skene; what is over time comes when in view."""
+    """Show how good the labels are: label audits, agreement, Dawid-Skene; agreement over time loads when in view."""
     context, heat = describe_agreement(request, scope)
     if file := download(request, [heat]):
         return file

@@ -116,7 +116,7 @@ class Invitation(models.Model):
 
     @property
     def used(self) -> int:
-        """How many people joined by it."""
+        """Number of people who joined by the invitation."""
         return self.limit - self.uses_left
 
 
@@ -314,7 +314,7 @@ class StoredAgreement(models.Model):
 
 
 class TeacherAnswer(models.Model):
-    """One call to a rerank API, whatever came of it. Append-only: nothing that was paid for is asked again."""
+    """A call to a rerank API, whatever came of it. Append-only: nothing that was paid for is asked again."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="teacher_answers")
     api = models.CharField(max_length=20, help_text="Whose wire format: cohere, jina or voyage.")
@@ -350,8 +350,9 @@ class TeacherScore(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One act of somebody who has power here: who did what, when, where, to whom. Append-only
-    (annotation/audit_log/recording.py).
+    """An act that the audit log keeps: who did what, when, where, to whom. Append-only.
+
+    annotation/audit_log/recording.py lists the acts.
 
     People are named by reference, so that a pseudonymised person's name is gone from here too. The collection's
     reference outlives the collection: that it was deleted is one of the acts.

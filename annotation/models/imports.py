@@ -34,12 +34,12 @@ class FileImport(LeasedJob):
 
     @property
     def can_resume(self) -> bool:
-        """Whether the same step may end otherwise when it is done again: files that were refused are refused again."""
+        """Return whether the last step may succeed if done again; files that a check refused are refused again."""
         return self.state == self.CANCELLED or (self.state == self.FAILED and not self.dry_run)
 
     @property
     def is_checked(self) -> bool:
-        """Whether the check found nothing wrong, and the import waits for its start."""
+        """Return whether the check found nothing wrong, and the import waits for its start."""
         return self.state == self.READY and self.dry_run
 
 

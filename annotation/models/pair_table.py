@@ -1,4 +1,4 @@
-"""What people keep of the table of pairs: their own views of it, and acts on many pairs."""
+"""The table of pairs: people's saved views of it, and acts on many of its pairs."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -26,7 +26,7 @@ class SavedView(models.Model):
 
 
 class BulkAct(models.Model):
-    """One act on many selected pairs: planned on one page, confirmed on the next; what it changed is kept for undo."""
+    """A bulk act on selected pairs: planned on one page, confirmed on the next; what it changed is kept for undo."""
 
     class Kind(models.TextChoices):
         SEND = "send", _("Send to people")
@@ -65,5 +65,5 @@ class BulkAct(models.Model):
 
     @property
     def size(self) -> int:
-        """How many pairs were selected."""
+        """Number of pairs that were selected."""
         return len(self.pairs)

@@ -53,7 +53,7 @@ class JudgmentExclusion(models.Model):
 
     @property
     def size(self) -> int:
-        """How many judgments and texts this act appended."""
+        """Number of judgments and texts that this act appended."""
         return len(self.judgments) + len(self.texts)
 
 
@@ -158,7 +158,7 @@ class GoldPair(models.Model):
 
 
 class GoldArguments(models.Model):
-    """What configured models say for and against a gold pair, each keeping its stance: an attention check shows it."""
+    """Models' arguments for and against a gold pair, each keeping its stance: attention checks show them."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="gold_arguments", db_index=False)
     couples = models.PositiveSmallIntegerField(help_text="Of one agent for and one against.")
@@ -202,7 +202,7 @@ class ArgumentsRequest(models.Model):
 
 
 class GoldAnswer(models.Model):
-    """What an expert, or the senior after them, said about a gold pair. Append-only; the newest of a person holds.
+    """An expert's answer on a gold pair, or the senior's after them. Append-only; the newest of a person holds.
 
     The reference grade that comes of it is `judgment`: practice has none.
     """

@@ -1,4 +1,4 @@
-"""What was found of judges: whether one grades documents in the order that is known."""
+"""Results of self-checks: whether a judge grades documents in their known order."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -8,7 +8,7 @@ from judges.models import JudgeVersion
 
 
 class SelfCheck(models.Model):
-    """How a judge graded documents whose order is known, each asked more than once. Append-only; the newest holds."""
+    """A self-check of a judge: its grades of documents whose order is known. Append-only; the newest holds."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="self_checks", db_index=False)
     judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="self_checks")

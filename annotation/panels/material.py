@@ -1,4 +1,4 @@
-"""What is known of the candidates: their votes on the pairs that all of them judged, the reference, and their price.
+"""Material for the choice of a panel: candidates' votes on the pairs that all judged, the reference, and prices.
 
 Candidates are judges that voted in this collection and judges whose labels were imported. Grades count as relevant
 from the collection's `relevant_from` on.

@@ -24,7 +24,7 @@ SHOWN = 5  # Sets of each order on the page; the command prints more.
 
 @dataclass(frozen=True, slots=True)
 class PanelFilters:
-    """What the page of the panel shall show. No names: whoever judged enough."""
+    """Options of the panel page, from its address. No names: every judge that judged enough."""
 
     names: tuple[str, ...]
     floor: float | None

@@ -1,4 +1,4 @@
-"""How good each candidate is, and the floor below which nobody may sit on a panel (SPEC S4). Pure.
+"""Quality of each candidate, and the floor below which nobody may sit on a panel (SPEC S4). Pure.
 
 Quality is balanced accuracy on gold where there is enough of it, else Cohen's kappa with the majority of the other
 candidates. A low kappa with everybody looks like independence, and nothing has a lower one than noise: so the floor
@@ -52,7 +52,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What a candidate must reach. `given`: the admin set it."""
+    """The quality that a candidate must reach. `given`: the admin set it."""
 
     measure: str
     value: float
@@ -95,7 +95,7 @@ def floor_of(kind: str, values: Sequence[float | None]) -> float:
 
 
 def majority_of_others(votes: Votes, groups: Groups, place: int) -> Truth:
-    """What most other candidates say, pair by pair; MISSING where they tie or there is nobody else."""
+    """Return the verdict of most other candidates, pair by pair; MISSING where they tie or there is nobody else."""
     # One of each group speaks for its copies.
     others = [group[0] for group in groups if place not in group]
     yes = votes[others].sum(axis=0, dtype=np.int64)
@@ -119,7 +119,7 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
 
 
 def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
-    """One-sided p of Fisher's exact test: that as many agreements come from two unrelated sets of answers."""
+    """Return the one-sided p of Fisher's exact test that as many agreements come from two unrelated sets of answers."""
     from scipy.stats import hypergeom
 
     there = truth != MISSING

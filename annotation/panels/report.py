@@ -66,7 +66,7 @@ class Chosen:
         return one.balanced if self.choice.floor.measure == BALANCED else one.kappa
 
     def error_correlation(self, a: int, b: int) -> float | None:
-        """How far the errors of two candidates on gold correlate; None where one makes none."""
+        """Return the correlation of two candidates' errors on gold; None where one makes none."""
         value = float(self.choice.correlations[a, b])
         # The matrix holds nan where a candidate made no errors, and JSON has no such number.
         return value if isfinite(value) else None

@@ -116,7 +116,7 @@ class LaraProgress:
 def start(
     collection: Collection, *, judge: str, share: float, source: Campaign | None = None, debates: bool = True
 ) -> Campaign:
-    """A campaign on the judge's votes of `source` (default: its newest), or the one that goes on already.
+    """Start a campaign on the judge's votes of `source` (default: its newest), or return the one that goes on already.
 
     `debates`: what people get is debated first, by the debaters of the votes' panel, where it has some (SPEC S2).
     Raises BadInput for a judge without votes, a vote without log-probabilities, or a share out of (0, 1].
@@ -239,7 +239,7 @@ def _to_debate(campaign: Campaign) -> list[int]:
 
 
 def read_progress(campaign: Campaign) -> LaraProgress:
-    """Votes, what people got, and what they said of it."""
+    """Read the campaign's votes, which pairs people got, and their labels of these."""
     told = campaign.protocol[POLICY]
     values = {
         "campaign": campaign.pk,

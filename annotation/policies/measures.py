@@ -35,7 +35,7 @@ class Classwise:
 
 
 class Confusion:
-    """What labels are worth, by the true class. Only pairs with a label and a known truth may be added."""
+    """Counts of labels by the true class. Only pairs with a label and a known truth may be added."""
 
     def __init__(self) -> None:
         # By true class, 0 and 1: the pairs, and the sums of their weights, of their squares, and of those labelled so.

@@ -1,4 +1,4 @@
-"""What a campaign left, read from its rows, pair by pair and never all at once."""
+"""Stored answers of a campaign, read from its rows pair by pair and never all at once."""
 
 import json
 from collections import Counter
@@ -135,7 +135,7 @@ def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
 
 
 def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:
-    """What is known of the campaign's pairs: the newest reference grade, and what people settled, with weights."""
+    """Read the truth of the campaign's pairs: the newest reference grade, and people's settled labels with weights."""
     collection: Collection = campaign.collection
     values: dict[str, int | list[str]] = {
         "campaign": campaign.pk,

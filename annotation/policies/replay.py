@@ -34,7 +34,7 @@ PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One policy over the pairs of a campaign. Where `reason` is set, nothing else is known."""
+    """A policy replayed over the pairs of a campaign. Where `reason` is set, nothing else is known."""
 
     rule: Rule
     reason: str = ""  # Why it is not available.

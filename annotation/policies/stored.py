@@ -1,4 +1,4 @@
-"""What a campaign left of its pairs: turns, votes, what they took, and what is known to be true. Pure.
+"""Stored answers about a campaign's pairs: turns, votes, their costs, and what is known to be true. Pure.
 
 Pairs that judges answered alike are decided alike under every policy, so they are kept together: a million pairs are
 some thousand groups.
@@ -46,7 +46,7 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLabels:
-    """What is known of a pair beside the judges' answers: 1 relevant, 0 not, None unknown.
+    """A pair's truth as far as it is known beside the judges' answers: 1 relevant, 0 not, None unknown.
 
     `weight`: one over the probability that people were asked about the pair (escalated: 1, audited: p, SPEC S3), raised
     where some of those asked have not settled it; 0 where the pair is no part of that sample.

@@ -46,7 +46,7 @@ def order_table(relevant_first: Mapping[int, int | None], irrelevant_first: Mapp
 
 
 def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) -> list[dict[str, Any]]:
-    """What became by each round of the agreements of round 1 (DREAM table 12). Shares are None without a pair.
+    """Measure how the agreements of round 1 last in each later round (DREAM table 12). Shares are None without a pair.
 
     `cases`: debates that agreed in round 1 and were played on to this round; `agreed`: of them, those whose agents
     agree in it; `kept`: of these, those on the label of round 1; `spurious`: on the wrong label, of those whose truth
@@ -81,7 +81,7 @@ def _round_persistence(number: int, began: Mapping[int, Debate], gold: Mapping[i
 
 @dataclass(frozen=True, slots=True)
 class StudyConfiguration:
-    """One way to debate: how right its labels are and how much it leaves to people (DREAM tables 10, 13, 14, 15)."""
+    """A way to debate: how right its labels are and how much it leaves to people (DREAM tables 10, 13, 14, 15)."""
 
     name: str
     pairs: int
@@ -95,7 +95,7 @@ class StudyConfiguration:
 
 
 def measure_configuration(name: str, labels: Mapping[int, int | None], gold: Mapping[int, int]) -> StudyConfiguration:
-    """Labels by pair (None: escalated) against the truth."""
+    """Measure labels by pair (None: escalated) against the truth."""
     table = Confusion()
     for pair, found in labels.items():
         if found is not None and pair in gold:

@@ -75,7 +75,7 @@ WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason 
 
 
 def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
-    """What people read here, and the gold that could be shown like it; two statements."""
+    """Read the features of ordinary items, and of the gold pairs that could be checks. Two statements."""
     ordinary = read_rows(_ORDINARY, collection=collection.pk, others=["evidence", *MEASURING])
     return [_pair_features(row, collection) for row in ordinary], [
         _pair_features(row, collection) for row in read_rows(_GOLD, collection=collection.pk)
@@ -85,7 +85,7 @@ def read_features(collection: Collection) -> tuple[list[PairFeatures], list[Pair
 def count_pool(
     collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]
 ) -> dict[str, int]:
-    """What checks there are, and what there could be, of what `read_features` found."""
+    """Count the checks that stand, and those that could be made of what `read_features` found."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     counted = list(checks.values_list("done", flat=True))
     return {
@@ -100,7 +100,7 @@ def count_pool(
 
 
 def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
-    """The form of debate that people read most, with as many rounds as any with as many agents; None for none."""
+    """Return the form of debate that people read most, with as many rounds as the longest of it; None for no debate."""
     found = Counter(form for look in ordinary if (form := stance_of(look.shape)))
     if not found:
         return None
@@ -159,7 +159,7 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
 
 
 def _write_arguments(pair: int, twin: PairFeatures) -> list[Turn] | None:
-    """Arguments that make a gold pair look like the twin; None where its debate cannot be had by keeping a stance.
+    """Write arguments that make a gold pair look like the twin; None where no agent of its debate kept its stance.
 
     Whose words they are is the twin's way too: beside debates of the offline pair a model would stand out.
     """

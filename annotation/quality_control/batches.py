@@ -53,7 +53,7 @@ def close(membership: int) -> list[Batch]:
 
 
 def _check_answers(row: Membership, mine: Sequence[Assignment]) -> list[bool]:
-    """Whether each answered check of these assignments was passed."""
+    """Return for each answered check of these assignments whether it was passed."""
     checks = [one for one in mine if one.item.reason == CHECK and one.state == State.DONE and one.judgment]
     known = reference_grades(row.collection, [one.item.pair_id for one in checks])
     mark = row.collection.relevant_from

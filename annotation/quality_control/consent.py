@@ -1,4 +1,4 @@
-"""What annotators agree to before their first task, in versions, and that they did (SPEC S7)."""
+"""Consent: the text that annotators agree to before their first task, in versions, and their agreement (SPEC S7)."""
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -56,7 +56,7 @@ def disable_consent(*, collection: Collection, by: User) -> None:
 
 @transaction.atomic
 def accept(*, membership: Membership, version: int) -> None:
-    """Keep that somebody agreed. Raises BadInput for another version than the one that holds."""
+    """Record that a member agreed to the text. Raises BadInput for another version than the one that holds."""
     if version != membership.collection.consent_version or not version:
         raise BadInput(_("the text has changed since you opened it. Please read it again"))
     Consent.objects.get_or_create(membership=membership, version=version)

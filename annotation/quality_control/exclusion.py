@@ -198,7 +198,7 @@ def reinstate_items(*, membership: Membership, by: User | None, items: Sequence[
 
 
 class Unnest(Func):
-    """The elements of an array, each in a row."""
+    """SQL `unnest`: the elements of an array, each in a row."""
 
     function = "unnest"
     output_field = BigIntegerField()

@@ -225,7 +225,7 @@ def _record_reference(row: GoldPair, grade: int) -> Judgment:
 
 # --- how far it is ---------------------------------------------------------------------------------------------------
 def list_progress(collection: Collection) -> list[dict[str, Any]]:
-    """How far experts and seniors are with each gold set, and how often seniors said the same. Newest first."""
+    """Count each gold set's answers by experts and seniors, and how often seniors said the same. Newest first."""
     plain = Q(pairs__practice=False)
     sets = GoldSet.objects.filter(collection=collection).annotate(
         n=Count("pairs", filter=plain), spots=Count("pairs", filter=plain & Q(pairs__spot=True))

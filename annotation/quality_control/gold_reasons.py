@@ -102,7 +102,7 @@ def _debater_names(wanted: Configuration) -> str:
 
 
 def forecast_cost(collection: Collection, wanted: Configuration, form: Form, pairs: int) -> Estimate | None:
-    """What arguments about so many pairs cost; None for no pair."""
+    """Estimate the cost of arguments about so many pairs; None for no pair."""
     if not pairs:
         return None
     played = replace(_assign_debaters(wanted, form), protocol=replace(wanted.protocol, play_on=True))
@@ -110,7 +110,7 @@ def forecast_cost(collection: Collection, wanted: Configuration, form: Form, pai
 
 
 def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
-    """A debater for each seat: where four speak and there are two models, each holds both stances (DREAM B.4.1)."""
+    """Assign debaters to seats: where four speak and there are two models, each holds both stances (DREAM B.4.1)."""
     agents, own = 2 * form.couples, wanted.debaters
     debaters = tuple(own[place * len(own) // agents] for place in range(agents))
     return replace(wanted, debaters=debaters, rounds=form.rounds)
@@ -138,7 +138,7 @@ def newest_request(collection: Collection) -> ArgumentsRequest | None:
 
 
 def is_pending(request: ArgumentsRequest | None) -> bool:
-    """Whether a worker has still to answer the request."""
+    """Return whether a worker has still to finish the request."""
     return request is not None and request.ended_at is None and background.is_unfinished(WRITE, request.pk)
 
 

@@ -20,7 +20,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class PairFeatures:
-    """What of an item's page can be seen at a glance. Lengths in characters."""
+    """Features of an item's page that can be seen at a glance. Lengths in characters."""
 
     pair: int
     shape: str  # Rounds, agents and last verdicts of its debate; "" for none.
@@ -124,7 +124,7 @@ def _best_match(
 
 
 def stance_of(shape: str) -> Form | None:
-    """The form of a debate in which each side kept its stance to the end; None for any other shape."""
+    """Return the form of a debate in which each side kept its stance to the end; None for any other shape."""
     found = re.fullmatch(r"(\d+) rounds, (\d+) turns, ([01-]+)", shape)
     if not found:
         return None
@@ -135,7 +135,7 @@ def stance_of(shape: str) -> Form | None:
 
 
 def shape_of(turns: Sequence[Mapping[str, object]]) -> str:
-    """ "2 rounds, 2 agents, 1-0": what the form of a debate tells. Empty for none."""
+    """Return a debate's shape as text, such as "2 rounds, 4 turns, 0-1" with its last verdicts; "" for none."""
     if not turns:
         return ""
     rounds = [int(str(turn["round"])) for turn in turns]
@@ -145,7 +145,7 @@ def shape_of(turns: Sequence[Mapping[str, object]]) -> str:
 
 
 def balance_labels(graded: Sequence[tuple[int, int]], mark: int, size: int) -> list[int]:
-    """The first `size` pairs of (pair, grade), as many relevant as not, as far as there are."""
+    """Return the first `size` pairs of (pair, grade), as many relevant as not, as far as there are."""
     yes = [pair for pair, grade in graded if grade >= mark]
     no = [pair for pair, grade in graded if grade < mark]
     # More of one kind where the other has too few.

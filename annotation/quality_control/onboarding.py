@@ -22,7 +22,7 @@ SHOWN = 50  # Returned batches that their author reads of.
 
 @dataclass(frozen=True, slots=True)
 class QualificationResult:
-    """How far somebody is in a test: pairs answered, of how many, and how many of them right."""
+    """A member's progress in a qualification test: pairs answered, of how many, and how many of them right."""
 
     answered: int
     right: int
@@ -32,7 +32,7 @@ class QualificationResult:
 
 @dataclass(frozen=True, slots=True)
 class OnboardingStop:
-    """What stands between a member and their next task.
+    """The page that stands between a member and their next task.
 
     `kind`: paused, consent, failed, untested, practice, trial, passed.
     """
@@ -68,7 +68,7 @@ def find_stop(membership: Membership) -> OnboardingStop | None:
 
 
 def has_new_guidelines(membership: Membership) -> bool:
-    """Whether the guidelines have a version that this member did not say they have read."""
+    """Return whether the guidelines have a version that this member has not acknowledged."""
     return membership.collection.guideline_version > membership.guideline_read
 
 
@@ -79,7 +79,7 @@ def returned_batches(membership: Membership) -> list[JudgmentExclusion]:
 
 
 def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]]]:
-    """The number of the guidelines that hold, and their lines: same, new, or gone since the member read them."""
+    """Return the number of the guidelines that hold, and their lines: same, new, or gone since the member read them."""
     number, text = guidelines.current(membership.collection)
     read = guidelines.versions(membership.collection).filter(version=membership.guideline_read).first()
     ours = guidelines.translate_lines(guidelines.built_in(membership.collection.relevance))
@@ -138,7 +138,7 @@ def decide(membership: int) -> bool | None:
 
 
 def example_feedback(membership: Membership) -> dict[str, Any] | None:
-    """What one said to the example that was answered last, what experts say, and why; None where more came after it."""
+    """Return the member's and the experts' grade of the last example, and why; None where more came after it."""
     last = (
         Assignment.objects.filter(membership=membership, state=Assignment.State.DONE, judgment__grade__isnull=False)
         .select_related("item__pair__query", "item__pair__document", "judgment")

@@ -1,4 +1,4 @@
-"""One person's work, for an admin: batches, repeats, what was set aside."""
+"""An annotator's work as admins see it: batches, repeats, excluded judgments."""
 
 from typing import Any
 

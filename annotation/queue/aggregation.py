@@ -12,7 +12,7 @@ UNDO_WITHIN = timedelta(hours=24)
 
 
 def aggregate_judgments(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> tuple[State, int | None]:
-    """The item's state after these standing judgments, and its grade once it is settled.
+    """Return the item's state after these standing judgments, and its grade once it is settled.
 
     More than half of `overlap` equal grades settle it once all of `overlap` have judged; without such a majority,
     or with any flag, an adjudicator decides.

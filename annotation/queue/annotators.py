@@ -1,4 +1,4 @@
-"""What the queue needs to know of an annotator, what closes it to them, and what they answer."""
+"""The queue's view of an annotator: their context, what closes the queue to them, and their answers."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def closed(membership: Membership) -> Closed:
 
 
 def needs_qualification(membership: Membership) -> bool:
-    """Whether the qualification test comes first. It is for annotators: who has another role was chosen for it."""
+    """Return whether the member must pass the qualification test first. Members with a higher role take none."""
     asked = membership.collection.qualification and membership.qualified_at is None
     return asked and membership.role == Role.ANNOTATOR
 
@@ -46,7 +46,7 @@ def why_closed(closed: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorContext:
-    """What the queue needs to know of one member."""
+    """A member's context in the queue: limits, arms, batches, and what closes the queue to them."""
 
     membership: int
     assessor: int
@@ -99,13 +99,13 @@ class AnnotatorContext:
 
     @property
     def ends_batch(self) -> bool:
-        """Whether the annotator got all items of a batch, after which the batch's attention checks are evaluated."""
+        """Return whether the annotator got all items of a batch, after which its attention checks are evaluated."""
         size, checks, _repeats = self.shares
         return checks > 0 and self.lent - self.closed_to >= size
 
     @property
     def instead(self) -> str:
-        """What is lent next in place of the queue's item: check, repeat, or ""."""
+        """Kind of item that is lent next in place of the queue's: check, repeat, or "" for none."""
         size, checks, repeats = self.shares
         place = {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
         return schedule_item(**place, checks=checks, repeats=repeats, size=size)
@@ -125,7 +125,7 @@ class AnnotatorContext:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswer:
-    """One submitted judgment. `token` is the lease's; `milliseconds` is the time on the page, where known."""
+    """A submitted judgment. `token` is the lease's; `milliseconds` is the time on the page, where known."""
 
     item: int  # Its id, or its public id.
     token: str

@@ -68,7 +68,7 @@ class OwnAssignment(NamedTuple):
 
     @property
     def asks_first(self) -> bool:
-        """Whether the annotator must vote once without seeing the debate, and has not done so."""
+        """Return whether the annotator must vote once without seeing the debate, and has not done so."""
         return self.arm == REVEAL and self.reason != "audit" and self.first_grade is None
 
 
@@ -85,7 +85,7 @@ class Unknown(Exception):
 
 
 def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
-    """What of the debate people see on an item with this reason and arm, as it is stored with their judgments.
+    """Return how much of the debate people see on an item with this reason and arm, as their judgments store it.
 
     hidden; shown:all, shown:final (SPEC S2); reveal:all, reveal:final (a first vote without the debate comes before).
     """
@@ -95,12 +95,14 @@ def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
 
 
 def final_token(first: str) -> str:
-    """The token that a lease has after the first vote of the reveal arm: the first one, sent again, is known by it."""
+    """Return a lease's token after the first vote of the reveal arm, derived from the token before, so that the first
+    form is recognised when it is sent again.
+    """
     return urlsafe_b64encode(sha256(f"final {first}".encode()).digest()).decode().rstrip("=")
 
 
 def resolved_counter(reason: str) -> str:
-    """The campaign's counter of settled items: audits are labelled pairs and counted apart (CONTRACT, status)."""
+    """Return the name of the counter of settled items; audits are counted apart (CONTRACT, status)."""
     return "audited" if reason == "audit" else "settled"
 
 
@@ -131,7 +133,7 @@ def retry_on_conflict(once: Callable[[], T]) -> T:
 def submit_judgment(
     db: psycopg.Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer
 ) -> OwnAssignment | None:
-    """Settle one judgment and claim nothing: the assignment as it was before; None where the answer was known already.
+    """Settle one judgment and claim nothing. Return the assignment as it was; None where the answer was known already.
 
     In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease goes on with the
     debate. Raises Unknown, DecisionRefused when the item is closed, and TooSoon.
@@ -203,7 +205,7 @@ def _store_blind_judgment(
 def submit_texts(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, write: Callable[[int], None]
 ) -> OwnAssignment | None:
-    """Settle an item that asks for texts; None where that was done already. `write` stores the texts of its pair.
+    """Settle an item that asks for texts, which `write` stores for its pair. Return None where that was done already.
 
     Raises Unknown, and DecisionRefused when the item is closed or asks for a grade.
     """
@@ -298,12 +300,12 @@ def claim_next_task(
 
 
 def claim_qualification_task(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
-    """A lease of the next item of the member's qualification test; None when all were lent."""
+    """Claim the next item of the member's qualification test and return the lease's id; None when all were lent."""
     return _claim_lease(db, sql.CLAIM_TRIAL, _claim_parameters(desk) | {"kind": QUALIFICATION, "trial": desk.trial})
 
 
 def claim_lease_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) -> None:
-    """Lend what else waits of the query of a new lease, up to 20 pairs with it."""
+    """Lend the member the other waiting pairs of a new lease's query, up to 20 with it."""
     arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
     run_statement(
         db,
@@ -323,7 +325,7 @@ def _claim_parameters(desk: AnnotatorContext) -> dict[str, Any]:
 
 
 def _claim_lease(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> int | None:
-    """The id of the assignment that a claim made; None where it found nothing."""
+    """Run a claiming statement and return the id of the assignment that it made; None where it found no item."""
     found = fetch_tuples(db, statement, {**values, "token": new_token()})
     return int(found[0][0]) if found else None
 
@@ -331,7 +333,7 @@ def _claim_lease(db: psycopg.Connection[Any], statement: str, values: Mapping[st
 def save_draft(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, typed: dict[str, Any] | None
 ) -> bool:
-    """Keep what is typed on the page, or forget it (None); whether the lease, running or lost, was found."""
+    """Keep what is typed on the page, or forget it (None). Return whether the lease, running or lost, was found."""
     kept = json.dumps(typed) if typed else None
     values = {"membership": desk.membership, "item": item, "token": token, "draft": kept}
     return bool(fetch_tuples(db, sql.DRAFT, values))
@@ -350,7 +352,7 @@ def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: 
 
 
 def lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tuple[int, int, str] | None:
-    """The member's first open lease, locked: its id, its item and the item's state."""
+    """Lock the member's first open lease and return its id, its item and the item's state; None without one."""
     found = fetch_tuples(db, sql.OPEN, {"membership": desk.membership})
     return found[0] if found else None
 
@@ -386,7 +388,7 @@ def check_time(least: int, *measured: float | None) -> None:
 def _aggregate_item(
     db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, grade: int
 ) -> tuple[State, int | None]:
-    """What the item comes to with this grade. Asked after the item is locked, so no other judgment is missed."""
+    """Return the item's state and label with this grade. The item is locked, so no other judgment is missed."""
     if own.item_state == "standing":
         return "standing", None
     if own.item_state == "conflict":

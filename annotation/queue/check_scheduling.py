@@ -13,7 +13,7 @@ SEPARATE = 20  # A pair is asked again after so many others at the least.
 
 @lru_cache(maxsize=4096)
 def check_places(*, seed: int, annotator: int, begin: int, size: int, checks: float) -> frozenset[int]:
-    """The places (from 0) of the checks in the batch that begins with the `begin`-th item of an annotator."""
+    """Return the places (from 0) of the checks in the batch that begins with the `begin`-th item of an annotator."""
     drawn = sorted(range(size), key=lambda place: _hash_fraction(f"check:{seed}:{annotator}:{begin}:{place}"))
     # The share, rounded, and one at least; none where the share is 0.
     return frozenset(drawn[: max(1, round(checks * size)) if checks > 0 else 0])
@@ -22,7 +22,7 @@ def check_places(*, seed: int, annotator: int, begin: int, size: int, checks: fl
 def schedule_item(
     *, seed: int, annotator: int, number: int, checks: float, repeats: float, size: int = 20, closed_to: int = 0
 ) -> str:
-    """What the `number`-th item (from 0) of an annotator shall be: check, repeat, or "" for the next of the queue.
+    """Return the kind of an annotator's `number`-th item (from 0): check, repeat, or "" for the next of the queue.
 
     Batches have `size` items; `closed_to` is where the first one begins that was not looked at yet.
     """
@@ -35,7 +35,7 @@ def schedule_item(
 
 
 def count_passed_checks(*, seed: int, annotator: int, number: int, checks: float, size: int, closed_to: int) -> int:
-    """How many places of checks of the batch that `number` is in lie before it or in the half batch that follows.
+    """Count the places of checks that lie before `number` in its batch, or in the half batch that follows.
 
     Only the first pair of a whole query can be a check, so the places that its other pairs pass over come early.
     """

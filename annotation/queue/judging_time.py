@@ -1,4 +1,4 @@
-"""How long people take for a judgment: the time on the page without idle time, of both votes where there are two."""
+"""Time that people take for a judgment: on the page without idle time, of both votes where there are two."""
 
 from django.db import connection
 

@@ -1,4 +1,4 @@
-"""One call to a rerank API: it keeps what came, and says what it means. Retries belong to the service."""
+"""Client of a rerank API: each call returns the raw answer or raises what it means. Retries belong to the service."""
 
 from dataclasses import dataclass
 from typing import Any

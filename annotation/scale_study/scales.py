@@ -1,4 +1,4 @@
-"""What a scale does to scores: crowded at the ends, tied, ranked how well? (ERank 3.2, B) Pure."""
+"""Measures of a scale's scores: crowding at the ends, ties, ranking quality (ERank 3.2, B). Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ DEPTH = 10
 
 @dataclass(frozen=True, slots=True)
 class ScoredScale:
-    """One document of a query. `score`: 0 to 1. `relevance`: its reference grade, None where there is none."""
+    """A scored document of a query. `score`: 0 to 1. `relevance`: its reference grade, None where there is none."""
 
     query: int
     score: float

@@ -1,4 +1,4 @@
-"""What the sign-in page needs beside allauth's own context."""
+"""Tags and filters of the account pages and of the audit log."""
 
 from django import template
 
@@ -12,5 +12,5 @@ register.simple_tag(single_sign_on.name_of_provider, name="sign_in_provider")
 
 @register.filter
 def act_label(entry: AuditEntry) -> str:
-    """What an entry of the audit log says was done; its key where a later version knows no words for it."""
+    """Describe the act of an audit log entry; its key where this version knows no words for it."""
     return str(ACTS.get(entry.act, entry.act))

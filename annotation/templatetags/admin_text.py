@@ -34,7 +34,7 @@ def choice_label(value: object) -> str:
 
 @register.filter
 def in_reader_language(stored: str) -> str | SafeString:
-    """What a worker stored in English, in the language of the page; marked as English where there are no words."""
+    """Translate a text that a worker stored in English to the page's language; mark it as English if unknown."""
     if not stored or is_english():
         return stored
     return translate_stored(stored) or format_html('<span lang="en">{}</span>', stored)

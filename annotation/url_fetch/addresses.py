@@ -47,7 +47,7 @@ def place_of(host: str, port: int) -> FetchTarget:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address belongs to the open network."""
+    """Return whether an address belongs to the open network."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whether a site allows programs to fetch a page (RFC 9309). A person who names one page is not such a program."""
+"""Rules of sites for programs that fetch pages (RFC 9309). A person who names one page is not such a program."""
 
 import json
 from urllib.parse import urljoin, urlsplit

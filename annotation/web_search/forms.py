@@ -12,7 +12,7 @@ from judges.retrieval.model_requests import judges_for
 
 
 class WebSearchForm(LimitsForm):
-    """Who searches, for how many queries, where the texts are from, and the limits."""
+    """The form that starts a web search: its service, number of queries, source of texts, and limits."""
 
     judge = forms.ChoiceField(label=gettext_lazy("Search service"))
     limit = forms.IntegerField(
@@ -37,7 +37,7 @@ class WebSearchForm(LimitsForm):
         self.fields["judge"].choices = [(name, name) for name in judges_for(ROLE)]  # type: ignore[attr-defined]
 
     def shown_values(self) -> list[tuple[str, Any]]:
-        """What was filled in, by label, for who agrees to the cost."""
+        """Return the filled-in values by label, for the page on which the cost is confirmed."""
         given: list[tuple[str, Any]] = [
             (str(field.label), self.cleaned_data.get(field.name)) for field in self if field.name != "fetch"
         ]

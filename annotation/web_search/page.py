@@ -1,4 +1,4 @@
-"""What the pages of web searches show: the list, and one with its results, each with its document or why not."""
+"""Context of the pages of web searches: the list, and one with its results, each with its document or why not."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,13 +53,13 @@ class FoundResult:
 
     @property
     def is_link(self) -> bool:
-        """Whether its address can be opened: those of the offline search exist nowhere."""
+        """Return whether the result's address can be opened: those of the offline search exist nowhere."""
         return bool(self.result.document_id) and not self.result.url.startswith("https://offline-web-search.example/")
 
 
 @dataclass(frozen=True, slots=True)
 class WebSearchPage:
-    """One web search: what came of it, and a page of its queries with their results."""
+    """A web search with its summary, and a page of its queries with their results."""
 
     search: WebSearch
     told: dict[str, Any]
@@ -69,12 +69,12 @@ class WebSearchPage:
 
     @property
     def phase(self) -> str:
-        """What it is doing now, in words."""
+        """Phase of the search in words; "" where it has none."""
         return str(PHASES.get(self.search.phase, ""))
 
     @property
     def is_offline(self) -> bool:
-        """Whether nothing was searched but the bundled passages."""
+        """Return whether only the bundled passages were searched."""
         return bool(self.search.options.get("judge") == OFFLINE_SEARCH)
 
 
@@ -122,7 +122,7 @@ def _show(one: SearchedQuery, result: WebSearchResult, pairs: Mapping[tuple[int,
 
 
 def _describe(problem: str) -> str:
-    """Why a result became no document, in words."""
+    """Describe why a result became no document."""
     code, values = read_problem(problem)
     if code == "status" and values:
         return str(_("the server responded with status %(status)s") % values)
@@ -156,7 +156,7 @@ def _count_results(search: WebSearch) -> tuple[int, int]:
 
 
 def reasons_table(search: WebSearch) -> DownloadTable:
-    """How many results were left out for each reason."""
+    """Build the table of how many results were left out for each reason."""
     counted = count_reasons(describe_search(search)["left_out"])
     return DownloadTable("left-out", _("Results left out"), (_("reason"), _("results")), tuple(counted))
 

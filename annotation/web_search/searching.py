@@ -60,7 +60,7 @@ def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[J
 
 
 def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimate:
-    """What a call for each query costs. Raises BadInput as `start_or_join` does."""
+    """Estimate the cost of a call for each query. Raises BadInput as `start_or_join` does."""
     judge, queries = check_options(collection, options)
     return of_calls(judge, len(queries), [plain_prompt(ROLE, [one.text]) for one in queries[:50]], {}, 0)
 
@@ -125,7 +125,7 @@ def pending_queries(search: WebSearch) -> Any:
 
 
 def count_progress(search: WebSearch) -> dict[str, int]:
-    """For how many queries the pages are read, of how many."""
+    """Count the queries whose pages are read, and all queries."""
     return {"done": search.total - pending_queries(search).count(), "total": search.total}
 
 
@@ -187,7 +187,7 @@ def _request_of(query: Query) -> Wanted:
 
 
 def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) -> dict[int, tuple[datetime, bool]]:
-    """By query, when the service gave its answer, and whether an equal call of another campaign got it earlier."""
+    """Return by query when the service answered, and whether an equal call of another campaign got it earlier."""
     rows = RetrievalCall.objects.filter(role=ROLE, outcome="labelled")
     own = rows.filter(campaign=campaign, query__in=[row.query_id for row in answered]).order_by("-id")
     mine = {query: (key, at) for query, key, at in own.values_list("query", "cache_key", "started_at") if query}
@@ -199,7 +199,7 @@ def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) 
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """What came of a query: each page with its document, or with the stored problem in its place."""
+    """Outcome of a query's search: each page with its document, or with the stored problem in its place."""
 
     searched: SearchedQuery
     answered_at: datetime
@@ -263,7 +263,7 @@ def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOu
 
 
 def describe_search(search: WebSearch) -> dict[str, Any]:
-    """What came of it so far and what it cost, for a page or a program. `left_out`: results without a document."""
+    """Describe a search's results so far and their cost. `left_out`: results without a document."""
     spent = sum_rows("", ledger_rows(Campaign(pk=search.campaign))) if search.campaign else None
     results = WebSearchResult.objects.filter(searched__search=search)
     left_out = Counter(read_problem(problem)[0] for problem in _problems_of(search))

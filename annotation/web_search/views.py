@@ -59,7 +59,7 @@ def _find_search(scope: Scope, search: int) -> WebSearch:
 @action("admin")
 @require_GET
 def web_search(request: HttpRequest, scope: Scope, search: int) -> HttpResponse:
-    """How far it is, its results, what was left out and why, what it cost."""
+    """Show a web search: progress, results, what was left out and why, and its cost."""
     one = _find_search(scope, search)
     if "table" in request.GET:
         return chart_downloads.send_table(request, [page.results_table(one), page.reasons_table(one)])

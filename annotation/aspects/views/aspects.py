@@ -120,7 +120,7 @@ def discard_reasons() -> list[str]:
 @action("adjudicate")
 @require_POST
 def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpResponse:
-    """One act on a query's aspects or documents; the desk comes back with it done."""
+    """Do one act on a query's aspects or documents, and show its workspace with the act done."""
     found = query_of(scope, query)
     try:
         may_work(scope)

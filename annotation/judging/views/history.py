@@ -22,7 +22,7 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("judge")
 @require_safe
 def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
-    """One pair that the member decided on, with their grade; `n` and `p` go on from here."""
+    """Show a pair that the member decided on, with their grade; the keys `n` and `p` lead to its neighbours."""
     item = Assignment.item_of(scope.member, item)
     decision = history.decided_assignments(scope.member).filter(item=item).first()
     work = page.own_work(scope.member, item)

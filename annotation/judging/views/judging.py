@@ -27,7 +27,7 @@ Decision = Callable[[Connection[Any], AnnotatorContext], object]  # What a form 
 
 
 def pad_response_time(view: Desk) -> Desk:
-    """Wait for the grid where checks or repeats may come; a collection without them loses no time."""
+    """Decorate a view so that its answer waits for the grid (`submitting.wait_for_grid`)."""
 
     @wraps(view)
     def answered(request: HttpRequest, scope: Scope) -> HttpResponse:
@@ -42,7 +42,7 @@ def pad_response_time(view: Desk) -> Desk:
 @action("judge")
 @require_safe
 def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The member's open lease; reading never claims. With `?start` the page asks for a pair by itself."""
+    """Show the member's open lease; reading never claims. With `?start` the page asks for a pair by itself."""
     return render_task(request, scope)
 
 
@@ -141,7 +141,7 @@ def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = 
 
 
 def _render_refusal(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
-    """What happened, what was kept, what to do next."""
+    """Show why a decision was refused, the text that was kept, and how to go on."""
     written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
     kept = parse_text(request.POST, "comment") or parse_text(request.POST, "note") or "\n\n".join(filter(None, written))
     return _render_fragment(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
@@ -150,7 +150,7 @@ def _render_refusal(request: HttpRequest, scope: Scope, reason: str) -> HttpResp
 def render_task(
     request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
 ) -> HttpResponse:
-    """The open pair, or the calm page for having none."""
+    """Show the open pair, or the page for having none."""
     work, desktop = judging.read_open_task(scope.member)
     if work is None and (stop := onboarding.find_stop(scope.member)):
         return _render_fragment(request, scope, "judging/_stop.html", {"stop": stop, "problem": problem}, status=status)
@@ -182,7 +182,7 @@ def _render_fragment(
 
 
 def form_context(scope: Scope, names: Sequence[str]) -> dict[str, object]:
-    """The addresses to which a pair's forms are sent, and the reasons for a skip."""
+    """Return the addresses to which a pair's forms are sent, and the reasons for a skip."""
     urls = {f"{which}_url": reverse(f"judge_{which}", args=[scope.collection.name]) for which in names}
     return {"skip_reasons": Assignment.SkipReason.choices, **urls}
 
@@ -190,7 +190,7 @@ def form_context(scope: Scope, names: Sequence[str]) -> dict[str, object]:
 def render_pair_page(
     request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
 ) -> HttpResponse:
-    """The fragment of a desk alone for HTMX, else inside the whole page."""
+    """Render the fragment of a desk alone for HTMX, else inside the whole page."""
     collection = scope.collection
     context |= {"scope": scope, "collection": collection, "fragment": fragment}
     context["grades"] = judging.grade_choices(collection)

@@ -1,4 +1,4 @@
-"""What an annotator answers before the next pair: consent, batches that went back, guidelines that were changed."""
+"""Pages that an annotator answers before the next pair: consent, returned batches, changed guidelines."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -27,7 +27,7 @@ def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("judge")
 @require_http_methods(["GET", "POST"])
 def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Batches that went back; POST says that it was read."""
+    """Show the member's returned batches; POST says that they were read."""
     if request.method == "POST":
         Membership.objects.filter(pk=scope.member.pk).update(returned=0)
         return redirect("judge", scope.collection.name)
@@ -38,7 +38,7 @@ def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("judge")
 @require_http_methods(["GET", "POST"])
 def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """What is new in the guidelines; POST says that it was read."""
+    """Show what is new in the guidelines; POST says that it was read."""
     if request.method == "POST":
         try:
             onboarding.acknowledge_guidelines(scope.member, parse_whole_number(request.POST, "version"))

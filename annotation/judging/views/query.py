@@ -99,7 +99,7 @@ def _parse_item(request: HttpRequest, scope: Scope) -> int:
 def _render_card(
     request: HttpRequest, scope: Scope, item: int, *, problem: str = "", status: int = 200
 ) -> HttpResponse:
-    """One pair for HTMX; without it the whole page once more."""
+    """Render one pair's card for HTMX; without it lead to the whole page."""
     if not request.headers.get("HX-Request"):
         return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
     works = page.read_open_tasks(scope.member, item=item)

@@ -75,7 +75,7 @@ class Command(QuorumCommand):
         return asked
 
     def counts(self, collection: Collection) -> dict[str, Any]:
-        """What there is, for people and programs."""
+        """Count the checks and the gold that could become some, and print the counts."""
         ordinary, gold = attention_checks.read_features(collection)
         pool = attention_checks.count_pool(collection, ordinary, gold)
         left = gold_reasons.forecast_arguments(collection, ordinary, gold)

@@ -128,7 +128,7 @@ class Command(QuorumCommand):
 
 
 def _describe_findings(found: dict[str, Any]) -> str:
-    """What a self-check found, or what is wrong, with the first error."""
+    """Describe what a self-check found: its problems with the first error, or the shares of right answers."""
     if problems := [*found["problems"], *([found["error"]] if found["error"] else [])]:
         return "; ".join(problems)
     clear = found["clear"]

@@ -1,4 +1,4 @@
-"""One person's page: every figure with its interval, and what an admin can do about the person and their judgments."""
+"""Page of one person: every figure with its interval, and what an admin can do about the person and their judgments."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse

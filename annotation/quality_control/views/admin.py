@@ -51,7 +51,7 @@ def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 @_explain_refusal
 def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Dress gold pairs as ordinary items."""
+    """Make attention checks of gold pairs."""
     form = ChecksForm(request.POST, prefix="checks")
     if not form.is_valid():
         return _render_quality_settings(request, scope, sizes=form, status=422)
