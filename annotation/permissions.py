@@ -191,6 +191,7 @@ def collection_scope(user: User, name: Action, collection: str) -> Scope:
 def _build_scope(user: User, membership: Membership | None, name: str) -> Scope:
     if membership is not None:
         return Scope(user, membership.collection, membership, Role.ADMIN if user.is_owner else Role(membership.role))
+    # The same answer as for a name that nobody has: names of collections are not for strangers.
     if not user.is_owner:
         raise Http404(_("Collection not found."))
     collection = Collection.objects.filter(name=name).first()
@@ -211,8 +212,10 @@ def to_sign_in(request: HttpRequest) -> HttpResponse:
     htmx = bool(request.headers.get("HX-Request"))
     back = request.headers.get("HX-Current-URL", "") if htmx else request.get_full_path()
     address = resolve_url(settings.LOGIN_URL)
+    # A POST is not sent again after the sign-in, so it has no way back.
     if htmx or request.method in {"GET", "HEAD"}:
         parts = urlsplit(back)
+        # Path and query alone: an address of another host in the header must lead nowhere.
         address += "?" + urlencode({"next": parts.path + (f"?{parts.query}" if parts.query else "")})
     if htmx:
         return HttpResponse(status=401, headers={"HX-Redirect": address})

@@ -38,6 +38,7 @@ def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
     waiting = Snapshot.objects.select_related("collection").filter(state=Snapshot.State.MAKING)
     if (row := waiting.filter(pk=job.subject).first()) is None:
         return
+    # A second worker has it: the first one died and left half-written files.
     if job.fencing_token > 1:
         begin_again(row)
     write_snapshot(row, lambda rows: lease.progress(rows, 0))
@@ -68,6 +69,7 @@ def _find_label_errors(job: BackgroundJob, lease: Lease) -> None:
     """Rank the labels by what speaks against them; a job that is lost or cancelled stores nothing."""
 
     def tell(done: int, total: int, phase: str) -> None:
+        # Between the steps alone, since a step itself cannot be broken off.
         lease.progress(done, total, phase)
         if lease.should_stop():
             raise LeaseLost
@@ -116,6 +118,7 @@ def _index_documents(job: BackgroundJob, lease: Lease) -> None:
 
 index_documents = register_background(full_text.INDEX, _index_documents)
 
+# The unnamed queue is the ordinary workers': trainers have other work.
 CHORES.append(("", lara_live.wake))
 CHORES.append(("", sweep_uploads))
 CHORES.append(("", sweep_contents))

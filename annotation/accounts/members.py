@@ -115,6 +115,7 @@ def make_reusable_link(
     *, collection: Collection, role: Role, author: User, note: str, limit: int, last_day: date
 ) -> Invitation:
     """Make a link by which at most `limit` people join, until the end of `last_day` in the site's time zone."""
+    # The first moment of the day after, so that the last day counts whole.
     end = timezone.make_aware(datetime.combine(last_day + timedelta(days=1), time.min))
     made = Invitation.objects.create(
         collection=collection,
@@ -163,6 +164,7 @@ def home_of(invitation: Invitation) -> str:
 
 def home_after_sign_in(user: User) -> str:
     """Return the page that opens after signing in; for members of one collection who only judge, their first pair."""
+    # Two are enough to know that there is more than one.
     own = list(user.memberships.filter(is_active=True).select_related("collection")[:2])
     if len(own) == 1 and own[0].role < Role.ADMIN and not user.is_owner:
         return first_pair_url(own[0].collection)

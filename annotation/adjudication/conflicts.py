@@ -88,6 +88,7 @@ def list_opinions(item: Item) -> list[dict[str, Any]]:
         Assignment.objects.filter(item=item)
         .filter(Q(state=State.DONE, flagged=True) | Q(state=State.DONE, judgment__grade__isnull=False) | skipped)
         .select_related("judgment")
+        # By the random token: ids would tell who judged first.
         .order_by("judgment__grade", "token")
     )
     return [_build_opinion(number, row) for number, row in enumerate(rows, 1)]

@@ -301,9 +301,11 @@ def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDA
         [list(campaigns), ids],
         ["campaign", "pair", "who", "place", "verdict"],
     )
+    # In this order a later row takes an earlier one's place in the matrix: the newest campaign's vote remains.
     found = found[np.lexsort((-found["place"], found["campaign"]))]
     early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
     found = found[_drawn_vote_mask(found, campaigns, early)] if early else found
+    # A judge and its sample as one number, so that a million votes need no loop.
     found["who"] *= SAMPLES
     for campaign, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
         found["who"][(found["campaign"] == campaign) & (found["place"] == place)] += sample
@@ -323,6 +325,7 @@ def _drawn_vote_mask(found: NDArray[np.void], campaigns: dict[int, Campaign], ea
 
 def population_of(collection: Collection, population: Population) -> NDArray[np.int64]:
     """Pairs that a campaign handed to people (`escalated`), or that were drawn to check its labels (`audited`)."""
+    # Constants of ours alone: nothing that somebody typed stands in this statement.
     others = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
     kind = "reason = 'audit'" if population == "audited" else f"reason NOT IN ({others})"
     return fetch_columns(

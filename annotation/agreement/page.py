@@ -120,6 +120,7 @@ def find_weakest(report: AgreementReport, asked: AgreementFilters) -> dict[str, 
     """Find the two assessors who agree least, as their cell; None where no couple can be measured."""
     found = report.measures.pairwise
     values = found.values[:, list(MEASURES).index(asked.measure), 0]
+    # nanargmin raises where every value is undefined.
     if np.isfinite(values).sum() < 1:
         return None
     at = int(np.nanargmin(values))
@@ -249,6 +250,7 @@ def list_assessors(
         "relevant": np.array([one.prevalence for one in report.assessors], dtype=float),
         "kappa": against.values[:, 0, 0],
         "percent": against.values[:, 3, 0],
+        # None becomes NaN, which stands at the end of every order.
         "estimated": np.array([estimated.get(one.name) for one in report.assessors], dtype=float),
     }
     page = _paginate_sorted(keys[by], down, parameters.get("assessors"))

@@ -57,6 +57,7 @@ Answered = tuple[AspectReview, dict[str, ReviewStep]]
 def _first_reviews(collection: Collection) -> Iterator[Answered]:
     """The first submitted review of each query, with its standing steps by kind: later ones are not blind."""
     submitted = AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED, query__is_current=True)
+    # DISTINCT ON keeps the first row of each query in this order: its oldest review.
     first = list(submitted.select_related("revision").order_by("query", "pk").distinct("query"))
     steps: dict[int, dict[str, ReviewStep]] = {review.pk: {} for review in first}
     for step in ReviewStep.objects.filter(review__in=first, undone_by=None).order_by("pk"):

@@ -34,6 +34,7 @@ def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dic
         "anchors": sorted(ANCHORS.items()),
         "typed": typed_values(post),
         "undoable": mine and any(kind in steps for kind in (Kind.ASPECTS, Kind.DOCUMENTS)),
+        # A later change of the aspects makes a review outdated.
         "holds": newest is not None and review.final_id == newest.pk,
     }
     if step == Kind.WEIGHTS:
@@ -87,6 +88,7 @@ def _show_weights(
 def _show_documents(review: AspectReview, entries: Entries, post: QueryDict) -> list[dict[str, Any]]:
     """A card for each decision of the first person, with the document's text."""
     decisions = decisions_under_review(review)
+    # Only the beginning of each text leaves the database: documents may be long, and there may be many.
     rows = Document.objects.filter(pk__in={one.document for one in decisions}).defer("text")
     documents = {row.pk: row for row in rows.annotate(shown=Left("text", SHOWN), length=Length("text"))}
     texts = {entry.id: entry.text for entry in load_aspects(review.revision.aspects)}

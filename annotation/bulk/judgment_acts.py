@@ -57,6 +57,7 @@ def exclude_reinstated(changes: dict[str, Any], by: User, note: str) -> int:
     count = 0
     for pk, items in changes["reinstated"]:
         member = Membership.objects.select_related("collection", "user", "assessor").get(pk=pk)
+        # Excluding nothing is refused, and somebody may have excluded these meanwhile.
         if exclusion.current_judgments(member).filter(item__in=one_array(items)).exists():
             count += exclusion.exclude_judgments(membership=member, by=by, note=note, items=items).size
     return count
@@ -67,6 +68,7 @@ def _items_by_member(collection: Collection, found: list[tuple[int, int]]) -> li
     items: dict[int, set[int]] = {}
     for assessor, item in found:
         items.setdefault(assessor, set()).add(item)
+    # In one order, so that two acts at once do not wait for each other crosswise.
     members = Membership.objects.filter(collection=collection, assessor__in=list(items)).order_by("pk")
     members = members.select_related("collection", "user", "assessor")
     return [(member, sorted(items[member.assessor_id])) for member in members]

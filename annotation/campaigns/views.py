@@ -60,6 +60,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         wanted = evidence.writer_configuration(given["writer"], given["measure"])
         limits = {name: given[name] for name in LIMITS}
+        # Once confirmed, the cost was on the page before and is not worked out again.
         expected = (
             None if "confirm" in request.POST else forecast_writing(scope.collection, wanted, limit=given["limit"])
         )

@@ -45,6 +45,7 @@ class PriceForm(forms.Form):
             )
             for key in PRICES
         }
+        # The note is declared on the class and would stand before the prices.
         self.fields = {**fields, **self.fields}
 
     @classmethod

@@ -36,6 +36,7 @@ SHOWN = 12  # Judges in the picture; the table has all.
 
 def judge_cost_chart(found: CostReport) -> Chart | None:
     """Draw the bar chart of USD by judge; None where no judge was asked."""
+    # Unknown prices first: what is missing from the sum must not be cut off.
     lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
     if not lines:
         return None

@@ -23,6 +23,7 @@ from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign
 
 # Of labels that judges gave, and of pairs that people settled: with a reference grade, and equal to it.
+# Of several reference grades of a pair the newest counts.
 GOLD = """
 WITH own AS MATERIALIZED (
     SELECT pair_id, state, label FROM judges_work
@@ -133,6 +134,7 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
     status = selectors.campaign_status(collection, campaign)
     counts = counters.read(campaign.pk)
     people = HumanCost(
+        # By settled pairs, each judged by `overlap` people: judgments on pairs that are still open come later.
         settling=int(counts.get("settled", 0) * collection.overlap),
         auditing=int(counts.get("audited", 0) * OVERLAP),
         seconds=median_seconds(collection),
@@ -158,12 +160,14 @@ def _costs_per_label(
     campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: HumanCost
 ) -> list[PerLabel]:
     """Four figures: judges' labels, and all labels with people's work; each against gold and by audits."""
+    # Evidence and retrieval give no labels by which their cost could be divided.
     if campaign.policy in LABEL_NOTHING:
         return []
     machine = of_status(status)
     together = machine + people.paid
     labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
     known, right, known_people, right_people = _count_gold(campaign)
+    # Two strata, because gold covers the judges' labels and people's in different shares.
     judged = Stratum(labelled, known, right)
     whole = Stratum(settled, known_people, right_people)
     audits = measure_audits(campaign.collection, campaign, counts)

@@ -74,16 +74,19 @@ def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     """Show or change one judge's price, with its history. A change is confirmed first, and appends a row."""
+    # Offline judges are free, and search services are paid by the call: neither has a price of tokens.
     judge = judge_of(
         get_object_or_404(JudgeVersion.objects.exclude(provider__in=("offline", *PAID_BY_CALL)), pk=version)
     )
     if request.method != "POST":
         return _render_price(request, scope, judge, PriceForm.of(judge))
     form = PriceForm(request.POST)
+    # `away` takes the entered price back, so the fields of the form are not read.
     away = "away" in request.POST
     if not away and not form.is_valid():
         return _render_price(request, scope, judge, form, status=422)
     wanted = {} if away else form.prices
+    # A price holds for all judges of the model on the site: the page before has named them.
     if "confirm" in request.POST:
         return _save_price(request, scope, judge, wanted, "" if away else form.cleaned_data["note"])
     context = {

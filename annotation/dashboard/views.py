@@ -56,6 +56,7 @@ def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
     newest = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
+    # First, because the status that it reads serves the whole page.
     quality = load_label_quality(scope.collection, newest)
     story = overview.collection_overview(scope.collection, newest, quality.status)
     board = build_dashboard(

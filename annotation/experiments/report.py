@@ -43,6 +43,7 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
         "arms": collection.arms,
         "seed": collection.seed,
         "votes": len(found),
+        # As many as were asked for: there are probably more.
         "newest_only": len(found) == MOST,
         "first_votes_not_blind": sum(not vote.blind for vote in found if vote.step == "first"),
         "moments": [_side_document(side) for side in side_by_side(found)],
@@ -72,6 +73,7 @@ def _load_study(study: Study) -> StudyFound:
     names = list(people.values_list("pk", "user__username"))
     return StudyFound(
         study=study,
+        # Each pair of a study has two items, one for each group.
         pairs=study.items.count() // 2,
         shown=tuple(name for pk, name in names if arm_of[pk] == "shown"),
         hidden=tuple(name for pk, name in names if arm_of[pk] == "hidden"),
@@ -129,6 +131,7 @@ def csv_lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 def _statistic_lines(part: str, row: str, values: Mapping[str, Any]) -> Iterator[str]:
     for measure, one in values.items():
+        # A statistic is known by its reason; counts and names beside it are no lines of the table.
         if isinstance(one, dict) and "reason" in one:
             cells = ("" if one[key] is None else one[key] for key in ("value", "low", "high", "n", "reason"))
             yield csv_line((part, row, measure, *cells))

@@ -99,6 +99,7 @@ Values = dict[str, int | bool | float | list[int] | list[str]]
 
 def groups_of(people: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
     """Split memberships at random into two groups, with and without the debate; an odd one out reads the debate."""
+    # By a hash: the groups are the same whatever version of Python draws them.
     order = sorted(set(people), key=lambda one: sha256(f"{seed}:{one}".encode()).digest())
     return sorted(order[0::2]), sorted(order[1::2])
 

@@ -85,6 +85,7 @@ class JudgesFileForm(forms.Form):
 
     def with_text(self, text: str) -> "JudgesFileForm":
         """The same form with another text in it: what a mistake is then looked for in."""
+        # Without the upload: it was read, and its text is what is shown and mended now.
         form = JudgesFileForm({**dict(self.data.items()), "text": text})
         form.full_clean()
         return form
@@ -95,6 +96,7 @@ class JudgesFileForm(forms.Form):
         if upload is None:
             return self.cleaned_data["text"].replace("\r\n", "\n"), FILE
         name = str(upload.name)
+        # In bytes, of which a character has four at most in UTF-8.
         if (upload.size or 0) > 4 * LONGEST:
             raise BadInput(_("%(name)s is too large for a judges file") % {"name": name})
         try:
@@ -108,6 +110,7 @@ class JudgesFileForm(forms.Form):
         model = given["model"].strip()
         if not model:
             raise BadInput(_("Enter the name of a model, as the provider calls it"))
+        # Lists of judges are separated by commas, so that no name may hold one.
         name = given["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
         keys: dict[str, Any] = {"name": name, "provider": given["provider"] or PROVIDERS[0][0], "model": model}
         keys |= {key: given[key].strip() for key in ("base_url", "api_key_env") if given[key].strip()}

@@ -75,8 +75,10 @@ def _parse_field(data: QueryDict, name: str) -> str:
 
 def append_target(membership: Membership, form: Edited, pair_id: int) -> None:
     """Store the person's texts as the newest target of the pair."""
+    # Locked, because the next version number follows from the pair's targets.
     pair = locked_pair(pair_id)
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
+    # By the rules alone: no judge is asked while a person waits.
     rules = evidence.measure_target(form.target, query=pair.query.text, document=document)
     Target.objects.create(
         pair=pair,
@@ -86,6 +88,7 @@ def append_target(membership: Membership, form: Edited, pair_id: int) -> None:
         contribution=form.target.contribution,
         evidence=form.target.evidence,
         measures={**target_measures(evidence.as_json(rules), find_problems(rules)), "milliseconds": form.milliseconds},
+        # What a person wrote holds, whatever the rules find in it.
         good=True,
         rating=form.rating,
         item_id=form.item,

@@ -83,6 +83,7 @@ def parse_flag(data: QueryDict) -> tuple[int, str, str]:
 def parse_milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:
     """Parse the time on the page as the browser measured it; None when it says nothing sensible."""
     value = data.get(name, "")
+    # A wrong clock is no reason to lose a judgment, so nonsense counts as not measured; the most is a day.
     return min(int(value), 86_400_000) if value.isascii() and value.isdigit() and len(value) < 12 else None
 
 
@@ -111,6 +112,7 @@ def stamp_shown(desk: str, membership: Membership, item: int) -> str:
 
     Nobody lends conflicts and gold pairs, so no row says when such a pair came to a page: the signed field does.
     """
+    # The wall clock, because another process may read it: monotonic clocks have no common beginning.
     return signing.dumps([desk, membership.pk, item, time.time_ns() // 1_000_000], salt=SALT)
 
 

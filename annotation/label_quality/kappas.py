@@ -121,6 +121,7 @@ def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Poi
         day_of = dict(whens[name].tolist())
         period = np.array([day_of.get(pair, -1) for pair in known.found.pairs.tolist()], dtype=np.int64)
         if unit == "week":
+            # EPOCH is a Monday, so this is the Monday of the week; -1 stays: the pair has no day.
             period = np.where(period >= 0, period - period % 7, period)
         for start in np.unique(period[period >= 0]):
             measured = group_agreement(known.relevance[rows][:, period == start], bootstrap=RESAMPLES)

@@ -67,10 +67,12 @@ def _accuracy_reasons(facts: LabelFacts) -> list[BlockingReason]:
         pairs = sum(route.population for route in audits.over)
         found.append(BlockingReason("routes", pairs, routes=len(audits.over)))
     if audits.open:
+        # Each audit takes OVERLAP people, so that with fewer none is ever settled.
         few = facts.people if facts.people < OVERLAP else None
         found.append(BlockingReason("audits-open", audits.open, people=few))
     if audits.conflicts:
         found.append(BlockingReason("audit-conflicts", audits.conflicts))
+    # Only when nothing is open: settled audits may speak for the rest.
     if not found and audits.covered < COVERED:
         found.append(BlockingReason("uncovered", value=audits.covered))
     low = audits.overall.low

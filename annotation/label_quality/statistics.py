@@ -130,6 +130,7 @@ def _load_statistics(
 ) -> StoredStatistics:
     if "kappas" not in values:
         return StoredStatistics(stored)
+    # Stored audits are of the newest campaign at that time: of another one they say nothing.
     same = campaign is not None and values["campaign"] == campaign.pk
     # Older rows hold only how many assessors were copies, or nothing of them, and no names.
     named = [one if isinstance(one.get("copies"), list | tuple) else one | {"copies": ()} for one in values["kappas"]]

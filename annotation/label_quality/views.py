@@ -44,6 +44,7 @@ def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
     asked = request.GET.get("campaign", "")
     campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() and len(asked) < 16 else known.first()
     ended = campaign is not None and campaign.state in audit_sampling.ENDED
+    # While a campaign runs it draws its audits by itself: more are offered once it has ended.
     left = audit_sampling.remaining_by_stratum(campaign.pk) if campaign and ended else None
     found = measure_audits(scope.collection, campaign, counters.read(campaign.pk), left) if campaign else None
     return {"campaign": campaign, "audits": found, "ended": ended}
@@ -121,6 +122,7 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
 
 def _parse_route(request: HttpRequest) -> Route:
     try:
+        # Forms post the route; the link to the page that confirms has it in its address.
         return route_of((request.POST or request.GET).get("route", ""))
     except ValueError:
         raise Http404(_("Route not found.")) from None

@@ -26,6 +26,7 @@ class User(AbstractUser):
         default=dict, db_default={}, help_text="How pages look to this person (annotation.languages.LOOKS)."
     )
 
+    # `createsuperuser` asks for a name and a password alone: an account needs no mail address.
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     def __str__(self) -> str:
@@ -43,11 +44,14 @@ class Role(models.IntegerChoices):
 class Membership(models.Model):
     """A person's role in a collection, and the assessor under whose name their grades stand."""
 
+    # Accounts are closed or pseudonymised and never deleted, so that judgments keep their author.
     user = models.ForeignKey(User, models.PROTECT, related_name="memberships")
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="memberships")
     role = models.PositiveSmallIntegerField(choices=Role)
+    # One to one: what a member says in a collection stands under an assessor of their own.
     assessor = models.OneToOneField(Assessor, models.CASCADE)
     is_active = models.BooleanField(default=True)
+    # A claim begins behind the last item that it gave, and does not pass over all that was judged before.
     watermark_priority = models.FloatField(
         null=True, help_text="Nothing before (priority, place) is new to this person."
     )
@@ -55,6 +59,7 @@ class Membership(models.Model):
     arms_drawn = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Items whose arm was drawn when they were lent to this person."
     )
+    # Counted here and not from assignments: whether a check comes next is known before the claim.
     lent = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Items that were lent to this person: what comes next is drawn by it."
     )
@@ -109,6 +114,7 @@ class Invitation(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        # With the column's own check (0 or more), `used` lies between none and the limit.
         constraints = [models.CheckConstraint(condition=Q(uses_left__lte=F("limit")), name="invitation_uses")]
 
     def __str__(self) -> str:
@@ -181,13 +187,17 @@ class Assignment(models.Model):
             models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
             models.UniqueConstraint(fields=["token"], name="assignment_token"),
             models.UniqueConstraint(fields=["membership", "public_id"], name="assignment_public_id"),
+            # Two claims of one member at the same moment: the second insert fails, and is tried again
+            # (queue.assignment).
             models.UniqueConstraint(
                 fields=["membership", "place"], condition=Q(state="open"), name="assignment_one_open"
             ),
         ]
         indexes = [
+            # For claims that find nothing new: they first give back leases that ran out.
             models.Index(fields=["lease_until"], name="assignment_expiry", condition=Q(state="open")),
             models.Index(fields=["membership", "-ended_at"], name="assignment_history"),
+            # For pairs that everybody skipped (queue.skipped): a few rows among all assignments.
             models.Index(fields=["membership"], name="assignment_skipped", condition=Q(state="skipped")),
         ]
 
@@ -297,6 +307,7 @@ class Computed(models.Model):
 class StoredAgreement(models.Model):
     """Agreement that takes too long for a page, for one choice of assessors, pairs and grades. It names nobody."""
 
+    # The unique constraint below begins with this column, so it needs no index of its own.
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="stored_agreement", db_index=False)
     key = models.CharField(max_length=64, help_text="Of the choice: annotation.agreement.cached_results.")
     options = models.JSONField(default=dict)
@@ -320,6 +331,7 @@ class TeacherAnswer(models.Model):
     api = models.CharField(max_length=20, help_text="Whose wire format: cohere, jina or voyage.")
     url = models.CharField(max_length=500)
     model = models.CharField(max_length=200)
+    # Ids and not rows of a table: what was asked and paid for stands, whatever becomes of a pair.
     pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs, in the order of the documents sent.")
     request_sha256 = models.CharField(max_length=64)
     raw = models.TextField(blank=True, help_text="The body as it came.")

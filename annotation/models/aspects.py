@@ -54,6 +54,7 @@ class BlindSample(models.Model):
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="blind_samples")
     seed = models.IntegerField()
+    # Revisions and not queries: the set is weighed anew as it was when it was drawn.
     revisions = ArrayField(models.BigIntegerField(), help_text="Ids of the AspectRevisions drawn, in their order.")
     created_at = models.DateTimeField(db_default=Now())
 

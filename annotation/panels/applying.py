@@ -73,12 +73,14 @@ def make_panel(
     _check_judges(judges)
     panel = base_panel(collection, lock=True)
     if panel.name != chosen_name(collection):
+        # Every field of the base, so that an option that panels get later is taken over too.
         panel = Panel(**{field.name: getattr(panel, field.name) for field in Panel._meta.fields if field.name != "id"})
         panel.name, panel.is_default = chosen_name(collection), False
     panel.majority, panel.ensemble = _panel_majority(panel, judges), list(judges)
     if debate is not None:
         panel.debate = list(debate)
     if default and not panel.is_default:
+        # Before the new one: a constraint allows one default panel.
         Panel.objects.filter(is_default=True).update(is_default=False)
         panel.is_default = True
     panel.save()

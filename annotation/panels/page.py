@@ -45,6 +45,7 @@ def read_filters(parameters: QueryDict, known: Sequence[KnownAssessors]) -> Pane
     try:
         floor = float(parameters.get("floor", ""))
     except ValueError:
+        # NaN fails the comparison below, as a floor out of range does.
         floor = float("nan")
     size = next((one for one in SIZES_TO_CHOOSE if str(one) == parameters.get("size")), SIZE)
     return PanelFilters(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None, size)

@@ -147,6 +147,7 @@ def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
     """Let a worker run the self-check of these judges. Raises BadInput without a worker, and while one runs already."""
     if notifications.is_away():
         raise BadInput(_("Redis is not responding, so no worker can run this: try again when it is back"))
+    # Somebody asked for it and sees its cost: they learn at once that nobody would do it.
     if not workers.live_workers():
         raise BadInput(_("no worker is running: start one, or use the command"))
     _job, is_new = background.enqueue(TASK, collection.pk, judges=[row.pk for row in judges])

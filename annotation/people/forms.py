@@ -23,6 +23,7 @@ def role_field() -> forms.TypedChoiceField:
     return forms.TypedChoiceField(
         label=gettext_lazy("Role"),
         choices=Role.choices,
+        # Forms carry texts, and roles are compared as numbers.
         coerce=lambda value: Role(int(value)),
         initial=Role.ANNOTATOR,
     )
@@ -50,6 +51,7 @@ class InvitationForm(forms.Form):
                     raise forms.ValidationError(
                         _("Line %(number)s: %(problem)s") % {"number": number, "problem": problem}
                     )
+                # Whoever reads the list takes Alice and alice for one person.
                 names[name.casefold()] = name
         if not names:
             raise forms.ValidationError(_("Enter at least one name or email address."))

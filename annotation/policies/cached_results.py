@@ -53,6 +53,7 @@ def store_comparison(campaign: Campaign) -> None:
         KEY: {"at": at.isoformat(), "document": build_json_document(evaluate_policies(campaign.collection, campaign))}
     }
     with transaction.atomic():
+        # Locked and merged: other statistics are kept in the same row by another worker.
         row, _ = Computed.objects.select_for_update().get_or_create(collection=campaign.collection)
         row.values |= kept
         row.save(update_fields=["values"])

@@ -84,6 +84,7 @@ def calibrate_beliefs(beliefs: Floats, asked: Places, labels: NDArray[np.int64])
 
     Until both labels were seen there is nothing to fit: then the judge's own P(yes) / (P(yes) + P(no)) stands.
     """
+    # A logistic regression needs both classes.
     if len(np.unique(labels)) < 2:
         total = beliefs.sum(axis=1)
         own: Floats = np.divide(beliefs[:, 0], total, out=np.full(len(beliefs), 0.5), where=total > 0)

@@ -99,6 +99,7 @@ def played_turns(
     move = debate.next_move(group.turns, rule.rounds, panel.agents)
     if isinstance(move, debate.TurnRequest):
         return None
+    # A debate that was played for longer is cut where this rule would have ended it.
     last = rule.rounds if isinstance(move, debate.Disagreed) else move.round
     return {(round, seat): one for (round, seat), one in group.turns.items() if round <= last}
 
@@ -112,6 +113,7 @@ def cast_votes(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, 
         return {0: group.votes[rule.place]} if rule.place in group.votes else None
     if not rule.votes:
         return {}
+    # An early stop leaves votes out on purpose; any other missing vote makes the rule unknown.
     left = len(panel.judges) - len(group.votes)
     stopped = group.votes and panel.early_stop
     if left and not (stopped and group.count_votes().is_decided(rule.majority, left)):

@@ -140,6 +140,7 @@ def group_answers(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathe
         group.truths[one.truth] += 1
         for slot, spent in one.spent.items():
             group.spent[slot] = group.spent.get(slot, CallTotals()) + spent
+        # Every step-th pair: campaigns begin with other pairs than they end with, so the first ones would mislead.
         if number % step == 0:
             found.samples.append((group, one.spent))
         for place, vote in one.votes.items():

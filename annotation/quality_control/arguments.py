@@ -38,6 +38,7 @@ def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
     before: dict[DebateAgent, Turn] | None = None
     for number in range(1, form.rounds + 1):
+        # `before` on the right is the round before: both sides answer that one, and not each other.
         before = {
             seat: offline_debate.argue_turn(seat, inputs, UniformLexicon(), before, gives_in=False)
             for seat in list_agents(form)
@@ -63,4 +64,5 @@ def stored_turns(spoken: dict[DebateAgent, Turn], number: int) -> list[dict[str,
 
 def argument_length(turns: list[dict[str, Any]]) -> int:
     """Characters of reasons and quotations, roughly as the attention checks count those of a stored debate."""
+    # 40 characters stand for a quotation's keys and numbers in JSON, which is what the checks' statement measures.
     return sum(len(turn["reason"]) + sum(len(quote["text"]) + 40 for quote in turn["quotes"]) for turn in turns)

@@ -32,11 +32,13 @@ You may stop at any time without giving a reason, and you can ask an admin of th
 @transaction.atomic
 def write(*, collection: Collection, text: str, by: User) -> int:
     """Write a version that everybody is asked to agree to, and return its number. Raises BadInput when empty."""
+    # Two texts that are written at once would get one version.
     Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
         raise BadInput(_("enter the consent text"))
     held = ConsentText.current(collection)
+    # Nobody is asked again for the same text, unless asking was stopped in between.
     if held is not None and held.text == text and collection.consent_version:
         return held.version
     made = ConsentText.objects.create(

@@ -129,6 +129,7 @@ def decide(membership: int) -> bool | None:
     found = read_result(row)
     if not found.total:
         return None
+    # In whole numbers: 9 of 10 must not miss a mark of 90 by a rounding error.
     passed = 100 * found.right >= row.collection.pass_mark * found.total
     row.qualified_at, row.failed_at = (timezone.now(), None) if passed else (None, timezone.now())
     row.save(update_fields=["qualified_at", "failed_at"])

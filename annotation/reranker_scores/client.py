@@ -57,6 +57,7 @@ class Client:
         verify = tls_context(teacher.url) or True
         self.teacher, self._key = teacher, teacher.key()
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        # No redirects: they would carry the key to another host.
         self._http = httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False, headers=headers, verify=verify)
 
     def send(self, body: dict[str, Any]) -> str:

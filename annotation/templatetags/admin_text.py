@@ -89,6 +89,7 @@ def seconds(value: float | None) -> str:
 @register.filter
 def span_of_time(value: float) -> str:
     """Seconds in the largest unit of which there are two, for estimates: 90 s, 12 min, 5 h, 3 days."""
+    # From two of a unit on: 90 s say more than 2 min.
     for size, words in ((172_800, _("%(value)s days")), (7_200, _("%(value)s h")), (120, _("%(value)s min"))):
         if value >= size:
             return words % {"value": f"{value / (size / 2):,.0f}"}

@@ -28,6 +28,7 @@ def percent(value: float | None) -> str:
 @register.filter
 def points(value: float) -> str:
     """A share as points of a percentage, to one decimal below ten."""
+    # From 9.95 on one decimal would round to 10.0, which is wider than what stands beside it.
     return f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:.0f}"
 
 
@@ -76,6 +77,7 @@ def translated_value(mapping: Mapping[str, str], key: str) -> str:
 @register.filter
 def size(value: int) -> str:
     """Bytes as people read them."""
+    # A kB has 1,000 bytes here, as file managers and disks count.
     amount = float(value)
     for unit in ("bytes", "kB", "MB"):
         if amount < 1000:

@@ -156,6 +156,7 @@ def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTT
         raise clock.too_slow()
     kind = _PinnedTLS if parts.scheme == "https" else _Pinned
     connection = kind(host, place, clock.left)
+    # A socket's own limit begins anew with every byte: a server that drips would hold a worker for ever.
     watch = threading.Timer(clock.left, connection.pull)
     watch.daemon = True
     watch.start()

@@ -57,6 +57,7 @@ class PageReader:
         got = fetch_page(page.url)
         title, text = texts.extract_text(got)
         title = clean_line(title, 500) or clean_line(page.title, 500)
+        # Cut and not refused: the beginning of a very long page can be judged.
         return WebDocument(title, text[:LONGEST], got.url, now, got.sha256, page.published)
 
 
@@ -83,11 +84,14 @@ def import_documents(
     documents = {one.id: one for several in found.values() for one in several}
     if not documents:
         return {"documents": 0, "pairs": 0}
+    # Ids come from the text, so a page that was found before is known by its id.
     rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=documents)
     known = set(rows.values_list("external_id", flat=True))
     pairs = [{"query_id": query, "doc_id": one.id} for query, several in found.items() for one in several]
     pairs = list({(pair["query_id"], pair["doc_id"]): pair for pair in pairs}.values())
+    # A document that is there already keeps its metadata: they name the search that found it first.
     fresh = [_corpus_line(one, judge) for name, one in documents.items() if name not in known]
+    # By files, so that these documents go the way of every import, with all its checks.
     with TemporaryDirectory() as folder:
         corpus = _write_lines(Path(folder) / "corpus.jsonl", fresh) if fresh else None
         files = ImportFiles(corpus=corpus, pairs=_write_lines(Path(folder) / "pairs.jsonl", pairs))

@@ -82,6 +82,7 @@ def list_searches(collection: Collection) -> QuerySet[WebSearch]:
     """The web searches of a collection, newest first, with how many results each has."""
     return (
         WebSearch.objects.filter(collection=collection)
+        # Distinct documents: pages with the same text are one.
         .annotate(results=Count("queries__results"), documents=Count("queries__results__document", distinct=True))
         .order_by("-pk")
     )
@@ -89,6 +90,7 @@ def list_searches(collection: Collection) -> QuerySet[WebSearch]:
 
 def is_unattended(*searches: WebSearch) -> bool:
     """Return whether one of these searches waits for a worker while none runs."""
+    # Without Redis nobody knows whether a worker lives (ADR 0049).
     waiting = any(one.state == JobState.WAITING for one in searches)
     return waiting and not notifications.is_away() and not workers.has_workers()
 
@@ -106,6 +108,7 @@ def show_search(search: WebSearch, number: str | None) -> WebSearchPage:
 
 def _answered(search: WebSearch) -> QuerySet[SearchedQuery]:
     rows = SearchedQuery.objects.filter(search=search).exclude(answered_at=None).order_by("place")
+    # Results stand in the order of the service, which a prefetch does not keep by itself.
     results = WebSearchResult.objects.select_related("document").order_by("rank")
     return rows.select_related("query").prefetch_related(Prefetch("results", results))
 

@@ -47,6 +47,7 @@ def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[J
     judge = model_requests.judge_for(ROLE, str(options.get("judge") or ""))
     model_requests.check_limits(collection, [judge], **job_campaigns.limits_of(options))
     rows = Query.objects.filter(collection=collection, is_current=True)
+    # In one order on every machine, so that the same seed draws the same queries.
     queries = list(rows.exclude(text="").order_by("external_id"))
     if not queries:
         raise BadInput(_("%(name)s has no queries to search for: import some") % {"name": collection.name})
@@ -75,6 +76,7 @@ def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str
     limits = job_campaigns.limits_of(options)
     known = {"judge": judge.name, "limit": options.get("limit"), "seed": int(options.get("seed") or 0)}
     known |= {"fetch": bool(options.get("fetch"))}
+    # By the judge's version: another model, or other settings, make it another search.
     made_of = json.dumps([judge.id, known["fetch"], [one.pk for one in queries]])
     search, is_new = WebSearch.objects.get_or_create(
         collection=collection,
@@ -91,6 +93,7 @@ def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str
         SearchedQuery.objects.bulk_create(rows)
         transaction.on_commit(partial(notify, SEARCH_WEB))
     else:
+        # A finished search has nothing left to spend, so new limits change nothing.
         if search.state != JobState.READY and limits != job_campaigns.limits_of(search.options):
             set_limits(search, **limits)
         go_on(search)
@@ -148,6 +151,7 @@ def _search_all(search: WebSearch, lease: Lease) -> None:
     campaign = job_campaigns.campaign_of(search, partial(_find_judges, search), f"web search {search.pk}")
     (judge,) = model_requests.judges_in(campaign)  # in its version of when the campaign was opened
     reader, failed, error = PageReader(fetch=search.options["fetch"]), 0, ""
+    # Read once: a query without an answer stays pending, and would be asked again in each turn of the loop.
     keys = list(pending_queries(search).values_list("pk", flat=True))
     for at in range(0, len(keys), BATCH):
         if lease.should_stop():
@@ -168,6 +172,7 @@ def _search_all(search: WebSearch, lease: Lease) -> None:
         if found.spent:
             raise job_campaigns.describe_stop(search, found.spent)
         failed, error = failed + len(rows) - len(answered), found.error or error
+        # Not one answer in a whole batch: the service is away or refuses, and the rest would fail alike.
         if not answered:
             break
     if failed:
@@ -191,6 +196,7 @@ def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) 
     rows = RetrievalCall.objects.filter(role=ROLE, outcome="labelled")
     own = rows.filter(campaign=campaign, query__in=[row.query_id for row in answered]).order_by("-id")
     mine = {query: (key, at) for query, key, at in own.values_list("query", "cache_key", "started_at") if query}
+    # The call that was really sent, whoever sent it. Newest first, so that the dictionary keeps the oldest.
     first = rows.filter(cached=False, cache_key__in=[key for key, _at in mine.values()]).order_by("-id")
     sent = {key: (at, by) for key, at, by in first.values_list("cache_key", "started_at", "campaign")}
     found = {query: sent.get(key, (at, campaign.pk)) for query, (key, at) in mine.items()}
@@ -226,6 +232,7 @@ def _read_pages(
         at, cached = answer_times[row.query_id]
         read: list[tuple[FoundPage, WebDocument | str]] = []
         for page in pages:
+            # Asked before each page, since a slow one may take the whole time that a page has.
             if lease.should_stop():
                 return None
             try:
@@ -240,8 +247,10 @@ def _read_pages(
 @transaction.atomic
 def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOutcome]) -> None:
     """Import the documents and pairs, and keep what came of each result. Raises LeaseLost, and then nothing is kept."""
+    # The row stays locked until the commit: a worker that took the search over meanwhile stores nothing beside this.
     leases.lock_held(search)
     found = {one.searched.query.external_id: one.documents for one in outcomes}
+    # In the same transaction: a kill must not leave documents behind whose results are not kept.
     new = import_documents(search.collection, judge, found)
     ids = {document.id for documents in found.values() for document in documents}
     rows = Document.objects.filter(collection=search.collection, is_current=True, external_id__in=ids)

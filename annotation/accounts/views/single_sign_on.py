@@ -37,6 +37,7 @@ def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) ->
     request.session[single_sign_on.INVITED] = token
     try:
         provider = single_sign_on.SingleSignOnAdapter(request).get_provider(request, "openid_connect")
+        # Whoever has an account already comes back to the invitation, and accepts it with that account.
         response: HttpResponse = provider.redirect(request, process="login", next_url=f"/invitations/{token}/")
     except (RequestException, KeyError, ValueError):
         return _render_provider_error(request, scope)
@@ -54,6 +55,7 @@ def _of_provider(request: HttpRequest, scope: PublicScope, view: type, provider_
     try:
         adapter = single_sign_on.OpenIDConnect(request, provider_id)
         response: HttpResponse = view.adapter_view(adapter)(request)  # type: ignore[attr-defined]  # allauth's
+    # allauth looks the provider up by the name in the address, which anybody can type.
     except SocialApp.DoesNotExist:
         raise Http404("No such provider.") from None
     except BadInput:

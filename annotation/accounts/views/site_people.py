@@ -16,6 +16,7 @@ from corpus.errors import BadInput
 @require_GET
 def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Accounts by name, with search; keyset pages."""
+    # No user name is longer than 150 characters.
     search, after = request.GET.get("search", "")[:150], request.GET.get("after", "")[:150]
     found = list(site_people.list_users(search, after))
     rows = found[: site_people.PAGE]

@@ -41,6 +41,7 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _parse_key(value: str) -> int:
+    # A bigint has 19 digits at most: a longer number is nobody's key, and PostgreSQL would refuse it.
     return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else 0
 
 
@@ -86,6 +87,7 @@ def render_workspace(
 ) -> HttpResponse:
     """Render a query's workspace, whole or as its body for HTMX; a problem answers 422 and keeps what was typed."""
     part = bool(request.headers.get("HX-Request"))
+    # HTMX swaps the message alone, so that all that was typed stays on the page.
     if problem and part:
         answer = render(request, "aspects/_problem.html", {"problem": problem}, status=422)
         answer["HX-Retarget"], answer["HX-Reswap"] = "#problem", "innerHTML"

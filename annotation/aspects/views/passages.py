@@ -29,6 +29,7 @@ def upload(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     found, file = query_of(scope, query), request.FILES.get("file")
     try:
         may_work(scope)
+        # Before it is read: a large upload lies on the disk and shall not come into memory.
         if file is None or (file.size or 0) > drafts.MOST_UPLOADED:
             raise BadInput(_("Choose a text file or a web page of at most 2 MB."))
         draft = drafts.store_upload(scope.member, found, file.name or "", file.read())
@@ -58,10 +59,12 @@ def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: Passage
     post = request.POST
     if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
         raise BadInput(_("There is no text yet."))
+    # `s` holds the aspect of each segment: it comes from the page that spreads the text.
     if "s" in post:
         new = forms.cut_passages(post, row.title, row.text, {"source": drafts.source_metadata(row)})
         return _store_passages(scope, query, row, new)
     title, text = forms.read_text(post, "title"), forms.read_text(post, "passage").replace("\r\n", "\n")
+    # Before the passage is stored and outside its transaction: a refusal loses nothing of the refined text.
     PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
     if "spread" in post:
         return redirect(reverse("aspects_draft", args=[scope.collection.name, query.pk, row.pk]) + "?spread=1")
@@ -152,6 +155,7 @@ def _spread_context(text: str, post: Any) -> dict[str, Any]:
         {
             "number": place,
             "text": text[one.start : one.end],
+            # Unless something was chosen, a segment goes with the one above it, and the first with none.
             "mark": chosen[place - 1] if place <= len(chosen) else ("^" if place > 1 else ""),
         }
         for place, one in enumerate(cut, 1)

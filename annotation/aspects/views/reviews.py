@@ -69,6 +69,7 @@ def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
                 messages.success(request, _("Review submitted."))
             return redirect("aspect_review", scope.collection.name, row.pk)
         except BadInput as wrong:
+            # Submitted or taken over meanwhile, it is a conflict and no wrong answer.
             problem, status = str(wrong), 422 if row.state == AspectReview.State.OPEN else 409
     context = describe_review(row, request.POST, mine=mine)
     context |= {"scope": scope, "mine": mine, "problem": problem}

@@ -21,6 +21,7 @@ def sample(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.method == "POST":
         try:
             size, seed = forms.read_row_number(request.POST, "size"), forms.read_row_number(request.POST, "seed")
+            # As the column holds it: a larger number is a seed too.
             second.draw_sample(scope.member, size=size, seed=seed % 2**31)
             return redirect("aspects_second", scope.collection.name)
         except BadInput as wrong:

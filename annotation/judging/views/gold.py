@@ -63,6 +63,7 @@ def _url_name(who: str) -> str:
 
 def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str, status: int) -> HttpResponse:
     found = gold.next_for_expert(scope.member) if who == Who.EXPERT else gold.next_for_senior(scope.member)
+    # Only experts practise: a senior looks at what was graded.
     practised = gold.others_on_practice(scope.member) if who == Who.EXPERT else None
     context: dict[str, object] = {
         "gold": found,

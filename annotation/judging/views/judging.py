@@ -142,6 +142,7 @@ def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = 
 
 def _render_refusal(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
     """Show why a decision was refused, the text that was kept, and how to go on."""
+    # All that was written on the lost pair, so that its author can copy it.
     written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
     kept = parse_text(request.POST, "comment") or parse_text(request.POST, "note") or "\n\n".join(filter(None, written))
     return _render_fragment(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
@@ -152,6 +153,7 @@ def render_task(
 ) -> HttpResponse:
     """Show the open pair, or the page for having none."""
     work, desktop = judging.read_open_task(scope.member)
+    # An open pair comes first: whoever holds one may finish it, whatever is asked of them next.
     if work is None and (stop := onboarding.find_stop(scope.member)):
         return _render_fragment(request, scope, "judging/_stop.html", {"stop": stop, "problem": problem}, status=status)
     context: dict[str, object] = {

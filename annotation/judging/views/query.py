@@ -23,6 +23,7 @@ from annotation.queue.annotators import AnnotatorContext
 def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The pairs that the member holds; reading never claims."""
     works = page.read_open_tasks(scope.member)
+    # Texts to edit and the qualification test need more room than a card has.
     if works and works[0].only_alone:
         return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]))
     context = _base_context(scope) | {
@@ -70,6 +71,7 @@ def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
     """Run a decision and answer with the pair's card; 422 for a bad form, 409 for a lost lease."""
+    # Not padded: a decision in a group claims no other pair, so its time tells nothing of checks.
     item = _parse_item(request, scope)
     status, problem = run_decision(scope, work)
     return _render_card(request, scope, item, problem=problem, status=status)
@@ -93,6 +95,7 @@ def _parse_item(request: HttpRequest, scope: Scope) -> int:
     try:
         return parse_item(request.POST, scope.member)
     except Invalid as wrong:
+        # Without an item there is no card into which the answer could go.
         raise BadRequest(str(wrong)) from None
 
 
@@ -103,6 +106,7 @@ def _render_card(
     if not request.headers.get("HX-Request"):
         return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
     works = page.read_open_tasks(scope.member, item=item)
+    # A pair that was decided stays on the page, with its undo.
     work = works[0] if works else page.own_work(scope.member, item)
     if work and status == 422:
         work = replace(work, typed={name: request.POST.get(name, "") for name in page.TYPED})

@@ -49,6 +49,7 @@ class Command(QuorumCommand):
         try:
             report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
             found = aggregates.fit_dawid_skene(report)
+        # Thousands of assessors may need more memory than there is: one line and no traceback.
         except (MemoryError, ArithmeticError, LinAlgError) as error:
             raise MeasuringFailed(
                 f"agreement cannot be measured: {describe_error(error)}; name fewer assessors with --assessors, "

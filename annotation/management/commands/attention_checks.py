@@ -64,6 +64,7 @@ class Command(QuorumCommand):
         if left.estimate is None:
             self.say("all gold that can become attention checks has arguments")
             return False
+        # On stderr, since stdout may carry the JSON document.
         self.stderr.write(f"estimate: {left.estimate.line()}")
         if only_estimate:
             return False

@@ -71,6 +71,7 @@ class Command(QuorumCommand):
             given += ["--debaters", options["debaters"]]
         out = StringIO()
         self.stderr.write(f"judge {options['name']} --policy debate {' '.join(given)}")
+        # By the command: such a campaign is one that a person could have started, and asks about money as theirs do.
         call_command(
             "judge", options["name"], "--policy", "debate", *given, "--wait", "--json", stdout=out, stderr=self.stderr
         )

@@ -102,6 +102,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         form = format_named(options["format"])
+        # Only what was typed: an option that is not given comes from the preset, or from the collection.
         given = {name: options[name] for name in (*CHOICES, *FLAGS, "qrels") if options[name] not in (None, False)}
         given |= split_options(options["split"])
         if not form.is_set and given:

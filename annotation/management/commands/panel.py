@@ -87,6 +87,7 @@ class Command(QuorumCommand):
         self.say(f"{len(judges)} judges, {len(asked) - own} built-in probes, {own} of the collection: {cost.line()}")
 
         def done(count: int) -> None:
+            # On stderr, since stdout may carry the document.
             if not count % 50:
                 self.stderr.write(f"{count:,} of {total:,} answers")
 

@@ -62,6 +62,7 @@ def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
     judges = request.GET.getlist("judge")
     try:
         found = preview_change(scope.collection, judges)
+    # Our own links name judges that can form a panel, so another address leads nowhere.
     except BadInput as error:
         raise Http404(str(error)) from error
     checks = self_checks.newest_self_checks(scope.collection, judges).values()
@@ -116,6 +117,7 @@ def _find_judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
     """The named judges, or those of a panel that may be named here. Raises BadInput."""
     if names := given.getlist("judge"):
         return self_checks.current_versions(names)
+    # Never the panel of another collection, whose name would tell that it exists.
     panel = offered_panels(scope.collection).filter(name=given.get("panel", "")).first()
     if panel is None:
         raise BadInput(_("name judges or a panel"))

@@ -37,6 +37,7 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     before, new = Role(row.role), form.cleaned_data["role"]
     if problem := members.explain_lockout(scope.user, row, new):
         return _render_person(request, scope, row, problem=problem)
+    # A lower role takes pages away from somebody, so it is asked about first.
     if new < before and "confirm" not in request.POST:
         return _render_person(request, scope, row, smaller=new)
     if new != before:

@@ -124,6 +124,7 @@ def _render_quality_settings(
     """Render the page with the forms or the problem that are given in place of its own."""
     if "form" in given and status != 200:
         scope.collection.refresh_from_db()  # A refused form of settings has written its values into the row in memory.
+    # The newest text also where none is asked for any more: the form begins with it.
     held = ConsentText.current(scope.collection)
     ordinary, gold = attention_checks.read_features(scope.collection)
     context = {
@@ -166,6 +167,7 @@ def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpRespon
     row, on = scope.find_member(member), request.POST.get("on") == "1"
     with transaction.atomic():
         Membership.objects.filter(pk=row.pk).update(is_expert=on)
+        # Experts make the truth that others are measured by, so the log says who chose them.
         record(scope, "member.expert", concerns=row.user, expert=on)
     words = _("%(name)s can now grade gold pairs.") if on else _("%(name)s no longer grades gold pairs.")
     messages.success(request, words % {"name": row.user.username})

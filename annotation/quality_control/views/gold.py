@@ -62,6 +62,7 @@ def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
 def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
     """Show every pair of a sample with what was said about it."""
     row = get_object_or_404(GoldSet, pk=gold_set, collection=scope.collection)
+    # A sample has hundreds of pairs, so that all their answers are read together.
     pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
     context = {"scope": scope, "gold_set": row, "pairs": pairs.order_by("place")}
     return render(request, "quality_control/gold_answers.html", context)
