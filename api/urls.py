@@ -52,12 +52,23 @@ ROUTES = (
 class QuorumAPI(NinjaAPI):
     """Quorum's API: its reads carry ETags, and its document describes them and the refusals as problem+json."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._documents: dict[str, OpenAPISchema] = {}
+
     def create_response(self, request: HttpRequest, data: Any, **options: Any) -> HttpResponse:
         """Return the answer of an operation, with an ETag where it is a read."""
         return tag_answer(request, super().create_response(request, data, **options))
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the OpenAPI document."""
+        """Return the OpenAPI document, which stays the same while the process runs; do not change it."""
+        # Making it takes seconds, and the reference page, tools and tests ask again and again.
+        key = str(sorted(options.items()))
+        if key not in self._documents:
+            self._documents[key] = self._describe(**options)
+        return self._documents[key]
+
+    def _describe(self, **options: Any) -> OpenAPISchema:
         document = super().get_openapi_schema(**options)
         for operations in document["paths"].values():
             for method, operation in operations.items():
