@@ -38,9 +38,9 @@ def find_chromium() -> str | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without a browser its tests are skipped; with QUORUM_REQUIRE_BROWSER=1 the session fails.
 
-    Those of the second stage come last: each process has a browser then. The quick ones are one group (plugin_groups).
+    They come last: each process has a browser then.
     """
-    items.sort(key=lambda item: bool(item.get_closest_marker("browser") and not item.get_closest_marker("quick")))
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     wanted = [item for item in items if item.get_closest_marker("browser")]
     if not wanted or find_chromium():
         return

@@ -73,16 +73,13 @@ def needs_database(item: pytest.Item) -> bool:
 
 
 def group_of(item: pytest.Item) -> str:
-    """Those that need the standing worker are one group, and so are the quick ones in a browser; of any other file
-    those with a fixture of the module."""
+    """Those that need the standing worker are one group; of any other file those with a fixture of the module."""
     found = getattr(item, "_fixtureinfo", None)
     apart = "-browser" if item.get_closest_marker("browser") else ""
     if found is None:
         return ""
     if STANDING in found.names_closure:
         return f"a-worker{apart}"
-    if apart and item.get_closest_marker("quick"):
-        return "browser"
     shares = any(one[-1].scope == "module" for one in found.name2fixturedefs.values())
     return item.path.stem + apart if shares else ""
 

@@ -7,9 +7,8 @@ import pytest
 
 
 def is_second_stage(item: pytest.Item) -> bool:
-    """Whether a test runs in `make test-all` only: the slow ones, and in a browser all that are not marked quick."""
-    in_browser = item.get_closest_marker("browser") and not item.get_closest_marker("quick")
-    return bool(item.get_closest_marker("slow") or in_browser)
+    """Return whether a test runs in `make test-all` only: the slow ones, and those in a browser."""
+    return bool(item.get_closest_marker("slow") or item.get_closest_marker("browser"))
 
 
 def first_quick(values: Iterable[Any]) -> list[Any]:

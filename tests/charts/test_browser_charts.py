@@ -39,7 +39,6 @@ def open_chart(new_page: "NewPage", user: object, **look: object) -> "Page":
     return page
 
 
-@pytest.mark.quick
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_a_mark_is_read_by_mouse_and_by_keys(

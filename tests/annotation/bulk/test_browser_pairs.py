@@ -22,7 +22,6 @@ def charlie(instance: dict[str, str]) -> User:
     return people_at_work(judged_collection())["charlie"].user
 
 
-@pytest.mark.quick
 def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie: User, new_page: Callable[..., Any]) -> None:
     page = new_page(user=charlie, **LIGHT)
     page.goto("/c/books/pairs/?sort=query")

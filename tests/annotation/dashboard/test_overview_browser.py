@@ -28,7 +28,6 @@ def charlie(instance: dict[str, str]) -> Any:
     return people_at_work(books)["charlie"].user
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("look", first_quick(LOOKS))
 def test_decisions_are_in_sight_at_once_and_their_buttons_lead_on(
     charlie: Any, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str

@@ -63,7 +63,6 @@ def test_the_agreement_page_has_no_violation(charlie, new_page, instance, violat
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-@pytest.mark.quick
 def test_the_chooser_and_a_cell_work_by_keyboard(charlie, new_page, instance):
     page = new_page(user=charlie)
     page.goto("/c/books/quality/")

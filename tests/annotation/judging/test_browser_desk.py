@@ -180,7 +180,6 @@ def test_an_answer_to_a_site_that_is_away_for_a_moment_is_sent_again(collection,
     console.clear()
 
 
-@pytest.mark.quick
 def test_two_tabs_and_a_double_click_count_once(collection, alice, new_page):
     make_scene(collection, 3)
     page = open_desk(new_page, alice)

@@ -49,7 +49,6 @@ def judge_by_key(page, key: str) -> None:
     page.wait_for_function("item => document.querySelector('#desk').dataset.item !== item", arg=item)
 
 
-@pytest.mark.quick
 def test_signing_in_leads_to_the_first_pair_and_ten_are_judged_by_keyboard(alice, new_page, instance):
     page = new_page()
     pages = []

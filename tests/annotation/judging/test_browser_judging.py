@@ -79,7 +79,6 @@ def test_thirty_pairs_are_judged_on_a_phone_by_touch_alone(collection, alice, ne
     assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0] * 15 + [1] * 15
 
 
-@pytest.mark.quick
 def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, instance):
     first, *_ = make_scene(collection, 4)
     page = new_page(user=alice.user)
@@ -262,7 +261,6 @@ def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collecti
     assert not page.locator("#lease").is_visible()
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("scheme", first_quick(["light", "dark"]))
 def test_axe_finds_nothing_on_the_pages_of_judging(collection, alice, new_page, violations, instance, scheme):
     make_scene(collection, 3)

@@ -80,7 +80,6 @@ def test_keys_are_shortcuts_and_no_part_of_a_buttons_name(page):
     assert all(key == said for key, said in keys)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("page", [desktop(1280, 560)], indirect=True)
 def test_keys_that_open_something_move_nothing(page):
     page.evaluate("scrollTo(0, 10)")

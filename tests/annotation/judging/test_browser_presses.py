@@ -57,7 +57,6 @@ def press_twice(page, press: Callable, after: int) -> None:
         press(page)
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize(("press", "options"), first_quick([(by_key, {}), (by_mouse, {}), (by_touch, PHONE)]))
 @pytest.mark.parametrize("role", first_quick([Role.ANNOTATOR, Role.ADJUDICATOR]))
 def test_a_second_press_judges_nothing(

@@ -9,7 +9,6 @@ from tests.factories import make_collection, make_item, make_member, make_pair
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.mark.quick
 def test_three_people_are_invited_by_three_clicks_from_the_start_page(new_page, violations):
     birds = make_collection("birds", title="Birds")
     page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)

@@ -85,6 +85,7 @@ def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str,
             return error.code, json.loads(error.read()), error.headers
 
 
+@pytest.mark.slow
 def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: Path) -> None:
     body = {"model": "rerank-v3.5", "query": QUERY, "documents": TEXTS, "top_n": 2}
     scorer = open_scorer(encoder)
@@ -99,6 +100,7 @@ def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: P
     assert found["meta"]["device"] == "tiny model, CPU"
 
 
+@pytest.mark.slow
 def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """MECHANICS M10: provider `rerank-endpoint` asks it, and votes by the threshold."""
     monkeypatch.setenv("SERVICE_TOKEN", "secret")
@@ -122,6 +124,7 @@ def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: p
         assert reply.probabilities is not None and reply.probabilities["yes"] == pytest.approx(score, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_jina_asks_with_objects_and_gets_its_documents_back(address: str) -> None:
     documents = [{"text": text, "id": place} for place, text in enumerate(TEXTS)]
     status, found, _ = post(
@@ -134,6 +137,7 @@ def test_jina_asks_with_objects_and_gets_its_documents_back(address: str) -> Non
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
@@ -158,6 +162,7 @@ def test_a_bad_request_gets_one_clear_line(address: str, body: Any, status: int,
     assert found[0] == status and words in found[1]["message"]
 
 
+@pytest.mark.slow
 def test_strangers_and_other_addresses(address: str) -> None:
     assert post(address, {"query": QUERY, "documents": TEXTS}, token="wrong")[0] == 401
     assert post(address + "x", {})[0] == 404
@@ -167,6 +172,7 @@ def test_strangers_and_other_addresses(address: str) -> None:
         assert refused.code == 405 and refused.headers["Allow"] == "POST"
 
 
+@pytest.mark.slow
 def test_sixty_four_at_once_are_all_answered_and_503_says_when_to_come_back(address: str) -> None:
     """Clients that obey Retry-After lose nothing: every one of 64 gets its own answer in the end."""
     refused = []
