@@ -75,7 +75,7 @@ def look_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def look_of(request: HttpRequest) -> dict[str, str]:
-    """How pages look by choice of the account, else of this device."""
+    """Return the look of pages that the account chose, else the one of this device."""
     user = getattr(request, "user", None)
     own = user.display if user is not None and user.is_authenticated else {}
     chosen = {name: own.get(name, request.COOKIES.get(name, "")) for name in LOOKS}
@@ -126,7 +126,7 @@ def _holds(text: str, parts: list[str]) -> bool:
 
 
 def _pattern(message: str) -> re.Pattern[str]:
-    """What a text must look like to be the message with its values."""
+    """Return the pattern of every text that is the message with its values."""
     pieces, seen = [], set[str]()
     for place, piece in enumerate(PLACEHOLDER.split(message)):
         if place % 2 == 0:
