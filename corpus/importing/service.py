@@ -115,8 +115,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """
-    sources = _open_sources(files)
-    empty = 0
+    sources, empty = _open_sources(files), 0
 
     def read_documents(source: FileSource) -> Iterator[TextRecord]:
         nonlocal empty
@@ -146,8 +145,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             pairs = _add_up(pairs, more)
             graded = _add_up(graded, (added.new, 0, added.unchanged))
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
-        counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
-        changes = _describe_changes(counted)
+        changes = _describe_changes({"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded})
         report = {
             "collection": name,
             **_count_contents(collection),
