@@ -19,7 +19,7 @@ import pytest
 
 from config import loopback
 from tests import migrated
-from tests.stages import is_second_stage
+from tests.stages import is_second_stage, mark_worker_tests
 
 _own_services: list[Path] = []
 """The VAR of services that end with this session."""
@@ -89,8 +89,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.set_threshold(20_000, 20, 20)  # a test ends before it has left much
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the slow ones out unless they are asked for."""
+    mark_worker_tests(items)
     if config.getoption("--slow"):
         return
     slow = [item for item in items if is_second_stage(item)]

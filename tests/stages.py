@@ -1,9 +1,21 @@
 """Which tests are of the first stage (`make test`) and which of the second (`make test-all`)."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.standing import STANDING
+
+ENGINE = Path(__file__).parent / "judges" / "engine"
+
+
+def mark_worker_tests(items: Iterable[pytest.Item]) -> None:
+    """Tests of what judge workers do are slow, but the engine's own: all the others build on what those show."""
+    for item in items:
+        if STANDING in getattr(item, "fixturenames", ()) and ENGINE not in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 def is_second_stage(item: pytest.Item) -> bool:
