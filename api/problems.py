@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
+from http.client import responses
 from typing import Annotated, Any
 
 from django.conf import settings
@@ -27,6 +28,7 @@ from api.etags import PreconditionFailed
 from corpus.errors import QuorumError
 
 JSON = "application/problem+json"
+REFERENCE = "#/components/schemas/{model}"
 
 
 def clean_text(text: str) -> str:
@@ -59,8 +61,21 @@ class ProblemDetails(Schema):
     errors: list[FieldProblem] = []
 
 
-# What every operation may answer besides its own answer.
-REFUSALS: dict[int, Any] = dict.fromkeys((400, 401, 403, 404, 409, 412, 413, 422, 429), ProblemDetails)
+def describe_refusals(*statuses: int) -> dict[int, Any]:
+    """Return problems with these statuses, as an OpenAPI document says what an operation may answer."""
+    content = {JSON: {"schema": {"$ref": REFERENCE.format(model=ProblemDetails.__name__)}}}
+    return {one: {"description": responses.get(one, "Unknown Status Code"), "content": content} for one in statuses}
+
+
+def describe_problems(document: dict[str, Any]) -> None:
+    """Add to an OpenAPI document what every operation may answer besides its own answer, and the schema of that."""
+    # Declared with each operation, it would be a model of nine statuses for each: seconds at every start.
+    known = describe_refusals(400, 401, 403, 404, 409, 412, 413, 422, 429)
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"] |= known
+    schema = ProblemDetails.model_json_schema(ref_template=REFERENCE)
+    document["components"]["schemas"] |= schema.pop("$defs") | {ProblemDetails.__name__: schema}
 
 
 def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:

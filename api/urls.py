@@ -20,7 +20,7 @@ from api.people import (
     quality_control,
     tasks,
 )
-from api.problems import JSON, answer_not_found, handle_problems
+from api.problems import answer_not_found, describe_problems, handle_problems
 from api.rankings import agents, answers, fillings, reference_study, reports, runs, suites, syntheses
 from api.routes import (
     audit_log,
@@ -70,13 +70,10 @@ class QuorumAPI(NinjaAPI):
 
     def _describe(self, **options: Any) -> OpenAPISchema:
         document = super().get_openapi_schema(**options)
+        describe_problems(document)
         for operations in document["paths"].values():
             for method, operation in operations.items():
                 _describe_etags(method, operation)
-                # ninja knows one media type for all answers; refusals have their own (RFC 9457).
-                for status, answer in operation["responses"].items():
-                    if int(status) >= 400 and "content" in answer:
-                        answer["content"] = {JSON: answer["content"]["application/json"]}
         return document
 
 

@@ -16,7 +16,7 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.people.tasks import BIG, PairTextsOut, show_texts
-from api.problems import REFUSALS, Given, clean_text
+from api.problems import Given, clean_text
 
 router = Router(tags=["adjudication"])
 JUDGE = AccessToken.TokenScope.JUDGE
@@ -65,18 +65,14 @@ class DecidedItemIn(Given):
     item: int = Field(ge=0, lt=BIG)
 
 
-@router.get(
-    "/collections/{slug:name}/conflict", auth=may("adjudicate", JUDGE), response={200: ConflictsOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/conflict", auth=may("adjudicate", JUDGE), response=ConflictsOut)
 def read_conflict(request: HttpRequest, name: str, leave: int | None = None) -> Any:
     """Read a conflict that waits; `leave` names the item of one that is left for later."""
     # A number beyond the column's range names no item; the database would refuse it with an error.
     return _show_conflict(scope_of(request), after=leave if leave is not None and 0 <= leave < BIG else None)
 
 
-@router.post(
-    "/collections/{slug:name}/conflict/resolve", auth=may("adjudicate", JUDGE), response={200: ConflictsOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/conflict/resolve", auth=may("adjudicate", JUDGE), response=ConflictsOut)
 @decorate_view(once)
 def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
     """Resolve a conflict; the next one comes with the answer."""
@@ -103,9 +99,7 @@ def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
     return _show_conflict(scope)
 
 
-@router.post(
-    "/collections/{slug:name}/conflict/undo", auth=may("adjudicate", JUDGE), response={200: ConflictsOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/conflict/undo", auth=may("adjudicate", JUDGE), response=ConflictsOut)
 @decorate_view(once)
 def undo_resolution(request: HttpRequest, name: str, body: DecidedItemIn) -> Any:
     """Take your own decision back; the conflict comes with the answer."""

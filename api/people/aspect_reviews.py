@@ -17,7 +17,7 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.people.aspects import Importances, Name, require_admitted
-from api.problems import REFUSALS, CleanText, Given
+from api.problems import CleanText, Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.aspects.entries import MOST, load_aspects
 from corpus.aspects.revising import newest_revision
@@ -107,9 +107,7 @@ class ReviewTaskOut(ReviewOut):
     said: dict[str, Any] = Field(description="What was said in each step so far.")
 
 
-@router.get(
-    "/collections/{slug:name}/aspect-reviews", auth=may("adjudicate"), response={200: Page[ReviewOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/aspect-reviews", auth=may("adjudicate"), response=Page[ReviewOut])
 def list_reviews(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the reviews of aspects, the oldest first."""
     return page_of(_reviews(scope_of(request)).exclude(state=AspectReview.State.EXPIRED), after, limit, _show_review)
@@ -118,7 +116,7 @@ def list_reviews(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 @router.post(
     "/collections/{slug:name}/aspect-reviews/claim",
     auth=may("adjudicate", JUDGE),
-    response={200: ReviewTaskOut, **REFUSALS},
+    response=ReviewTaskOut,
 )
 @decorate_view(once)
 def claim_review(request: HttpRequest, name: str) -> Any:
@@ -131,7 +129,7 @@ def claim_review(request: HttpRequest, name: str) -> Any:
 @router.get(
     "/collections/{slug:name}/aspect-reviews/{number}",
     auth=may("adjudicate"),
-    response={200: ReviewTaskOut, **REFUSALS},
+    response=ReviewTaskOut,
 )
 def read_review(request: HttpRequest, name: str, number: int) -> Any:
     """Read a review: your own with its next step, or what was said in it."""
@@ -141,7 +139,7 @@ def read_review(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/aspect-reviews/{number}/weights",
     auth=may("adjudicate", JUDGE),
-    response={200: ReviewTaskOut, **REFUSALS},
+    response=ReviewTaskOut,
 )
 @decorate_view(once)
 def give_weights(request: HttpRequest, name: str, number: int, body: WeightsIn) -> Any:
@@ -155,7 +153,7 @@ def give_weights(request: HttpRequest, name: str, number: int, body: WeightsIn) 
 @router.post(
     "/collections/{slug:name}/aspect-reviews/{number}/aspects",
     auth=may("adjudicate", JUDGE),
-    response={200: ReviewTaskOut, **REFUSALS},
+    response=ReviewTaskOut,
 )
 @decorate_view(once)
 def judge_aspects(request: HttpRequest, name: str, number: int, body: CriteriaIn) -> Any:
@@ -170,7 +168,7 @@ def judge_aspects(request: HttpRequest, name: str, number: int, body: CriteriaIn
 @router.post(
     "/collections/{slug:name}/aspect-reviews/{number}/documents",
     auth=may("adjudicate", JUDGE),
-    response={200: ReviewTaskOut, **REFUSALS},
+    response=ReviewTaskOut,
 )
 @decorate_view(once)
 def judge_documents(request: HttpRequest, name: str, number: int, body: DecisionsIn) -> Any:
@@ -195,7 +193,7 @@ def judge_documents(request: HttpRequest, name: str, number: int, body: Decision
 @router.post(
     "/collections/{slug:name}/aspect-reviews/{number}/{act}",
     auth=may("adjudicate", JUDGE),
-    response={200: ReviewTaskOut, **REFUSALS},
+    response=ReviewTaskOut,
 )
 @decorate_view(once)
 def control_review(request: HttpRequest, name: str, number: int, act: Literal["undo", "release"]) -> Any:

@@ -21,7 +21,7 @@ from annotation.queue.annotators import explain_refusal
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, CleanText, Given
+from api.problems import CleanText, Given
 from api.routes.pages import Cursor, Page, find_row
 from corpus.aspects import documents, revising
 from corpus.aspects.documents import NewPassage
@@ -175,9 +175,7 @@ class SampleOut(Schema):
     agreement: dict[str, Any] | None = Field(description="Kappa and percent agreement with their 95% intervals.")
 
 
-@router.get(
-    "/collections/{slug:name}/aspects", auth=may("adjudicate"), response={200: Page[AspectQueryOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/aspects", auth=may("adjudicate"), response=Page[AspectQueryOut])
 def list_aspect_queries(
     request: HttpRequest,
     name: str,
@@ -190,9 +188,7 @@ def list_aspect_queries(
     return {"items": items, "next": found["after"]}
 
 
-@router.get(
-    "/collections/{slug:name}/aspects/totals", auth=may("adjudicate"), response={200: AspectTotalsOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/aspects/totals", auth=may("adjudicate"), response=AspectTotalsOut)
 def read_aspect_totals(request: HttpRequest, name: str) -> Any:
     """Count the queries, those that are decomposed and reviewed, and their aspects."""
     collection = scope_of(request).collection
@@ -200,7 +196,7 @@ def read_aspect_totals(request: HttpRequest, name: str) -> Any:
 
 
 # A POST although it changes nothing of the aspects: the audit log tells of every export.
-@router.post("/collections/{slug:name}/aspects/export", auth=may("adjudicate"), response=REFUSALS, openapi_extra=LINES)
+@router.post("/collections/{slug:name}/aspects/export", auth=may("adjudicate"), openapi_extra=LINES)
 def export_aspects(request: HttpRequest, name: str) -> Any:
     """Download the aspects file: queries, aspects and the documents under them as JSON lines."""
     scope = scope_of(request)
@@ -210,7 +206,7 @@ def export_aspects(request: HttpRequest, name: str) -> Any:
     return StreamingHttpResponse(lines, content_type="application/x-ndjson; charset=utf-8", headers=headers)
 
 
-@router.get("/collections/{slug:name}/aspects/sample", auth=may("adjudicate"), response={200: SampleOut, **REFUSALS})
+@router.get("/collections/{slug:name}/aspects/sample", auth=may("adjudicate"), response=SampleOut)
 def read_sample(request: HttpRequest, name: str) -> Any:
     """Read how far two persons agree on the importances of the newest blind sample."""
     found = second.newest_sample(scope_of(request).collection)
@@ -220,9 +216,7 @@ def read_sample(request: HttpRequest, name: str) -> Any:
     return {"drawn": results["drawn"], "agreement": asdict(results["agreement"])}
 
 
-@router.post(
-    "/collections/{slug:name}/aspects/sample", auth=may("adjudicate", JUDGE), response={201: SampleOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/aspects/sample", auth=may("adjudicate", JUDGE), response={201: SampleOut})
 @decorate_view(once)
 def draw_sample(request: HttpRequest, name: str, body: SampleIn) -> Any:
     """Draw a sample of queries whose aspects a second person weighs."""
@@ -230,9 +224,7 @@ def draw_sample(request: HttpRequest, name: str, body: SampleIn) -> Any:
     return Status(201, {"drawn": len(made.revisions), "agreement": None})
 
 
-@router.get(
-    "/collections/{slug:name}/aspects/sample/task", auth=may("adjudicate"), response={200: WeighingOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/aspects/sample/task", auth=may("adjudicate"), response=WeighingOut)
 def read_weighing(request: HttpRequest, name: str) -> Any:
     """Read the next query of the sample that you weigh; nobody's weights are with it."""
     scope = scope_of(request)
@@ -242,7 +234,7 @@ def read_weighing(request: HttpRequest, name: str) -> Any:
 @router.post(
     "/collections/{slug:name}/aspects/sample/task",
     auth=may("adjudicate", JUDGE),
-    response={200: WeighingOut, **REFUSALS},
+    response=WeighingOut,
 )
 @decorate_view(once)
 def weigh_anew(request: HttpRequest, name: str, body: WeighedIn) -> Any:
@@ -269,9 +261,7 @@ def _show_weighing(scope: Scope, sample: BlindSample | None) -> dict[str, Any]:
     }
 
 
-@router.get(
-    "/collections/{slug:name}/aspects/{number}", auth=may("adjudicate"), response={200: QueryAspectsOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/aspects/{number}", auth=may("adjudicate"), response=QueryAspectsOut)
 def read_aspects(request: HttpRequest, name: str, number: int) -> Any:
     """Read the aspects of a query with their documents."""
     return _show_query(scope_of(request), _find_query(request, number))
@@ -280,7 +270,7 @@ def read_aspects(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/aspects/{number}/{act}",
     auth=may("adjudicate", JUDGE),
-    response={200: QueryAspectsOut, **REFUSALS},
+    response=QueryAspectsOut,
 )
 @decorate_view(once)
 def revise_aspects(request: HttpRequest, name: str, number: int, act: AspectAct, body: AspectActIn) -> Any:

@@ -17,7 +17,7 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.people.quality_control import Seed
-from api.problems import REFUSALS, Given, validate_form
+from api.problems import Given, validate_form
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 
 router = Router(tags=["experiments"])
@@ -52,7 +52,7 @@ class PairedStudyOut(Schema):
     ended_at: datetime | None
 
 
-@router.get("/collections/{slug:name}/debate-effect", auth=may("admin"), response={200: DebateEffectOut, **REFUSALS})
+@router.get("/collections/{slug:name}/debate-effect", auth=may("admin"), response=DebateEffectOut)
 def read_debate_effect(request: HttpRequest, name: str, since: Day | None = None) -> Any:
     """Read whether showing the debate changes judgments, and saves time; `since`: only votes from that day on."""
     collection = scope_of(request).collection
@@ -60,13 +60,13 @@ def read_debate_effect(request: HttpRequest, name: str, since: Day | None = None
     return {"document": report.build_json_document(found, report.list_studies(collection, most=1000))}
 
 
-@router.get("/collections/{slug:name}/studies", auth=may("admin"), response={200: Page[PairedStudyOut], **REFUSALS})
+@router.get("/collections/{slug:name}/studies", auth=may("admin"), response=Page[PairedStudyOut])
 def list_studies(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the paired studies, the oldest first."""
     return page_of(_studies(request), after, limit, _show_study)
 
 
-@router.post("/collections/{slug:name}/studies", auth=may("admin", MANAGE), response={201: PairedStudyOut, **REFUSALS})
+@router.post("/collections/{slug:name}/studies", auth=may("admin", MANAGE), response={201: PairedStudyOut})
 @decorate_view(once)
 def start_study(request: HttpRequest, name: str, body: PairedStudyIn) -> Any:
     """Start a paired study: its pairs come first to those who take part."""
@@ -86,7 +86,7 @@ def start_study(request: HttpRequest, name: str, body: PairedStudyIn) -> Any:
     return Status(201, _show_study(_studies(request).get(pk=made.pk)))
 
 
-@router.get("/collections/{slug:name}/studies/{number}", auth=may("admin"), response={200: PairedStudyOut, **REFUSALS})
+@router.get("/collections/{slug:name}/studies/{number}", auth=may("admin"), response=PairedStudyOut)
 def read_study(request: HttpRequest, name: str, number: int) -> Any:
     """Read a paired study; its figures are with the debate effect."""
     return _show_study(find_row(_studies(request), number, _("Study not found.")))
@@ -95,7 +95,7 @@ def read_study(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/studies/{number}/end",
     auth=may("admin", MANAGE),
-    response={200: PairedStudyOut, **REFUSALS},
+    response=PairedStudyOut,
 )
 @decorate_view(once)
 def stop_study(request: HttpRequest, name: str, number: int) -> Any:

@@ -20,7 +20,7 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.people.quality_control import Seed, Size
 from api.people.tasks import BIG, PairTextsOut, show_texts
-from api.problems import REFUSALS, CleanText, Given
+from api.problems import CleanText, Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 
@@ -100,7 +100,7 @@ class GoldGradeIn(Given):
     milliseconds: int | None = Field(None, ge=0, le=86_400_000, description="Time that the person spent on it.")
 
 
-@router.get("/collections/{slug:name}/gold", auth=may("admin"), response={200: Page[GoldOut], **REFUSALS})
+@router.get("/collections/{slug:name}/gold", auth=may("admin"), response=Page[GoldOut])
 def list_gold(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the gold samples, the oldest first."""
     # One count for all samples: a collection has few, and each alone would be a statement of its own.
@@ -108,7 +108,7 @@ def list_gold(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit =
     return page_of(_samples(request), after, limit, lambda row: progress[row.pk])
 
 
-@router.post("/collections/{slug:name}/gold", auth=may("admin", MANAGE), response={201: GoldOut, **REFUSALS})
+@router.post("/collections/{slug:name}/gold", auth=may("admin", MANAGE), response={201: GoldOut})
 @decorate_view(once)
 def draw_gold(request: HttpRequest, name: str, body: GoldIn) -> Any:
     """Draw a gold sample, one random pair of each query, with practice pairs; experts grade it."""
@@ -117,14 +117,14 @@ def draw_gold(request: HttpRequest, name: str, body: GoldIn) -> Any:
     return Status(201, _progress_of(request)[made.pk])
 
 
-@router.get("/collections/{slug:name}/gold/task", auth=may("judge", JUDGE), response={200: GoldQueueOut, **REFUSALS})
+@router.get("/collections/{slug:name}/gold/task", auth=may("judge", JUDGE), response=GoldQueueOut)
 def read_gold_task(request: HttpRequest, name: str) -> Any:
     """Read the next gold pair that you grade as an expert, with an argument for and one against."""
     scope = scope_of(request)
     return _show_queue(scope, gold.next_for_expert(_expert(scope)))
 
 
-@router.post("/collections/{slug:name}/gold/task", auth=may("judge", JUDGE), response={200: GoldQueueOut, **REFUSALS})
+@router.post("/collections/{slug:name}/gold/task", auth=may("judge", JUDGE), response=GoldQueueOut)
 @decorate_view(once)
 def grade_gold(request: HttpRequest, name: str, body: GoldGradeIn) -> Any:
     """Grade a gold pair as an expert; the next one comes with the answer."""
@@ -133,9 +133,7 @@ def grade_gold(request: HttpRequest, name: str, body: GoldGradeIn) -> Any:
     return _show_queue(scope, gold.next_for_expert(scope.member))
 
 
-@router.get(
-    "/collections/{slug:name}/gold/review", auth=may("adjudicate", JUDGE), response={200: GoldQueueOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/gold/review", auth=may("adjudicate", JUDGE), response=GoldQueueOut)
 def read_gold_review(request: HttpRequest, name: str) -> Any:
     """Read the next gold pair that you review; what the expert said is not shown."""
     scope = scope_of(request)
@@ -143,9 +141,7 @@ def read_gold_review(request: HttpRequest, name: str) -> Any:
     return _show_queue(scope, gold.next_for_senior(scope.member))
 
 
-@router.post(
-    "/collections/{slug:name}/gold/review", auth=may("adjudicate", JUDGE), response={200: GoldQueueOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/gold/review", auth=may("adjudicate", JUDGE), response=GoldQueueOut)
 @decorate_view(once)
 def review_gold(request: HttpRequest, name: str, body: GoldGradeIn) -> Any:
     """Grade a gold pair as a reviewer; the next one comes with the answer."""
@@ -154,15 +150,13 @@ def review_gold(request: HttpRequest, name: str, body: GoldGradeIn) -> Any:
     return _show_queue(scope, gold.next_for_senior(scope.member))
 
 
-@router.get("/collections/{slug:name}/gold/{number}", auth=may("admin"), response={200: GoldOut, **REFUSALS})
+@router.get("/collections/{slug:name}/gold/{number}", auth=may("admin"), response=GoldOut)
 def read_gold(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a gold sample is."""
     return _progress_of(request)[_find_sample(request, number).pk]
 
 
-@router.get(
-    "/collections/{slug:name}/gold/{number}/pairs", auth=may("admin"), response={200: Page[GoldPairOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/gold/{number}/pairs", auth=may("admin"), response=Page[GoldPairOut])
 def list_gold_pairs(request: HttpRequest, name: str, number: int, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the pairs of a gold sample with what was said about each."""
     rows = GoldPair.objects.filter(gold_set=_find_sample(request, number))
@@ -170,9 +164,7 @@ def list_gold_pairs(request: HttpRequest, name: str, number: int, after: Cursor 
     return page_of(rows, after, limit, _show_pair)
 
 
-@router.post(
-    "/collections/{slug:name}/gold/{number}/end", auth=may("admin", MANAGE), response={200: GoldOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/gold/{number}/end", auth=may("admin", MANAGE), response=GoldOut)
 @decorate_view(once)
 def end_gold(request: HttpRequest, name: str, number: int) -> Any:
     """End a gold sample: no more of its pairs are handed out; the grades stay."""

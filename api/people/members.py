@@ -19,7 +19,7 @@ from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given, validate_form
+from api.problems import Given, validate_form
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 
@@ -82,14 +82,14 @@ class InvitationOut(Schema):
     closed: str = Field(description="Why it cannot be accepted any more; empty: it can.")
 
 
-@router.get("/collections/{slug:name}/members", auth=may("admin"), response={200: Page[MemberOut], **REFUSALS})
+@router.get("/collections/{slug:name}/members", auth=may("admin"), response=Page[MemberOut])
 def list_members(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the members, those who left included."""
     rows = Membership.objects.filter(collection=scope_of(request).collection).select_related("user")
     return page_of(rows, after, limit, _show_member)
 
 
-@router.post("/collections/{slug:name}/members/join", auth=may("admin", MANAGE), response={201: MemberOut, **REFUSALS})
+@router.post("/collections/{slug:name}/members/join", auth=may("admin", MANAGE), response={201: MemberOut})
 @decorate_view(once)
 def join_as_owner(request: HttpRequest, name: str) -> Any:
     """Become a member as an owner of the site, to be able to judge."""
@@ -99,15 +99,13 @@ def join_as_owner(request: HttpRequest, name: str) -> Any:
     return Status(201, _show_member(found))
 
 
-@router.get("/collections/{slug:name}/members/{number}", auth=may("admin"), response={200: MemberOut, **REFUSALS})
+@router.get("/collections/{slug:name}/members/{number}", auth=may("admin"), response=MemberOut)
 def read_member(request: HttpRequest, name: str, number: int) -> Any:
     """Read one member."""
     return _show_member(_find_member(request, number))
 
 
-@router.patch(
-    "/collections/{slug:name}/members/{number}", auth=may("admin", MANAGE), response={200: MemberOut, **REFUSALS}
-)
+@router.patch("/collections/{slug:name}/members/{number}", auth=may("admin", MANAGE), response=MemberOut)
 def change_member(request: HttpRequest, name: str, number: int, body: MemberIn) -> Any:
     """Give a member another role, pause them, end or renew the membership."""
     with transaction.atomic():
@@ -115,9 +113,7 @@ def change_member(request: HttpRequest, name: str, number: int, body: MemberIn) 
         return _change_member(request, row, body)
 
 
-@router.delete(
-    "/collections/{slug:name}/members/{number}", auth=may("admin", MANAGE), response={200: MemberOut, **REFUSALS}
-)
+@router.delete("/collections/{slug:name}/members/{number}", auth=may("admin", MANAGE), response=MemberOut)
 def remove_member(request: HttpRequest, name: str, number: int) -> Any:
     """End a membership. The judgments stay, and so does the row: it can be made active again."""
     with transaction.atomic():
@@ -126,9 +122,7 @@ def remove_member(request: HttpRequest, name: str, number: int) -> Any:
         return _change_member(request, row, MemberIn.model_validate({"active": False}))
 
 
-@router.post(
-    "/collections/{slug:name}/members/{number}/{act}", auth=may("admin", MANAGE), response={200: MemberOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/members/{number}/{act}", auth=may("admin", MANAGE), response=MemberOut)
 @decorate_view(once)
 def admit_member(request: HttpRequest, name: str, number: int, act: Literal["pass", "retake"]) -> Any:
     """Let a member work without passing the qualification test, or take the next one after they failed."""
@@ -180,16 +174,14 @@ def _show_member(row: Membership) -> dict[str, Any]:
     return {**named, **acts, "qualified": qualified, "failed": failed}
 
 
-@router.get("/collections/{slug:name}/invitations", auth=may("admin"), response={200: Page[InvitationOut], **REFUSALS})
+@router.get("/collections/{slug:name}/invitations", auth=may("admin"), response=Page[InvitationOut])
 def list_invitations(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the open invitations."""
     rows = members.open_invitations(scope_of(request).collection)
     return page_of(rows, after, limit, lambda row: _show_invitation(request, row))
 
 
-@router.post(
-    "/collections/{slug:name}/invitations", auth=may("admin", MANAGE), response={201: list[InvitationOut], **REFUSALS}
-)
+@router.post("/collections/{slug:name}/invitations", auth=may("admin", MANAGE), response={201: list[InvitationOut]})
 @decorate_view(once)
 def invite_people(request: HttpRequest, name: str, body: InvitationIn) -> Any:
     """Make an invitation for each name, or none."""
@@ -205,9 +197,7 @@ def invite_people(request: HttpRequest, name: str, body: InvitationIn) -> Any:
     return Status(201, [_show_invitation(request, one) for one in made])
 
 
-@router.post(
-    "/collections/{slug:name}/invitations/link", auth=may("admin", MANAGE), response={201: InvitationOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/invitations/link", auth=may("admin", MANAGE), response={201: InvitationOut})
 @decorate_view(once)
 def make_reusable_link(request: HttpRequest, name: str, body: ReusableLinkIn) -> Any:
     """Make a link that several people use, up to a limit and a day."""
@@ -217,17 +207,13 @@ def make_reusable_link(request: HttpRequest, name: str, body: ReusableLinkIn) ->
     return Status(201, _show_invitation(request, made))
 
 
-@router.get(
-    "/collections/{slug:name}/invitations/{number}", auth=may("admin"), response={200: InvitationOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/invitations/{number}", auth=may("admin"), response=InvitationOut)
 def read_invitation(request: HttpRequest, name: str, number: int) -> Any:
     """Read an open invitation."""
     return _show_invitation(request, _find_invitation(request, number))
 
 
-@router.delete(
-    "/collections/{slug:name}/invitations/{number}", auth=may("admin", MANAGE), response={204: None, **REFUSALS}
-)
+@router.delete("/collections/{slug:name}/invitations/{number}", auth=may("admin", MANAGE), response={204: None})
 def revoke_invitation(request: HttpRequest, name: str, number: int) -> Any:
     """Withdraw an invitation: its link stops working."""
     with transaction.atomic():

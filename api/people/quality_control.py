@@ -21,7 +21,7 @@ from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, CleanText, Given, validate_form
+from api.problems import CleanText, Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
@@ -164,9 +164,7 @@ class ComparedOut(Schema):
     done: bool
 
 
-@router.get(
-    "/collections/{slug:name}/quality-control", auth=may("admin"), response={200: QualityControlOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/quality-control", auth=may("admin"), response=QualityControlOut)
 def read_quality_control(request: HttpRequest, name: str) -> Any:
     """Read the settings of quality control."""
     return _show_settings(scope_of(request).collection)
@@ -175,7 +173,7 @@ def read_quality_control(request: HttpRequest, name: str) -> Any:
 @router.patch(
     "/collections/{slug:name}/quality-control",
     auth=may("admin", MANAGE),
-    response={200: QualityControlOut, **REFUSALS},
+    response=QualityControlOut,
 )
 def change_quality_control(request: HttpRequest, name: str, body: QualityControlIn) -> Any:
     """Change the settings of quality control."""
@@ -204,7 +202,7 @@ def _show_settings(row: Collection) -> dict[str, Any]:
     }
 
 
-@router.get("/collections/{slug:name}/attention-checks", auth=may("admin"), response={200: CheckPoolOut, **REFUSALS})
+@router.get("/collections/{slug:name}/attention-checks", auth=may("admin"), response=CheckPoolOut)
 def read_checks(request: HttpRequest, name: str) -> Any:
     """Count the attention checks, the answers to them, and the gold that could become some."""
     collection = scope_of(request).collection
@@ -220,9 +218,7 @@ def read_checks(request: HttpRequest, name: str) -> Any:
     }
 
 
-@router.post(
-    "/collections/{slug:name}/attention-checks", auth=may("admin", MANAGE), response={201: CheckCountOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/attention-checks", auth=may("admin", MANAGE), response={201: CheckCountOut})
 @decorate_view(once)
 def make_checks(request: HttpRequest, name: str, body: ChecksIn) -> Any:
     """Make attention checks of gold pairs."""
@@ -236,7 +232,7 @@ def make_checks(request: HttpRequest, name: str, body: ChecksIn) -> Any:
 @router.post(
     "/collections/{slug:name}/attention-checks/withdraw",
     auth=may("admin", MANAGE),
-    response={200: CheckCountOut, **REFUSALS},
+    response=CheckCountOut,
 )
 @decorate_view(once)
 def withdraw_checks(request: HttpRequest, name: str) -> Any:
@@ -248,7 +244,7 @@ def withdraw_checks(request: HttpRequest, name: str) -> Any:
 @router.post(
     "/collections/{slug:name}/attention-checks/arguments",
     auth=may("admin", MANAGE),
-    response={200: CheckCountOut, **REFUSALS},
+    response=CheckCountOut,
 )
 @decorate_view(once)
 def write_arguments(request: HttpRequest, name: str) -> Any:
@@ -263,7 +259,7 @@ def write_arguments(request: HttpRequest, name: str) -> Any:
     return {"count": left}
 
 
-@router.get("/collections/{slug:name}/batches", auth=may("admin"), response={200: Page[BatchOut], **REFUSALS})
+@router.get("/collections/{slug:name}/batches", auth=may("admin"), response=Page[BatchOut])
 def list_batches(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the closed batches of everybody's work with what their attention checks said."""
     rows = Batch.objects.filter(membership__collection=scope_of(request).collection)
@@ -273,7 +269,7 @@ def list_batches(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 @router.post(
     "/collections/{slug:name}/qualification-tests",
     auth=may("admin", MANAGE),
-    response={201: QualificationTestOut, **REFUSALS},
+    response={201: QualificationTestOut},
 )
 @decorate_view(once)
 def make_test(request: HttpRequest, name: str, body: QualificationTestIn) -> Any:
@@ -283,9 +279,7 @@ def make_test(request: HttpRequest, name: str, body: QualificationTestIn) -> Any
     return Status(201, {"test": made})
 
 
-@router.post(
-    "/collections/{slug:name}/consent", auth=may("admin", MANAGE), response={200: QualityControlOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/consent", auth=may("admin", MANAGE), response=QualityControlOut)
 @decorate_view(once)
 def write_consent(request: HttpRequest, name: str, body: ConsentIn) -> Any:
     """Write a version of what annotators agree to, or ask nobody any more."""
@@ -298,13 +292,13 @@ def write_consent(request: HttpRequest, name: str, body: ConsentIn) -> Any:
     return _show_settings(scope.collection)
 
 
-@router.get("/collections/{slug:name}/exclusions", auth=may("admin"), response={200: Page[ExclusionOut], **REFUSALS})
+@router.get("/collections/{slug:name}/exclusions", auth=may("admin"), response=Page[ExclusionOut])
 def list_exclusions(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List what was excluded and what was reinstated, the oldest first."""
     return page_of(_exclusions(request), after, limit, _show_exclusion)
 
 
-@router.post("/collections/{slug:name}/exclusions", auth=may("admin", MANAGE), response={201: ExclusionOut, **REFUSALS})
+@router.post("/collections/{slug:name}/exclusions", auth=may("admin", MANAGE), response={201: ExclusionOut})
 @decorate_view(once)
 def exclude_judgments(request: HttpRequest, name: str, body: ExclusionIn) -> Any:
     """Exclude a member's judgments and texts from everything; their pairs go to other people."""
@@ -315,7 +309,7 @@ def exclude_judgments(request: HttpRequest, name: str, body: ExclusionIn) -> Any
     return Status(201, _show_exclusion(_exclusions(request).get(pk=act.pk)))
 
 
-@router.get("/collections/{slug:name}/exclusions/{number}", auth=may("admin"), response={200: ExclusionOut, **REFUSALS})
+@router.get("/collections/{slug:name}/exclusions/{number}", auth=may("admin"), response=ExclusionOut)
 def read_exclusion(request: HttpRequest, name: str, number: int) -> Any:
     """Read an exclusion, or a reinstatement."""
     return _show_exclusion(find_row(_exclusions(request), number, _("Exclusion not found.")))
@@ -324,7 +318,7 @@ def read_exclusion(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/exclusions/{number}/reinstate",
     auth=may("admin", MANAGE),
-    response={201: ExclusionOut, **REFUSALS},
+    response={201: ExclusionOut},
 )
 @decorate_view(once)
 def reinstate_judgments(request: HttpRequest, name: str, number: int) -> Any:
@@ -334,16 +328,14 @@ def reinstate_judgments(request: HttpRequest, name: str, number: int) -> Any:
     return Status(201, _show_exclusion(_exclusions(request).get(pk=back.pk)))
 
 
-@router.get("/collections/{slug:name}/near-duplicates", auth=may("admin"), response={200: NearPairsOut, **REFUSALS})
+@router.get("/collections/{slug:name}/near-duplicates", auth=may("admin"), response=NearPairsOut)
 def read_near_duplicates(request: HttpRequest, name: str) -> Any:
     """Read groups of nearly equal pairs whose labels differ; of many labels, as a worker compared them last."""
     found = near_pairs.near_pairs(scope_of(request).collection)
     return {name: found.get(name) for name in ("compared", "all", "at", "groups")}
 
 
-@router.post(
-    "/collections/{slug:name}/near-duplicates", auth=may("admin", MANAGE), response={200: ComparedOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/near-duplicates", auth=may("admin", MANAGE), response=ComparedOut)
 @decorate_view(once)
 def compare_near_duplicates(request: HttpRequest, name: str) -> Any:
     """Compare the labels of nearly equal pairs anew; only large collections need it."""

@@ -19,7 +19,7 @@ from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, CleanText, Given, clean_text
+from api.problems import CleanText, Given, clean_text
 from corpus.evidence.measures import EvidenceTarget
 
 router = Router(tags=["tasks"])
@@ -133,20 +133,20 @@ class UndoIn(Given):
     item: int = Field(ge=0, lt=BIG)
 
 
-@router.get("/collections/{slug:name}/task", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@router.get("/collections/{slug:name}/task", auth=may("judge", JUDGE), response=QueueOut)
 def read_task(request: HttpRequest, name: str) -> Any:
     """Read the pair that is held; reading never claims one."""
     return _show_queue(scope_of(request).member)
 
 
 # Without a key: claiming again renews the lease of the same pair.
-@router.post("/collections/{slug:name}/task/claim", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/claim", auth=may("judge", JUDGE), response=QueueOut)
 def claim_task(request: HttpRequest, name: str) -> Any:
     """Claim the next pair, or renew the lease of the one that is held."""
     return _decide(request, submitting.claim)
 
 
-@router.post("/collections/{slug:name}/task/judge", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/judge", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
 def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     """Submit a judgment and claim the next pair. Sent again with the same token it changes nothing."""
@@ -166,7 +166,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
 
 
-@router.post("/collections/{slug:name}/task/write", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/write", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
 def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
     """Write contribution and evidence of the pair, and claim the next."""
@@ -184,14 +184,14 @@ def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
     return _decide(request, lambda db, desk: submitting.finish(db, desk, form.item, form.token, write))
 
 
-@router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
 def skip_task(request: HttpRequest, name: str, body: SkipIn) -> Any:
     """Give the pair back with a reason, and claim the next."""
     return _decide(request, lambda db, desk: submitting.skip(db, desk, body.item, body.token, str(body.reason)))
 
 
-@router.post("/collections/{slug:name}/task/flag", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/flag", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
 def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
     """Hand the pair to the adjudicators with a note, and claim the next."""
@@ -199,7 +199,7 @@ def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
     return _decide(request, lambda db, desk: submitting.flag(db, desk, body.item, body.token, note))
 
 
-@router.post("/collections/{slug:name}/task/undo", auth=may("judge", JUDGE), response={200: QueueOut, **REFUSALS})
+@router.post("/collections/{slug:name}/task/undo", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
 def undo_task(request: HttpRequest, name: str, body: UndoIn) -> Any:
     """Take a decision back: its pair is held again."""

@@ -12,7 +12,7 @@ from annotation.audit_log.recording import record
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, validate_form
+from api.problems import validate_form
 from api.routes.model_jobs import (
     JobAct,
     JobEstimateOut,
@@ -75,19 +75,19 @@ class TraceOut(Schema):
     searches: int
 
 
-@router.get("/collections/{slug:name}/agents", auth=may("admin"), response={200: Page[AgentJobOut], **REFUSALS})
+@router.get("/collections/{slug:name}/agents", auth=may("admin"), response=Page[AgentJobOut])
 def list_agent_jobs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the jobs with agents, the oldest first."""
     return page_of(_jobs(request), after, limit, _show_job)
 
 
-@router.post("/collections/{slug:name}/agents/estimate", auth=may("admin"), response={200: JobEstimateOut, **REFUSALS})
+@router.post("/collections/{slug:name}/agents/estimate", auth=may("admin"), response=JobEstimateOut)
 def estimate_agents(request: HttpRequest, name: str, body: AgentJobIn) -> Any:
     """Estimate the calls and cost of a job with agents; nothing starts."""
     return show_estimate(_form_of(scope_of(request).collection, body).estimate())
 
 
-@router.post("/collections/{slug:name}/agents", auth=may("admin", MANAGE), response={201: AgentJobOut, **REFUSALS})
+@router.post("/collections/{slug:name}/agents", auth=may("admin", MANAGE), response={201: AgentJobOut})
 @decorate_view(once)
 def start_agents(request: HttpRequest, name: str, body: AgentJobIn) -> Any:
     """Start a job with agents, or go on with the same one; a worker does the work."""
@@ -108,23 +108,19 @@ def _form_of(collection: Collection, body: AgentJobIn) -> AgentJobForm:
     return form
 
 
-@router.get("/collections/{slug:name}/agents/{number}", auth=may("admin"), response={200: AgentJobOut, **REFUSALS})
+@router.get("/collections/{slug:name}/agents/{number}", auth=may("admin"), response=AgentJobOut)
 def read_agent_job(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a job with agents is."""
     return _show_job(_find_job(request, number))
 
 
-@router.get(
-    "/collections/{slug:name}/agents/{number}/board", auth=may("admin"), response={200: AgentBoardOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/agents/{number}/board", auth=may("admin"), response=AgentBoardOut)
 def read_agent_board(request: HttpRequest, name: str, number: int) -> Any:
     """Read the table of a search by agents, with its newest grading."""
     return {"document": build_board(_find_search(request, number)).document}
 
 
-@router.get(
-    "/collections/{slug:name}/agents/{number}/traces", auth=may("admin"), response={200: Page[TraceOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/agents/{number}/traces", auth=may("admin"), response=Page[TraceOut])
 def list_traces(request: HttpRequest, name: str, number: int, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the traces of a search by agents."""
     rows = Trace.objects.filter(job=_find_search(request, number)).select_related("query")
@@ -134,7 +130,6 @@ def list_traces(request: HttpRequest, name: str, number: int, after: Cursor = 0,
 @router.get(
     "/collections/{slug:name}/agents/{number}/files/{file}",
     auth=may("admin"),
-    response=REFUSALS,
     openapi_extra=LINES,
 )
 def read_agent_file(
@@ -157,9 +152,7 @@ def read_agent_file(
     return StreamingHttpResponse(lines, content_type="application/x-ndjson; charset=utf-8", headers=headers)
 
 
-@router.post(
-    "/collections/{slug:name}/agents/{number}/{act}", auth=may("admin", MANAGE), response={200: AgentJobOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/agents/{number}/{act}", auth=may("admin", MANAGE), response=AgentJobOut)
 @decorate_view(once)
 def control_agents(request: HttpRequest, name: str, number: int, act: JobAct, body: LimitsIn | None = None) -> Any:
     """Cancel a job with agents, or go on after a cancellation or a failure."""

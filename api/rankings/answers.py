@@ -12,7 +12,7 @@ from annotation.audit_log.recording import record
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, validate_form
+from api.problems import validate_form
 from api.routes.model_jobs import (
     JobAct,
     JobEstimateOut,
@@ -72,24 +72,20 @@ class GeneratedAnswerOut(Schema):
     problem: str
 
 
-@router.get(
-    "/collections/{slug:name}/answers", auth=may("admin"), response={200: Page[AnswerEvaluationOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/answers", auth=may("admin"), response=Page[AnswerEvaluationOut])
 def list_evaluations(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the evaluations of answers, the oldest first."""
     return page_of(_evaluations(request), after, limit, _show_evaluation)
 
 
-@router.post("/collections/{slug:name}/answers/estimate", auth=may("admin"), response={200: JobEstimateOut, **REFUSALS})
+@router.post("/collections/{slug:name}/answers/estimate", auth=may("admin"), response=JobEstimateOut)
 def estimate_answers(request: HttpRequest, name: str, body: AnswersIn) -> Any:
     """Estimate the calls and cost of an evaluation of answers; nothing starts."""
     collection = scope_of(request).collection
     return show_estimate(evaluations.estimate_cost(collection, _options_of(collection, body)))
 
 
-@router.post(
-    "/collections/{slug:name}/answers", auth=may("admin", MANAGE), response={201: AnswerEvaluationOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/answers", auth=may("admin", MANAGE), response={201: AnswerEvaluationOut})
 @decorate_view(once)
 def start_answers(request: HttpRequest, name: str, body: AnswersIn) -> Any:
     """Start an evaluation of answers, or go on with the same one; a worker does the work."""
@@ -111,9 +107,7 @@ def _options_of(collection: Collection, body: AnswersIn) -> dict[str, Any]:
     return form.options()
 
 
-@router.get(
-    "/collections/{slug:name}/answers/{number}", auth=may("admin"), response={200: AnswerEvaluationOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/answers/{number}", auth=may("admin"), response=AnswerEvaluationOut)
 def read_evaluation(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far an evaluation of answers is."""
     return _show_evaluation(_find_evaluation(request, number))
@@ -122,7 +116,7 @@ def read_evaluation(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/answers/{number}/figures",
     auth=may("admin"),
-    response={200: AnswerFiguresOut, **REFUSALS},
+    response=AnswerFiguresOut,
 )
 def read_answer_figures(
     request: HttpRequest, name: str, number: int, before: int | None = None, after: int | None = None
@@ -135,7 +129,7 @@ def read_answer_figures(
 @router.get(
     "/collections/{slug:name}/answers/{number}/queries",
     auth=may("admin"),
-    response={200: Page[GeneratedAnswerOut], **REFUSALS},
+    response=Page[GeneratedAnswerOut],
 )
 def list_answers(request: HttpRequest, name: str, number: int, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the answers of an evaluation with their verdicts."""
@@ -147,7 +141,7 @@ def list_answers(request: HttpRequest, name: str, number: int, after: Cursor = 0
 @router.post(
     "/collections/{slug:name}/answers/{number}/{act}",
     auth=may("admin", MANAGE),
-    response={200: AnswerEvaluationOut, **REFUSALS},
+    response=AnswerEvaluationOut,
 )
 @decorate_view(once)
 def control_answers(request: HttpRequest, name: str, number: int, act: JobAct, body: LimitsIn | None = None) -> Any:

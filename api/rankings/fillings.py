@@ -13,7 +13,7 @@ from annotation.audit_log.recording import record
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given, validate_form
+from api.problems import Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from benchmark.forms import PEOPLE, HoleFillingForm, SendForm
@@ -83,7 +83,7 @@ class FillingOut(Schema):
     ended_at: datetime | None
 
 
-@router.get("/collections/{slug:name}/hole-fillings", auth=may("admin"), response={200: Page[FillingOut], **REFUSALS})
+@router.get("/collections/{slug:name}/hole-fillings", auth=may("admin"), response=Page[FillingOut])
 def list_fillings(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the hole fillings, the oldest first, as they were counted last."""
     # To count as of now would be a statement or more for each filling; `_show_one` does that for one.
@@ -93,7 +93,7 @@ def list_fillings(request: HttpRequest, name: str, after: Cursor = 0, limit: Lim
 @router.post(
     "/collections/{slug:name}/hole-fillings/estimate",
     auth=may("admin"),
-    response={200: FillingEstimateOut, **REFUSALS},
+    response=FillingEstimateOut,
 )
 def estimate_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
     """Count the pairs of a hole filling and estimate its cost; nothing starts."""
@@ -112,9 +112,7 @@ def estimate_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
     return {**counted, **show_estimate(estimate)}
 
 
-@router.post(
-    "/collections/{slug:name}/hole-fillings", auth=may("admin", MANAGE), response={201: FillingOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/hole-fillings", auth=may("admin", MANAGE), response={201: FillingOut})
 @decorate_view(once)
 def start_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
     """Start a hole filling, or go on with the same one."""
@@ -134,9 +132,7 @@ def start_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
     return Status(201, _show_one(request, found.pk))
 
 
-@router.post(
-    "/collections/{slug:name}/hole-fillings/send", auth=may("admin", MANAGE), response={201: FillingOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/hole-fillings/send", auth=may("admin", MANAGE), response={201: FillingOut})
 @decorate_view(once)
 def send_informative_pairs(request: HttpRequest, name: str, body: SendIn) -> Any:
     """Send the pairs that could settle the order of the runs to people, or to a policy's judges."""
@@ -174,9 +170,7 @@ def _form_of(collection: Collection, body: FillingIn) -> HoleFillingForm:
     return form
 
 
-@router.get(
-    "/collections/{slug:name}/hole-fillings/{number}", auth=may("admin"), response={200: FillingOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/hole-fillings/{number}", auth=may("admin"), response=FillingOut)
 def read_filling(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a hole filling is."""
     return _show_one(request, number)
@@ -185,7 +179,7 @@ def read_filling(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/hole-fillings/{number}/{act}",
     auth=may("admin", MANAGE),
-    response={200: FillingOut, **REFUSALS},
+    response=FillingOut,
 )
 @decorate_view(once)
 def control_filling(request: HttpRequest, name: str, number: int, act: Literal["finish", "cancel"]) -> Any:

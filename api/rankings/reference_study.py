@@ -13,7 +13,7 @@ from annotation.audit_log.recording import record
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, CleanText, Given
+from api.problems import CleanText, Given
 from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.agents import study
 from benchmark.agents.sampling import SEED
@@ -105,9 +105,7 @@ class RatingTaskOut(Schema):
     waiting: int
 
 
-@router.get(
-    "/collections/{slug:name}/reference-studies", auth=may("admin"), response={200: Page[ReferenceStudyOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/reference-studies", auth=may("admin"), response=Page[ReferenceStudyOut])
 def list_reference_studies(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the studies of reference answers with what they found, the oldest first."""
     return page_of(study.studies_of(scope_of(request).collection), after, limit, _show_study)
@@ -116,7 +114,7 @@ def list_reference_studies(request: HttpRequest, name: str, after: Cursor = 0, l
 @router.post(
     "/collections/{slug:name}/reference-studies",
     auth=may("admin", MANAGE),
-    response={201: ReferenceStudyOut, **REFUSALS},
+    response={201: ReferenceStudyOut},
 )
 @decorate_view(once)
 def start_reference_study(request: HttpRequest, name: str, body: ReferenceStudyIn) -> Any:
@@ -133,7 +131,7 @@ def start_reference_study(request: HttpRequest, name: str, body: ReferenceStudyI
 @router.post(
     "/collections/{slug:name}/reference-studies/close",
     auth=may("admin", MANAGE),
-    response={200: ReferenceStudyOut, **REFUSALS},
+    response=ReferenceStudyOut,
 )
 @decorate_view(once)
 def close_reference_study(request: HttpRequest, name: str) -> Any:
@@ -148,9 +146,7 @@ def close_reference_study(request: HttpRequest, name: str) -> Any:
     return _show_study(closed)
 
 
-@router.get(
-    "/collections/{slug:name}/reference-studies/writing", auth=may("judge"), response={200: WritingOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/reference-studies/writing", auth=may("judge"), response=WritingOut)
 def read_writing(request: HttpRequest, name: str) -> Any:
     """Read the query of the open study that is reserved for you, with its aspects and passages."""
     return _show_writing(request, _require_open(scope_of(request).collection))
@@ -159,7 +155,7 @@ def read_writing(request: HttpRequest, name: str) -> Any:
 @router.post(
     "/collections/{slug:name}/reference-studies/writing",
     auth=may("judge", JUDGE),
-    response={200: WritingOut, **REFUSALS},
+    response=WritingOut,
 )
 @decorate_view(once)
 def write_study_answer(request: HttpRequest, name: str, body: ReferenceTextIn) -> Any:
@@ -175,7 +171,7 @@ def write_study_answer(request: HttpRequest, name: str, body: ReferenceTextIn) -
 @router.post(
     "/collections/{slug:name}/reference-studies/writing/{act}",
     auth=may("judge", JUDGE),
-    response={200: WritingOut, **REFUSALS},
+    response=WritingOut,
 )
 @decorate_view(once)
 def reserve_study_query(request: HttpRequest, name: str, act: Literal["reserve", "release"]) -> Any:
@@ -189,9 +185,7 @@ def reserve_study_query(request: HttpRequest, name: str, act: Literal["reserve",
     return _show_writing(request, found)
 
 
-@router.get(
-    "/collections/{slug:name}/reference-studies/rating", auth=may("judge"), response={200: RatingTaskOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/reference-studies/rating", auth=may("judge"), response=RatingTaskOut)
 def read_rating(request: HttpRequest, name: str) -> Any:
     """Read two answers that you rate next, without whose they are."""
     return _show_rating(request, _require_open(scope_of(request).collection))
@@ -200,7 +194,7 @@ def read_rating(request: HttpRequest, name: str) -> Any:
 @router.post(
     "/collections/{slug:name}/reference-studies/rating",
     auth=may("judge", JUDGE),
-    response={200: RatingTaskOut, **REFUSALS},
+    response=RatingTaskOut,
 )
 @decorate_view(once)
 def rate_study_answers(request: HttpRequest, name: str, body: RatingIn) -> Any:
@@ -217,7 +211,7 @@ def rate_study_answers(request: HttpRequest, name: str, body: RatingIn) -> Any:
 @router.post(
     "/collections/{slug:name}/reference-studies/rating/undo",
     auth=may("judge", JUDGE),
-    response={200: RatingTaskOut, **REFUSALS},
+    response=RatingTaskOut,
 )
 @decorate_view(once)
 def undo_study_rating(request: HttpRequest, name: str) -> Any:

@@ -13,7 +13,7 @@ from annotation.audit_log.recording import record
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
+from api.problems import Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from benchmark.models import Report
 from benchmark.qrels import versions
@@ -92,7 +92,7 @@ class LeaderboardOut(Schema):
     systems: list[SystemOut]
 
 
-@router.get("/collections/{slug:name}/leaderboard", auth=may("admin"), response={200: LeaderboardOut, **REFUSALS})
+@router.get("/collections/{slug:name}/leaderboard", auth=may("admin"), response=LeaderboardOut)
 def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> Any:
     """Read the leaderboard by a measure; nothing is computed."""
     if measure not in RANKING:
@@ -103,9 +103,7 @@ def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> 
     return _show_leaderboard(scope_of(request).collection, measure)
 
 
-@router.post(
-    "/collections/{slug:name}/leaderboard", auth=may("admin", MANAGE), response={200: LeaderboardOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
 def compute_leaderboard(request: HttpRequest, name: str) -> Any:
     """Compute the leaderboard on the runs and qrels of now: a small one at once, a large one by a worker."""
     # It takes no key: asked again, it is the same report, and the lease of its work needs rows that are committed.
@@ -140,13 +138,13 @@ def _show_system(row: dict[str, Any]) -> dict[str, Any]:
     return {**{key: row[key] for key in shown}, "difference": row["best"], **costs}
 
 
-@router.get("/collections/{slug:name}/reports", auth=may("admin"), response={200: Page[ReportOut], **REFUSALS})
+@router.get("/collections/{slug:name}/reports", auth=may("admin"), response=Page[ReportOut])
 def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the benchmark reports."""
     return page_of(Report.objects.filter(collection=scope_of(request).collection), after, limit, _show_report)
 
 
-@router.post("/collections/{slug:name}/reports", auth=may("admin", MANAGE), response={201: ReportOut, **REFUSALS})
+@router.post("/collections/{slug:name}/reports", auth=may("admin", MANAGE), response={201: ReportOut})
 @decorate_view(once)
 def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
     """Make a report; a worker does the work. The same report asked for again is the one that is there."""
@@ -169,7 +167,7 @@ def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
     return Status(201, _show_report(found))
 
 
-@router.get("/collections/{slug:name}/reports/{number}", auth=may("admin"), response={200: ReportOut, **REFUSALS})
+@router.get("/collections/{slug:name}/reports/{number}", auth=may("admin"), response=ReportOut)
 def read_report(request: HttpRequest, name: str, number: int) -> Any:
     """Read a benchmark report with its measures."""
     rows = Report.objects.filter(collection=scope_of(request).collection)

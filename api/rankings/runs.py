@@ -15,7 +15,7 @@ from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given, validate_form
+from api.problems import Given, validate_form
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from benchmark.forms import MakeForm, UploadForm
 from benchmark.models import Qrels, Run
@@ -100,13 +100,13 @@ class QrelsIn(Given):
     kind: Literal["original", "labels"] = Field(description="The imported reference grades, or all labels of now.")
 
 
-@router.get("/collections/{slug:name}/runs", auth=may("admin"), response={200: Page[RunOut], **REFUSALS})
+@router.get("/collections/{slug:name}/runs", auth=may("admin"), response=Page[RunOut])
 def list_runs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the runs."""
     return page_of(_runs(request), after, limit, _show_run)
 
 
-@router.post("/collections/{slug:name}/runs", auth=may("admin", MANAGE), response={201: RunOut, **REFUSALS})
+@router.post("/collections/{slug:name}/runs", auth=may("admin", MANAGE), response={201: RunOut})
 @decorate_view(once)
 def make_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     """Make a run; a worker does the work."""
@@ -125,7 +125,7 @@ def make_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     return Status(201, _show_run(run))
 
 
-@router.post("/collections/{slug:name}/runs/estimate", auth=may("admin"), response={200: RunEstimateOut, **REFUSALS})
+@router.post("/collections/{slug:name}/runs/estimate", auth=may("admin"), response=RunEstimateOut)
 def estimate_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     """Estimate what making a run would ask of models and cost; nothing starts."""
     collection = scope_of(request).collection
@@ -158,9 +158,7 @@ def _form_of(collection: Collection, body: RunIn) -> MakeForm:
     return form
 
 
-@router.post(
-    "/collections/{slug:name}/runs/import", auth=may("admin", MANAGE), response={201: list[ImportedRunOut], **REFUSALS}
-)
+@router.post("/collections/{slug:name}/runs/import", auth=may("admin", MANAGE), response={201: list[ImportedRunOut]})
 @decorate_view(once)
 def import_runs(
     request: HttpRequest,
@@ -191,13 +189,13 @@ def import_runs(
     return Status(201, [{"number": one.pk, **counts} for one, counts in found])
 
 
-@router.get("/collections/{slug:name}/runs/{number}", auth=may("admin"), response={200: RunOut, **REFUSALS})
+@router.get("/collections/{slug:name}/runs/{number}", auth=may("admin"), response=RunOut)
 def read_run(request: HttpRequest, name: str, number: int) -> Any:
     """Read a run, and how far it is."""
     return _show_run(_find_run(request, number))
 
 
-@router.delete("/collections/{slug:name}/runs/{number}", auth=may("admin", MANAGE), response={204: None, **REFUSALS})
+@router.delete("/collections/{slug:name}/runs/{number}", auth=may("admin", MANAGE), response={204: None})
 def delete_run(request: HttpRequest, name: str, number: int) -> Any:
     """Delete a run: it stands in no list any more, and its name is free."""
     scope = scope_of(request)
@@ -212,7 +210,7 @@ def delete_run(request: HttpRequest, name: str, number: int) -> Any:
     return Status(204, None)
 
 
-@router.get("/collections/{slug:name}/runs/{number}/file", auth=may("admin"), response=REFUSALS, openapi_extra=TREC)
+@router.get("/collections/{slug:name}/runs/{number}/file", auth=may("admin"), openapi_extra=TREC)
 def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a run in TREC's format."""
     found = _find_run(request, number)
@@ -221,9 +219,7 @@ def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
     return _send_text(rankings.write_trec(found), f"{found.name}.run")
 
 
-@router.post(
-    "/collections/{slug:name}/runs/{number}/{act}", auth=may("admin", MANAGE), response={200: RunOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/runs/{number}/{act}", auth=may("admin", MANAGE), response=RunOut)
 @decorate_view(once)
 def control_run(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
     """Cancel a run, or make the rest of one that was cancelled or failed."""
@@ -250,13 +246,13 @@ def _show_run(row: Run) -> dict[str, Any]:
     return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
 
 
-@router.get("/collections/{slug:name}/qrels", auth=may("admin"), response={200: list[QrelsOut], **REFUSALS})
+@router.get("/collections/{slug:name}/qrels", auth=may("admin"), response=list[QrelsOut])
 def list_qrels(request: HttpRequest, name: str) -> Any:
     """List the versions of the qrels, the oldest first."""
     return list(Qrels.objects.filter(collection=scope_of(request).collection).order_by("number"))
 
 
-@router.post("/collections/{slug:name}/qrels", auth=may("admin", MANAGE), response={201: QrelsOut, **REFUSALS})
+@router.post("/collections/{slug:name}/qrels", auth=may("admin", MANAGE), response={201: QrelsOut})
 @decorate_view(once)
 def make_qrels(request: HttpRequest, name: str, body: QrelsIn) -> Any:
     """Make a version of the qrels; where nothing changed since the last one, it is that one."""
@@ -269,7 +265,7 @@ def make_qrels(request: HttpRequest, name: str, body: QrelsIn) -> Any:
     return Status(201, found)
 
 
-@router.get("/collections/{slug:name}/qrels/{number}/file", auth=may("admin"), response=REFUSALS, openapi_extra=TREC)
+@router.get("/collections/{slug:name}/qrels/{number}/file", auth=may("admin"), openapi_extra=TREC)
 def read_qrels_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a version of the qrels in TREC's format, by its number."""
     collection = scope_of(request).collection

@@ -13,7 +13,7 @@ from api.authentication import may
 from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, CleanText, Given, validate_form
+from api.problems import CleanText, Given, validate_form
 from api.routes.pages import find_row
 from benchmark.answers import suites as answer_suites
 from benchmark.forms import SuiteForm
@@ -72,13 +72,13 @@ class SuiteAnswerOut(Schema):
     mean: dict[str, Any] | None
 
 
-@router.get("/suites", auth=may("site"), response={200: list[SuiteOut], **REFUSALS})
+@router.get("/suites", auth=may("site"), response=list[SuiteOut])
 def list_suites(request: HttpRequest) -> Any:
     """List the suites of collections that you may admin, by name."""
     return [_show_suite(one) for one in suites_of(_require_every(request))]
 
 
-@router.post("/suites", auth=may("site", MANAGE), response={201: SuiteOut, **REFUSALS})
+@router.post("/suites", auth=may("site", MANAGE), response={201: SuiteOut})
 @decorate_view(once)
 def make_suite(request: HttpRequest, body: SuiteIn) -> Any:
     """Make a suite of collections that you may admin."""
@@ -92,13 +92,13 @@ def make_suite(request: HttpRequest, body: SuiteIn) -> Any:
     return Status(201, _show_suite(made))
 
 
-@router.get("/suites/{number}", auth=may("site"), response={200: SuiteOut, **REFUSALS})
+@router.get("/suites/{number}", auth=may("site"), response=SuiteOut)
 def read_suite(request: HttpRequest, number: int) -> Any:
     """Read a suite."""
     return _show_suite(_find_suite(request, number))
 
 
-@router.delete("/suites/{number}", auth=may("site", MANAGE), response={204: None, **REFUSALS})
+@router.delete("/suites/{number}", auth=may("site", MANAGE), response={204: None})
 def delete_suite(request: HttpRequest, number: int) -> Any:
     """Delete a suite; its collections and their reports stay."""
     with transaction.atomic():
@@ -109,7 +109,7 @@ def delete_suite(request: HttpRequest, number: int) -> Any:
     return Status(204, None)
 
 
-@router.get("/suites/{number}/systems", auth=may("site"), response={200: SuiteSystemsOut, **REFUSALS})
+@router.get("/suites/{number}/systems", auth=may("site"), response=SuiteSystemsOut)
 def read_suite_systems(request: HttpRequest, number: int, measure: str = "ndcg") -> Any:
     """Read the systems of a suite by a measure: from each collection's report, and the unweighted mean."""
     if measure not in MEASURES:
@@ -120,7 +120,7 @@ def read_suite_systems(request: HttpRequest, number: int, measure: str = "ndcg")
     return {"measure": measure, "members": members, "systems": shown["lines"]}
 
 
-@router.get("/suites/{number}/answers", auth=may("site"), response={200: list[SuiteAnswerOut], **REFUSALS})
+@router.get("/suites/{number}/answers", auth=may("site"), response=list[SuiteAnswerOut])
 def read_suite_answers(request: HttpRequest, number: int) -> Any:
     """Read RAGAlign of each collection's newest evaluation of answers, and the unweighted mean."""
     found = groups.collections_of(_find_suite(request, number))

@@ -14,7 +14,7 @@ from annotation.models.snapshots import Snapshot
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, validate_form
+from api.problems import validate_form
 from api.routes.model_jobs import (
     JobAct,
     JobEstimateOut,
@@ -83,22 +83,20 @@ class AddedOut(Schema):
     pairs: int
 
 
-@router.get("/collections/{slug:name}/syntheses", auth=may("admin"), response={200: Page[SynthesisOut], **REFUSALS})
+@router.get("/collections/{slug:name}/syntheses", auth=may("admin"), response=Page[SynthesisOut])
 def list_syntheses(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the syntheses, the oldest first."""
     return page_of(_syntheses(request), after, limit, _show_synthesis)
 
 
-@router.post(
-    "/collections/{slug:name}/syntheses/estimate", auth=may("admin"), response={200: JobEstimateOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/syntheses/estimate", auth=may("admin"), response=JobEstimateOut)
 def estimate_synthesis(request: HttpRequest, name: str, body: SynthesisIn) -> Any:
     """Estimate the calls and cost of a synthesis; nothing starts."""
     collection = scope_of(request).collection
     return show_estimate(lifecycle.estimate_cost(collection, _form_of(collection, body).options()))
 
 
-@router.post("/collections/{slug:name}/syntheses", auth=may("admin", MANAGE), response={201: SynthesisOut, **REFUSALS})
+@router.post("/collections/{slug:name}/syntheses", auth=may("admin", MANAGE), response={201: SynthesisOut})
 @decorate_view(once)
 def start_synthesis(request: HttpRequest, name: str, body: SynthesisIn) -> Any:
     """Start a synthesis, or go on with the one of the same seeds and options; a worker does the work."""
@@ -122,7 +120,7 @@ def _form_of(collection: Collection, body: SynthesisIn) -> SeedsForm:
     return form
 
 
-@router.get("/collections/{slug:name}/syntheses/{number}", auth=may("admin"), response={200: SynthesisOut, **REFUSALS})
+@router.get("/collections/{slug:name}/syntheses/{number}", auth=may("admin"), response=SynthesisOut)
 def read_synthesis(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a synthesis is."""
     return _show_synthesis(_find_synthesis(request, number))
@@ -131,7 +129,7 @@ def read_synthesis(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/syntheses/{number}/queries",
     auth=may("admin"),
-    response={200: Page[SyntheticQueryOut], **REFUSALS},
+    response=Page[SyntheticQueryOut],
 )
 def list_synthetic_queries(
     request: HttpRequest, name: str, number: int, dropped: bool = False, after: Cursor = 0, limit: Limit = 100
@@ -143,9 +141,7 @@ def list_synthetic_queries(
     return page_of(rows, after, limit, _show_query)
 
 
-@router.get(
-    "/collections/{slug:name}/syntheses/{number}/file", auth=may("admin"), response=REFUSALS, openapi_extra=LINES
-)
+@router.get("/collections/{slug:name}/syntheses/{number}/file", auth=may("admin"), openapi_extra=LINES)
 def read_synthesis_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download what was written so far as JSON lines."""
     found = _find_synthesis(request, number)
@@ -157,7 +153,7 @@ def read_synthesis_file(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/syntheses/{number}/import",
     auth=may("admin", MANAGE),
-    response={200: AddedOut, **REFUSALS},
+    response=AddedOut,
 )
 @decorate_view(once)
 def import_bundles(request: HttpRequest, name: str, number: int) -> Any:
@@ -174,7 +170,7 @@ def import_bundles(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/syntheses/{number}/{act}",
     auth=may("admin", MANAGE),
-    response={200: SynthesisOut, **REFUSALS},
+    response=SynthesisOut,
 )
 @decorate_view(once)
 def control_synthesis(request: HttpRequest, name: str, number: int, act: JobAct, body: LimitsIn | None = None) -> Any:

@@ -17,7 +17,7 @@ from annotation.label_quality.records import RouteQuality
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
+from api.problems import Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from judges.campaigns import audit_sampling, counters, route_breakers
 from judges.domain.audits import Route, route_of
@@ -101,13 +101,13 @@ class AuditedPairsOut(Schema):
     pairs: int
 
 
-@router.get("/collections/{slug:name}/audits", auth=may("admin"), response={200: Page[AuditOut], **REFUSALS})
+@router.get("/collections/{slug:name}/audits", auth=may("admin"), response=Page[AuditOut])
 def list_audits(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns that have audited pairs."""
     return page_of(_audited(request).filter(drawn__gt=0), after, limit, _show_campaign)
 
 
-@router.get("/collections/{slug:name}/audits/{number}", auth=may("admin"), response={200: AuditDetailsOut, **REFUSALS})
+@router.get("/collections/{slug:name}/audits/{number}", auth=may("admin"), response=AuditDetailsOut)
 def read_audit(request: HttpRequest, name: str, number: int) -> Any:
     """Read the audit of a campaign: accuracy over all and by route."""
     campaign = _find_campaign(request, number)
@@ -130,7 +130,7 @@ def read_audit(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/audits/{number}/draw",
     auth=may("admin", MANAGE),
-    response={200: AuditedPairsOut, **REFUSALS},
+    response=AuditedPairsOut,
 )
 @decorate_view(once)
 def draw_audits(request: HttpRequest, name: str, number: int, body: DrawIn) -> Any:
@@ -146,7 +146,7 @@ def draw_audits(request: HttpRequest, name: str, number: int, body: DrawIn) -> A
 @router.post(
     "/collections/{slug:name}/audits/{number}/to-people",
     auth=may("admin", MANAGE),
-    response={200: AuditedPairsOut, **REFUSALS},
+    response=AuditedPairsOut,
 )
 @decorate_view(once)
 def send_route_to_people(request: HttpRequest, name: str, number: int, body: RouteIn) -> Any:
@@ -161,7 +161,7 @@ def send_route_to_people(request: HttpRequest, name: str, number: int, body: Rou
 @router.post(
     "/collections/{slug:name}/audits/{number}/go-on",
     auth=may("admin", MANAGE),
-    response={200: AuditDetailsOut, **REFUSALS},
+    response=AuditDetailsOut,
 )
 @decorate_view(once)
 def resume_route(request: HttpRequest, name: str, number: int, body: ResumeIn) -> Any:

@@ -15,7 +15,7 @@ from annotation.campaigns.people import estimate_people
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given, validate_form
+from api.problems import Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.models import Collection
@@ -127,7 +127,7 @@ def _configuration(body: CampaignIn) -> Configuration:
     return build_configuration(panel=body.panel, policy=body.policy, rounds=body.rounds, options=options)
 
 
-@router.get("/collections/{slug:name}/campaigns", auth=may("admin"), response={200: Page[CampaignOut], **REFUSALS})
+@router.get("/collections/{slug:name}/campaigns", auth=may("admin"), response=Page[CampaignOut])
 def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns, the oldest first."""
     # Campaigns that only pay for a job's calls are no campaigns to a reader.
@@ -140,7 +140,7 @@ def _show_campaign(row: Any) -> dict[str, Any]:
     return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
 
 
-@router.post("/collections/{slug:name}/campaigns/estimate", auth=may("admin"), response={200: EstimateOut, **REFUSALS})
+@router.post("/collections/{slug:name}/campaigns/estimate", auth=may("admin"), response=EstimateOut)
 def estimate_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
     """Estimate calls, money and people's hours of a campaign; nothing starts."""
     collection, wanted = scope_of(request).collection, _configuration(body)
@@ -160,7 +160,7 @@ def estimate_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
     }
 
 
-@router.post("/collections/{slug:name}/campaigns", auth=may("admin", MANAGE), response={200: StartedOut, **REFUSALS})
+@router.post("/collections/{slug:name}/campaigns", auth=may("admin", MANAGE), response=StartedOut)
 @decorate_view(once)
 def start_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
     """Start a campaign, or go on with the one that has this configuration."""
@@ -182,7 +182,7 @@ def start_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
 @router.post(
     "/collections/{slug:name}/campaigns/evidence/estimate",
     auth=may("admin"),
-    response={200: JobEstimateOut, **REFUSALS},
+    response=JobEstimateOut,
 )
 def estimate_evidence(request: HttpRequest, name: str, body: EvidenceIn) -> Any:
     """Estimate what writing contributions and evidence would cost; nothing starts."""
@@ -191,9 +191,7 @@ def estimate_evidence(request: HttpRequest, name: str, body: EvidenceIn) -> Any:
     return show_estimate(forecast_writing(scope_of(request).collection, wanted, limit=given["limit"]))
 
 
-@router.post(
-    "/collections/{slug:name}/campaigns/evidence", auth=may("admin", MANAGE), response={200: StartedOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/campaigns/evidence", auth=may("admin", MANAGE), response=StartedOut)
 @decorate_view(once)
 def write_evidence(request: HttpRequest, name: str, body: EvidenceIn) -> Any:
     """Start a campaign that writes contribution and evidence for relevant pairs without any."""
@@ -207,7 +205,7 @@ def write_evidence(request: HttpRequest, name: str, body: EvidenceIn) -> Any:
     return {"campaign": number, "added": started.added, "joined": started.joined}
 
 
-@router.get("/collections/{slug:name}/campaigns/{number}", auth=may("admin"), response={200: StatusOut, **REFUSALS})
+@router.get("/collections/{slug:name}/campaigns/{number}", auth=may("admin"), response=StatusOut)
 def read_campaign(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a campaign is."""
     collection = scope_of(request).collection
@@ -217,7 +215,7 @@ def read_campaign(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/campaigns/{number}/{act}",
     auth=may("admin", MANAGE),
-    response={200: ControlledOut, **REFUSALS},
+    response=ControlledOut,
 )
 @decorate_view(once)
 def control_campaign(request: HttpRequest, name: str, number: int, act: Act) -> Any:

@@ -15,7 +15,7 @@ from annotation.models import Membership, User
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
+from api.problems import Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from corpus.models import Collection, CurrentJudgment, Document, Pair, Query
@@ -93,7 +93,7 @@ class JudgmentOut(Schema):
     created_at: datetime
 
 
-@router.get("/collections", auth=may("site"), response={200: list[CollectionOut], **REFUSALS})
+@router.get("/collections", auth=may("site"), response=list[CollectionOut])
 def list_collections(request: HttpRequest) -> Any:
     """List the collections that the token reaches, by name."""
     token: AccessToken = request.access_token  # type: ignore[attr-defined]
@@ -109,7 +109,7 @@ def _is_member(user: User, collection: Collection) -> bool:
     return user.is_owner or Membership.objects.filter(user=user, collection=collection, is_active=True).exists()
 
 
-@router.post("/collections", auth=may("own-site", MANAGE), response={201: CollectionOut, **REFUSALS})
+@router.post("/collections", auth=may("own-site", MANAGE), response={201: CollectionOut})
 @decorate_view(once)
 def create_collection(request: HttpRequest, body: CollectionIn) -> Any:
     """Create a collection. Needs an owner's token for all collections."""
@@ -125,13 +125,13 @@ def create_collection(request: HttpRequest, body: CollectionIn) -> Any:
     return Status(201, collection)
 
 
-@router.get("/collections/{slug:name}", auth=may("member"), response={200: CollectionOut, **REFUSALS})
+@router.get("/collections/{slug:name}", auth=may("member"), response=CollectionOut)
 def read_collection(request: HttpRequest, name: str) -> Any:
     """Read a collection."""
     return scope_of(request).collection
 
 
-@router.get("/collections/{slug:name}/queries", auth=may("admin"), response={200: Page[QueryOut], **REFUSALS})
+@router.get("/collections/{slug:name}/queries", auth=may("admin"), response=Page[QueryOut])
 def list_queries(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the queries in their current versions."""
     rows = Query.objects.filter(collection=scope_of(request).collection, is_current=True)
@@ -143,7 +143,7 @@ def _show_query(row: Query) -> dict[str, Any]:
     return {"number": row.pk, "id": row.external_id, **texts, "metadata": row.metadata}
 
 
-@router.get("/collections/{slug:name}/documents", auth=may("admin"), response={200: Page[DocumentOut], **REFUSALS})
+@router.get("/collections/{slug:name}/documents", auth=may("admin"), response=Page[DocumentOut])
 def list_documents(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the documents in their current versions."""
     rows = Document.objects.filter(collection=scope_of(request).collection, is_current=True)
@@ -155,13 +155,13 @@ def _show_document(row: Document) -> dict[str, Any]:
     return {"number": row.pk, "id": row.external_id, **texts, "metadata": row.metadata}
 
 
-@router.get("/collections/{slug:name}/pairs", auth=may("admin"), response={200: Page[PairOut], **REFUSALS})
+@router.get("/collections/{slug:name}/pairs", auth=may("admin"), response=Page[PairOut])
 def list_pairs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the pairs with their labels."""
     return page_of(_pairs(request), after, limit, _show_pair)
 
 
-@router.get("/collections/{slug:name}/pairs/{number}", auth=may("admin"), response={200: PairOut, **REFUSALS})
+@router.get("/collections/{slug:name}/pairs/{number}", auth=may("admin"), response=PairOut)
 def read_pair(request: HttpRequest, name: str, number: int) -> Any:
     """Read one pair with its label."""
     return _show_pair(find_row(_pairs(request), number, _("Pair not found.")))
@@ -184,7 +184,7 @@ def _show_pair(row: Pair) -> dict[str, Any]:
     }
 
 
-@router.get("/collections/{slug:name}/judgments", auth=may("admin"), response={200: Page[JudgmentOut], **REFUSALS})
+@router.get("/collections/{slug:name}/judgments", auth=may("admin"), response=Page[JudgmentOut])
 def list_judgments(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the judgments of people, imports and adjudicators that hold now, on whole pairs."""
     rows = CurrentJudgment.objects.filter(pair__collection=scope_of(request).collection, aspect=None)

@@ -14,7 +14,7 @@ from annotation.audit_log.recording import record
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, validate_form
+from api.problems import validate_form
 from api.routes.model_jobs import JobAct
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.routes.trainings import TrainingIn, bind_form, option_places
@@ -65,13 +65,13 @@ class CurveOut(Schema):
     next: str
 
 
-@router.get("/collections/{slug:name}/curves", auth=may("admin"), response={200: Page[CurveOut], **REFUSALS})
+@router.get("/collections/{slug:name}/curves", auth=may("admin"), response=Page[CurveOut])
 def list_curves(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the learning curves, the oldest first."""
     return page_of(_curves(request), after, limit, _show_curve)
 
 
-@router.post("/collections/{slug:name}/curves", auth=may("admin", MANAGE), response={201: CurveOut, **REFUSALS})
+@router.post("/collections/{slug:name}/curves", auth=may("admin", MANAGE), response={201: CurveOut})
 @decorate_view(once)
 def start_curve(request: HttpRequest, name: str, body: CurveIn) -> Any:
     """Put the trainings of a learning curve into the queue."""
@@ -93,15 +93,13 @@ def start_curve(request: HttpRequest, name: str, body: CurveIn) -> Any:
     return Status(201, _show_curve(_find_curve(request, curve.pk)))
 
 
-@router.get("/collections/{slug:name}/curves/{number}", auth=may("admin"), response={200: CurveOut, **REFUSALS})
+@router.get("/collections/{slug:name}/curves/{number}", auth=may("admin"), response=CurveOut)
 def read_curve(request: HttpRequest, name: str, number: int) -> Any:
     """Read a learning curve as far as its trainings are finished."""
     return _show_curve(_find_curve(request, number))
 
 
-@router.post(
-    "/collections/{slug:name}/curves/{number}/{act}", auth=may("admin", MANAGE), response={200: CurveOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/curves/{number}/{act}", auth=may("admin", MANAGE), response=CurveOut)
 @decorate_view(once)
 def control_curve(request: HttpRequest, name: str, number: int, act: JobAct) -> Any:
     """Cancel the points that are not over, or let those go on that failed or were cancelled."""

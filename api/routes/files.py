@@ -22,7 +22,7 @@ from annotation.models.snapshots import Snapshot
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
+from api.problems import Given
 from api.routes.downloads import describe_download
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
@@ -134,7 +134,7 @@ class ExportOut(Schema):
     created_at: datetime
 
 
-@router.post("/collections/{slug:name}/imports", auth=may("admin", MANAGE), response={201: ImportOut, **REFUSALS})
+@router.post("/collections/{slug:name}/imports", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile]]) -> Any:
     """Upload files; a worker checks what they hold. Nothing is imported before the import is started."""
@@ -152,13 +152,13 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
         raise
 
 
-@router.get("/collections/{slug:name}/imports", auth=may("admin"), response={200: Page[ImportOut], **REFUSALS})
+@router.get("/collections/{slug:name}/imports", auth=may("admin"), response=Page[ImportOut])
 def list_imports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the imports, the oldest first."""
     return page_of(FileImport.objects.filter(collection=scope_of(request).collection), after, limit, show_import)
 
 
-@router.get("/collections/{slug:name}/imports/{number}", auth=may("admin"), response={200: ImportOut, **REFUSALS})
+@router.get("/collections/{slug:name}/imports/{number}", auth=may("admin"), response=ImportOut)
 def read_import(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far an import, or its check, is."""
     return show_import(_find_import(request, number))
@@ -167,7 +167,7 @@ def read_import(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/imports/{number}/options",
     auth=may("admin", MANAGE),
-    response={200: ImportOut, **REFUSALS},
+    response=ImportOut,
 )
 def correct_import(request: HttpRequest, name: str, number: int, body: ImportOptionsIn) -> Any:
     """Say what the files hold and how they are imported; a worker checks again."""
@@ -199,7 +199,7 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
 @router.post(
     "/collections/{slug:name}/imports/{number}/{act}",
     auth=may("admin", MANAGE),
-    response={200: ImportOut, **REFUSALS},
+    response=ImportOut,
 )
 @decorate_view(once)
 def control_import(request: HttpRequest, name: str, number: int, act: Literal["start", "cancel", "go-on"]) -> Any:
@@ -254,13 +254,13 @@ def _header_of(file: dict[str, Any]) -> list[str]:
     return list(file["holds"]["header"] or ())
 
 
-@router.get("/collections/{slug:name}/exports", auth=may("admin"), response={200: Page[ExportOut], **REFUSALS})
+@router.get("/collections/{slug:name}/exports", auth=may("admin"), response=Page[ExportOut])
 def list_exports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the exports, the oldest first."""
     return page_of(Snapshot.objects.filter(collection=scope_of(request).collection), after, limit, _show_export)
 
 
-@router.post("/collections/{slug:name}/exports", auth=may("admin", MANAGE), response={201: ExportOut, **REFUSALS})
+@router.post("/collections/{slug:name}/exports", auth=may("admin", MANAGE), response={201: ExportOut})
 # An export is of one moment (REPEATABLE READ), with a key as without one.
 @decorate_view(partial(once, one_view=True))
 def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
@@ -301,7 +301,7 @@ def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
     return Status(201, _show_export(snapshot))
 
 
-@router.get("/collections/{slug:name}/exports/{number}", auth=may("admin"), response={200: ExportOut, **REFUSALS})
+@router.get("/collections/{slug:name}/exports/{number}", auth=may("admin"), response=ExportOut)
 def read_export(request: HttpRequest, name: str, number: int) -> Any:
     """Read an export with its manifest."""
     return _show_export(_find_export(request, number))
@@ -310,7 +310,6 @@ def read_export(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/exports/{number}/files/{path:file}",
     auth=may("admin"),
-    response=REFUSALS,
     openapi_extra=describe_download("The file."),
 )
 def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:

@@ -20,7 +20,7 @@ from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, CleanText, Given, validate_form
+from api.problems import CleanText, Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
@@ -161,7 +161,7 @@ class CanariesAskIn(Given):
     paid: bool = Field(False, description="All judges; false: the free ones.")
 
 
-@router.get("/collections/{slug:name}/judges", auth=may("admin"), response={200: list[JudgeOut], **REFUSALS})
+@router.get("/collections/{slug:name}/judges", auth=may("admin"), response=list[JudgeOut])
 def list_judges(request: HttpRequest, name: str) -> Any:
     """List the configured models by name, with their keys, newest tests and places on the panel."""
     return [_show_judge(one) for one in build_page(scope_of(request).collection)["models"]]
@@ -174,13 +174,13 @@ def _show_judge(one: dict[str, Any]) -> dict[str, Any]:
     return {"name": row.name, "provider": row.provider, "model": row.model, **plain, **tested}
 
 
-@router.get("/collections/{slug:name}/panel", auth=may("admin"), response={200: PanelOut, **REFUSALS})
+@router.get("/collections/{slug:name}/panel", auth=may("admin"), response=PanelOut)
 def read_panel(request: HttpRequest, name: str) -> Any:
     """Read the panel that new campaigns of the collection use."""
     return _show_panel(base_panel(scope_of(request).collection))
 
 
-@router.post("/collections/{slug:name}/panel", auth=may("admin", MANAGE), response={200: PanelOut, **REFUSALS})
+@router.post("/collections/{slug:name}/panel", auth=may("admin", MANAGE), response=PanelOut)
 @decorate_view(once)
 def use_panel(request: HttpRequest, name: str, body: PanelIn) -> Any:
     """Make these judges and debaters the panel of the collection."""
@@ -203,9 +203,7 @@ def _show_panel(row: Panel) -> dict[str, Any]:
     return {"name": row.name, "debate": row.debate, "judges": row.ensemble, "majority": row.majority}
 
 
-@router.post(
-    "/collections/{slug:name}/self-checks/estimate", auth=may("admin"), response={200: JobEstimateOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/self-checks/estimate", auth=may("admin"), response=JobEstimateOut)
 def estimate_self_check(request: HttpRequest, name: str, body: SelfCheckIn) -> Any:
     """Estimate the calls and cost of a self-check; nothing starts."""
     asked = self_checks.collection_probes(scope_of(request).collection)
@@ -213,7 +211,7 @@ def estimate_self_check(request: HttpRequest, name: str, body: SelfCheckIn) -> A
     return show_estimate(forecast(judges, asked, self_checks.REPEATS))
 
 
-@router.get("/collections/{slug:name}/self-checks", auth=may("admin"), response={200: list[SelfCheckOut], **REFUSALS})
+@router.get("/collections/{slug:name}/self-checks", auth=may("admin"), response=list[SelfCheckOut])
 def list_self_checks(request: HttpRequest, name: str) -> Any:
     """List the newest self-check of each judge of the panel."""
     collection = scope_of(request).collection
@@ -226,9 +224,7 @@ def list_self_checks(request: HttpRequest, name: str) -> Any:
     ]
 
 
-@router.post(
-    "/collections/{slug:name}/self-checks", auth=may("admin", MANAGE), response={200: SelfCheckStartedOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/self-checks", auth=may("admin", MANAGE), response=SelfCheckStartedOut)
 @decorate_view(once)
 def run_self_check(request: HttpRequest, name: str, body: SelfCheckIn) -> Any:
     """Run the self-check of judges, which asks them about pairs whose label is known; a worker does it."""
@@ -240,14 +236,14 @@ def run_self_check(request: HttpRequest, name: str, body: SelfCheckIn) -> Any:
     return {"judges": [row.name for row in judges]}
 
 
-@router.get("/collections/{slug:name}/judges/file", auth=may("own"), response={200: JudgesFileOut, **REFUSALS})
+@router.get("/collections/{slug:name}/judges/file", auth=may("own"), response=JudgesFileOut)
 def read_judges_file(request: HttpRequest, name: str) -> Any:
     """Read the judges file in use, as an owner of the site: names of keys stand in it, never a key."""
     # Written from what is loaded: a file on the disk may have been changed since.
     return {"text": write_judges_text(newest_file_panel()), "changed": []}
 
 
-@router.post("/collections/{slug:name}/judges/file", auth=may("own", MANAGE), response={200: JudgesFileOut, **REFUSALS})
+@router.post("/collections/{slug:name}/judges/file", auth=may("own", MANAGE), response=JudgesFileOut)
 @decorate_view(once)
 def load_judges_file(request: HttpRequest, name: str, body: JudgesFileIn) -> Any:
     """Load a judges file for the whole site, as an owner: whole, or not at all."""
@@ -258,21 +254,19 @@ def load_judges_file(request: HttpRequest, name: str, body: JudgesFileIn) -> Any
     return {"text": write_judges_text(newest_file_panel()), "changed": changed}
 
 
-@router.get("/collections/{slug:name}/prices", auth=may("admin"), response={200: Page[PriceOut], **REFUSALS})
+@router.get("/collections/{slug:name}/prices", auth=may("admin"), response=Page[PriceOut])
 def list_prices(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the price that holds for each judge."""
     return page_of(JudgeVersion.objects.filter(is_current=True), after, limit, _show_price)
 
 
-@router.get("/collections/{slug:name}/prices/{number}", auth=may("admin"), response={200: PriceOut, **REFUSALS})
+@router.get("/collections/{slug:name}/prices/{number}", auth=may("admin"), response=PriceOut)
 def read_price(request: HttpRequest, name: str, number: int) -> Any:
     """Read the price of a judge."""
     return _show_price(_find_judge(number))
 
 
-@router.patch(
-    "/collections/{slug:name}/prices/{number}", auth=may("admin", MANAGE), response={200: PriceOut, **REFUSALS}
-)
+@router.patch("/collections/{slug:name}/prices/{number}", auth=may("admin", MANAGE), response=PriceOut)
 def change_price(request: HttpRequest, name: str, number: int, body: PriceIn) -> Any:
     """Enter the price of a judge's model for new calls, or take it away; nothing given changes nothing."""
     scope = scope_of(request)
@@ -321,13 +315,13 @@ def _show_price(row: JudgeVersion) -> dict[str, Any]:
     return {"number": row.pk, **facts, "can_change": _can_change(row), **told}
 
 
-@router.get("/collections/{slug:name}/canaries", auth=may("admin"), response={200: CanariesOut, **REFUSALS})
+@router.get("/collections/{slug:name}/canaries", auth=may("admin"), response=CanariesOut)
 def read_canaries(request: HttpRequest, name: str) -> Any:
     """Read how often workers test whether judges follow hostile text."""
     return _show_canaries()
 
 
-@router.patch("/collections/{slug:name}/canaries", auth=may("admin", MANAGE), response={200: CanariesOut, **REFUSALS})
+@router.patch("/collections/{slug:name}/canaries", auth=may("admin", MANAGE), response=CanariesOut)
 def schedule_canaries(request: HttpRequest, name: str, body: CanariesIn) -> Any:
     """Set how often workers test the judges of the default panel; it holds for the whole site."""
     given = {key: value for key, value in body.dict(exclude_unset=True).items() if value is not None}
@@ -341,7 +335,7 @@ def schedule_canaries(request: HttpRequest, name: str, body: CanariesIn) -> Any:
         return _show_canaries()
 
 
-@router.post("/collections/{slug:name}/canaries", auth=may("admin", MANAGE), response={200: CanariesOut, **REFUSALS})
+@router.post("/collections/{slug:name}/canaries", auth=may("admin", MANAGE), response=CanariesOut)
 @decorate_view(once)
 def ask_canaries(request: HttpRequest, name: str, body: CanariesAskIn) -> Any:
     """Test the judges of the default panel now; a worker asks them."""

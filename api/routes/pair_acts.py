@@ -18,7 +18,7 @@ from annotation.queue import skipped
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, CleanText, Given
+from api.problems import CleanText, Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from judges.models import Campaign
@@ -74,13 +74,13 @@ class HandedOverOut(Schema):
     count: int
 
 
-@router.get("/collections/{slug:name}/pair-acts", auth=may("admin"), response={200: Page[PairActOut], **REFUSALS})
+@router.get("/collections/{slug:name}/pair-acts", auth=may("admin"), response=Page[PairActOut])
 def list_pair_acts(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the acts on pairs that were carried out, the oldest first."""
     return page_of(_acts(request).exclude(state=State.PLANNED), after, limit, _show_act)
 
 
-@router.post("/collections/{slug:name}/pair-acts", auth=may("admin", MANAGE), response={201: PairActOut, **REFUSALS})
+@router.post("/collections/{slug:name}/pair-acts", auth=may("admin", MANAGE), response={201: PairActOut})
 @decorate_view(once)
 def plan_pair_act(request: HttpRequest, name: str, body: PairActIn) -> Any:
     """Plan an act on pairs: the answer says how many it would change and what can be chosen; run carries it out."""
@@ -93,7 +93,7 @@ def plan_pair_act(request: HttpRequest, name: str, body: PairActIn) -> Any:
 @router.post(
     "/collections/{slug:name}/pairs/skipped/adjudicate",
     auth=may("admin", MANAGE),
-    response={200: HandedOverOut, **REFUSALS},
+    response=HandedOverOut,
 )
 @decorate_view(once)
 def hand_over_skipped(request: HttpRequest, name: str) -> Any:
@@ -105,15 +105,13 @@ def hand_over_skipped(request: HttpRequest, name: str) -> Any:
     return {"count": count}
 
 
-@router.get("/collections/{slug:name}/pair-acts/{number}", auth=may("admin"), response={200: PairActOut, **REFUSALS})
+@router.get("/collections/{slug:name}/pair-acts/{number}", auth=may("admin"), response=PairActOut)
 def read_pair_act(request: HttpRequest, name: str, number: int) -> Any:
     """Read what an act on pairs will do, or did."""
     return _show_act(_find_act(request, number))
 
 
-@router.post(
-    "/collections/{slug:name}/pair-acts/{number}/run", auth=may("admin", MANAGE), response={200: PairActOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/pair-acts/{number}/run", auth=may("admin", MANAGE), response=PairActOut)
 @decorate_view(once)
 def run_pair_act(request: HttpRequest, name: str, number: int, body: PairActRunIn) -> Any:
     """Carry out a planned act; the file of an export is downloaded afterwards."""
@@ -124,7 +122,7 @@ def run_pair_act(request: HttpRequest, name: str, number: int, body: PairActRunI
 @router.post(
     "/collections/{slug:name}/pair-acts/{number}/undo",
     auth=may("admin", MANAGE),
-    response={200: PairActOut, **REFUSALS},
+    response=PairActOut,
 )
 @decorate_view(once)
 def undo_pair_act(request: HttpRequest, name: str, number: int) -> Any:
@@ -133,9 +131,7 @@ def undo_pair_act(request: HttpRequest, name: str, number: int) -> Any:
     return _show_act(_find_act(request, number))
 
 
-@router.get(
-    "/collections/{slug:name}/pair-acts/{number}/file", auth=may("admin"), response=REFUSALS, openapi_extra=LINES
-)
+@router.get("/collections/{slug:name}/pair-acts/{number}/file", auth=may("admin"), openapi_extra=LINES)
 def read_pair_act_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download the pairs of an export that was carried out."""
     scope, found = scope_of(request), _find_act(request, number)

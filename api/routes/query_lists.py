@@ -13,7 +13,7 @@ from annotation.query_splits import lists
 from api.authentication import may, scope_of
 from api.etags import require_match
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
+from api.problems import Given
 
 router = Router(tags=["files"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -34,15 +34,13 @@ class QueryListOut(Schema):
     changed_at: datetime
 
 
-@router.get("/collections/{slug:name}/query-lists", auth=may("admin"), response={200: list[QueryListOut], **REFUSALS})
+@router.get("/collections/{slug:name}/query-lists", auth=may("admin"), response=list[QueryListOut])
 def list_query_lists(request: HttpRequest, name: str) -> Any:
     """List the kept lists of queries."""
     return [_show_list(row) for row in lists.list_splits(scope_of(request).collection)]
 
 
-@router.get(
-    "/collections/{slug:name}/query-lists/{slug:split}", auth=may("admin"), response={200: QueryListOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/query-lists/{slug:split}", auth=may("admin"), response=QueryListOut)
 def read_query_list(request: HttpRequest, name: str, split: str) -> Any:
     """Read a kept list."""
     return _show_list(_find_list(request, split))
@@ -51,7 +49,7 @@ def read_query_list(request: HttpRequest, name: str, split: str) -> Any:
 @router.put(
     "/collections/{slug:name}/query-lists/{slug:split}",
     auth=may("admin", MANAGE),
-    response={200: QueryListOut, **REFUSALS},
+    response=QueryListOut,
 )
 def keep_query_list(request: HttpRequest, name: str, split: str, body: QueryListIn) -> Any:
     """Keep a list of queries under a name, in place of the one that had it."""
@@ -60,9 +58,7 @@ def keep_query_list(request: HttpRequest, name: str, split: str, body: QueryList
     return _show_list(lists.keep_split(scope, scope.collection, split, body.query_ids, made_by=by))
 
 
-@router.delete(
-    "/collections/{slug:name}/query-lists/{slug:split}", auth=may("admin", MANAGE), response={204: None, **REFUSALS}
-)
+@router.delete("/collections/{slug:name}/query-lists/{slug:split}", auth=may("admin", MANAGE), response={204: None})
 def delete_query_list(request: HttpRequest, name: str, split: str) -> Any:
     """Delete a kept list: training sets may hold its queries from now on."""
     scope = scope_of(request)

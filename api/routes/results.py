@@ -24,7 +24,7 @@ from annotation.policies.report import answered_campaigns
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given
+from api.problems import Given
 from api.routes.pages import find_row
 from charts.cells import csv_line
 from corpus.errors import BadInput
@@ -122,7 +122,7 @@ class SuspectsOut(Schema):
     suspects: list[SuspectOut]
 
 
-@router.get("/collections/{slug:name}/agreement", auth=may("admin"), response={200: ContractDocument, **REFUSALS})
+@router.get("/collections/{slug:name}/agreement", auth=may("admin"), response=ContractDocument)
 def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -> Any:
     """Measure how far the assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
     collection = scope_of(request).collection
@@ -141,7 +141,7 @@ def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -
     return {"document": build_json_document(report, aggregates.dawid_skene_document(found))}
 
 
-@router.post("/collections/{slug:name}/agreement", auth=may("admin", MANAGE), response={200: MeasuredOut, **REFUSALS})
+@router.post("/collections/{slug:name}/agreement", auth=may("admin", MANAGE), response=MeasuredOut)
 @decorate_view(once)
 def measure_agreement(request: HttpRequest, name: str, body: AssessorsIn) -> Any:
     """Measure agreement and keep it for the table: by a worker where one lives. Only large collections need it."""
@@ -152,7 +152,7 @@ def measure_agreement(request: HttpRequest, name: str, body: AssessorsIn) -> Any
     return {"done": cached_results.refresh(scope.collection, filters)}
 
 
-@router.get("/collections/{slug:name}/agreement.csv", auth=may("admin"), response=REFUSALS, openapi_extra=CSV)
+@router.get("/collections/{slug:name}/agreement.csv", auth=may("admin"), openapi_extra=CSV)
 def read_agreement_table(request: HttpRequest, name: str, asked: Query[AssessorsIn]) -> Any:
     """Download every two assessors with all measures and their intervals as a table."""
     collection = scope_of(request).collection
@@ -178,7 +178,7 @@ def _filters_of(collection: Collection, asked: AssessorsIn) -> AgreementFilters:
     return AgreementFilters(tuple(chosen), asked.population, "kappa", asked.binarize, everybody)
 
 
-@router.get("/collections/{slug:name}/quality", auth=may("admin"), response={200: QualityOut, **REFUSALS})
+@router.get("/collections/{slug:name}/quality", auth=may("admin"), response=QualityOut)
 def read_quality(request: HttpRequest, name: str) -> Any:
     """Say whether the labels can go out, and what is in the way."""
     collection = scope_of(request).collection
@@ -188,7 +188,7 @@ def read_quality(request: HttpRequest, name: str) -> Any:
     return {"can_go_out": can_go_out, "reasons": found.reasons, "failure": found.failure, "status": found.status}
 
 
-@router.post("/collections/{slug:name}/quality", auth=may("admin", MANAGE), response={200: MeasuredOut, **REFUSALS})
+@router.post("/collections/{slug:name}/quality", auth=may("admin", MANAGE), response=MeasuredOut)
 @decorate_view(once)
 def measure_quality(request: HttpRequest, name: str) -> Any:
     """Compute the stored statistics of a large collection anew: by a worker where one lives."""
@@ -199,7 +199,7 @@ def measure_quality(request: HttpRequest, name: str) -> Any:
     return {"done": done}
 
 
-@router.get("/collections/{slug:name}/policies", auth=may("admin"), response={200: PoliciesOut, **REFUSALS})
+@router.get("/collections/{slug:name}/policies", auth=may("admin"), response=PoliciesOut)
 def read_policies(request: HttpRequest, name: str, asked: Query[PoliciesIn]) -> Any:
     """Compare policies by a campaign's stored answers; nobody is asked again."""
     collection = scope_of(request).collection
@@ -207,7 +207,7 @@ def read_policies(request: HttpRequest, name: str, asked: Query[PoliciesIn]) -> 
     return {"at": found["at"] if found["stored"] else None, "document": found["document"]}
 
 
-@router.post("/collections/{slug:name}/policies", auth=may("admin", MANAGE), response={200: MeasuredOut, **REFUSALS})
+@router.post("/collections/{slug:name}/policies", auth=may("admin", MANAGE), response=MeasuredOut)
 @decorate_view(once)
 def compare_policies(request: HttpRequest, name: str, body: PoliciesIn) -> Any:
     """Compare policies anew for a large collection: by a worker where one lives."""
@@ -230,7 +230,7 @@ def _find_answered(collection: Collection, number: int | None) -> Campaign:
     return found
 
 
-@router.get("/collections/{slug:name}/label-errors", auth=may("admin"), response={200: SuspectsOut, **REFUSALS})
+@router.get("/collections/{slug:name}/label-errors", auth=may("admin"), response=SuspectsOut)
 def read_label_errors(request: HttpRequest, name: str) -> Any:
     """Read the suspected label errors; pair acts send them to people."""
     collection = scope_of(request).collection
@@ -242,9 +242,7 @@ def read_label_errors(request: HttpRequest, name: str) -> Any:
     return {"at": found["at"], "state": job.state if job else "", "suspects": shown}
 
 
-@router.post(
-    "/collections/{slug:name}/label-errors", auth=may("admin", MANAGE), response={200: MeasuredOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/label-errors", auth=may("admin", MANAGE), response=MeasuredOut)
 @decorate_view(once)
 def find_label_errors(request: HttpRequest, name: str) -> Any:
     """Search for label errors: by a worker where one lives."""
@@ -255,9 +253,7 @@ def find_label_errors(request: HttpRequest, name: str) -> Any:
     return {"done": done}
 
 
-@router.post(
-    "/collections/{slug:name}/label-errors/cancel", auth=may("admin", MANAGE), response={200: SuspectsOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/label-errors/cancel", auth=may("admin", MANAGE), response=SuspectsOut)
 @decorate_view(once)
 def cancel_label_errors(request: HttpRequest, name: str) -> Any:
     """Cancel a search for label errors; the earlier list stays."""

@@ -17,7 +17,7 @@ from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given, validate_form
+from api.problems import Given, validate_form
 from corpus.collections.arm_allocation import ARMS
 from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET, PRESETS, configure_collection
 from corpus.models import Collection
@@ -95,13 +95,13 @@ class SettingsOut(Schema):
     guidelines_version: int
 
 
-@router.get("/collections/{slug:name}/settings", auth=may("admin"), response={200: SettingsOut, **REFUSALS})
+@router.get("/collections/{slug:name}/settings", auth=may("admin"), response=SettingsOut)
 def read_settings(request: HttpRequest, name: str) -> Any:
     """Read the settings."""
     return _show_settings(scope_of(request).collection)
 
 
-@router.patch("/collections/{slug:name}/settings", auth=may("admin", MANAGE), response={200: SettingsOut, **REFUSALS})
+@router.patch("/collections/{slug:name}/settings", auth=may("admin", MANAGE), response=SettingsOut)
 def change_settings(request: HttpRequest, name: str, body: SettingsIn) -> Any:
     """Change settings, all that are given or none."""
     scope = scope_of(request)
@@ -114,9 +114,7 @@ def change_settings(request: HttpRequest, name: str, body: SettingsIn) -> Any:
         return _show_settings(Collection.objects.get(pk=held.pk))
 
 
-@router.post(
-    "/collections/{slug:name}/settings/preset", auth=may("admin", MANAGE), response={200: SettingsOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/settings/preset", auth=may("admin", MANAGE), response=SettingsOut)
 @decorate_view(once)
 def apply_preset(request: HttpRequest, name: str, body: PresetIn) -> Any:
     """Set what a paper's study used; every value can be changed again."""

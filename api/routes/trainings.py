@@ -15,7 +15,7 @@ from annotation.models.snapshots import Snapshot
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, Given, validate_form
+from api.problems import Given, validate_form
 from api.routes.downloads import describe_download
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
@@ -114,13 +114,13 @@ class LossesIn(Given):
     run: int | None = Field(None, ge=1, lt=1 << 63, description="The number of a run; null: BM25.")
 
 
-@router.get("/collections/{slug:name}/trainings", auth=may("admin"), response={200: Page[JobOut], **REFUSALS})
+@router.get("/collections/{slug:name}/trainings", auth=may("admin"), response=Page[JobOut])
 def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the trainings."""
     return page_of(_jobs(request).filter(kind=Job.Kind.TRAIN), after, limit, _show_job)
 
 
-@router.post("/collections/{slug:name}/trainings", auth=may("admin", MANAGE), response={201: JobOut, **REFUSALS})
+@router.post("/collections/{slug:name}/trainings", auth=may("admin", MANAGE), response={201: JobOut})
 @decorate_view(once)
 def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
     """Put a training into the queue; a worker with the training extra does it."""
@@ -178,9 +178,7 @@ def bind_form(collection: Collection, body: TrainingIn, form: type[F], **more: A
     return form({**options, **plain, **base, **more}, sets=sets, models=models)
 
 
-@router.get(
-    "/collections/{slug:name}/trainings/sets", auth=may("admin"), response={200: list[TrainingSetOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/trainings/sets", auth=may("admin"), response=list[TrainingSetOut])
 def list_training_sets(request: HttpRequest, name: str) -> Any:
     """List the exports that a training can learn from, the newest first."""
     collection = scope_of(request).collection
@@ -194,15 +192,13 @@ def list_training_sets(request: HttpRequest, name: str) -> Any:
     ]
 
 
-@router.get("/collections/{slug:name}/trainings/{number}", auth=may("admin"), response={200: JobOut, **REFUSALS})
+@router.get("/collections/{slug:name}/trainings/{number}", auth=may("admin"), response=JobOut)
 def read_training(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a training, or another job with a model, is."""
     return _show_job(_find_job(request, number))
 
 
-@router.post(
-    "/collections/{slug:name}/trainings/{number}/judge", auth=may("admin", MANAGE), response={200: JobOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/trainings/{number}/judge", auth=may("admin", MANAGE), response=JobOut)
 @decorate_view(once)
 def judge_outputs(request: HttpRequest, name: str, number: int, body: JudgeOutputsIn) -> Any:
     """Have a judge score what base and tuned model wrote in a job that measured it; a worker asks it."""
@@ -216,7 +212,7 @@ def judge_outputs(request: HttpRequest, name: str, number: int, body: JudgeOutpu
     return _show_job(found)
 
 
-@router.post("/collections/{slug:name}/models/losses", auth=may("admin", MANAGE), response={201: JobOut, **REFUSALS})
+@router.post("/collections/{slug:name}/models/losses", auth=may("admin", MANAGE), response={201: JobOut})
 @decorate_view(once)
 def compare_losses(request: HttpRequest, name: str, body: LossesIn) -> Any:
     """Begin a job that ranks with four models that differ in their loss alone, and with their base."""
@@ -234,9 +230,7 @@ def compare_losses(request: HttpRequest, name: str, body: LossesIn) -> Any:
     return Status(201, _show_job(job))
 
 
-@router.post(
-    "/collections/{slug:name}/trainings/{number}/{act}", auth=may("admin", MANAGE), response={200: JobOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/trainings/{number}/{act}", auth=may("admin", MANAGE), response=JobOut)
 @decorate_view(once)
 def control_training(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
     """Cancel a job, or let it go on from its newest checkpoint after a cancellation or a failure."""
@@ -264,7 +258,7 @@ def _show_job(row: Job) -> dict[str, Any]:
     return {"number": row.pk, "model": model and model.pk, **{name: getattr(row, name) for name in shown}}
 
 
-@router.get("/collections/{slug:name}/models", auth=may("admin"), response={200: Page[ModelOut], **REFUSALS})
+@router.get("/collections/{slug:name}/models", auth=may("admin"), response=Page[ModelOut])
 def list_models(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the models that were trained here."""
     found = page_of(_models(request), after, limit)
@@ -272,7 +266,7 @@ def list_models(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit
     return {**found, "items": [_show_model(row, changed.get(row.pk, 0)) for row in found["items"]]}
 
 
-@router.get("/collections/{slug:name}/models/{number}", auth=may("admin"), response={200: ModelOut, **REFUSALS})
+@router.get("/collections/{slug:name}/models/{number}", auth=may("admin"), response=ModelOut)
 def read_model(request: HttpRequest, name: str, number: int) -> Any:
     """Read a model."""
     found = _find_model(request, number)
@@ -282,7 +276,6 @@ def read_model(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/models/{number}/card",
     auth=may("admin"),
-    response=REFUSALS,
     openapi_extra=describe_download("The card.", "text/markdown"),
 )
 def read_model_card(request: HttpRequest, name: str, number: int) -> Any:
@@ -291,9 +284,7 @@ def read_model_card(request: HttpRequest, name: str, number: int) -> Any:
     return send_file(request, path, content_type="text/markdown; charset=utf-8")
 
 
-@router.get(
-    "/collections/{slug:name}/models/{number}/files", auth=may("admin"), response={200: list[ModelFileOut], **REFUSALS}
-)
+@router.get("/collections/{slug:name}/models/{number}/files", auth=may("admin"), response=list[ModelFileOut])
 def list_model_files(request: HttpRequest, name: str, number: int) -> Any:
     """List the files of a model; none where a command wrote it outside of the site's own folder."""
     found = model_files.list_model_files(_find_model(request, number))
@@ -303,7 +294,6 @@ def list_model_files(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/models/{number}/files/{path:file}",
     auth=may("admin"),
-    response=REFUSALS,
     openapi_extra=describe_download("The file."),
 )
 def read_model_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
@@ -314,9 +304,7 @@ def read_model_file(request: HttpRequest, name: str, number: int, file: str) -> 
     return send_file(request, path, content_type="application/octet-stream")
 
 
-@router.post(
-    "/collections/{slug:name}/models/{number}/{act}", auth=may("admin", MANAGE), response={201: JobOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/models/{number}/{act}", auth=may("admin", MANAGE), response={201: JobOut})
 @decorate_view(once)
 def use_model(
     request: HttpRequest, name: str, number: int, act: Literal["evaluate", "rerank", "order", "generate"], body: UseIn

@@ -15,14 +15,14 @@ from annotation.models.imports import Upload
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import JSON, REFUSALS, Given
+from api.problems import JSON, Given, describe_refusals
 from api.routes.files import MOST_FILES, ImportOut, show_import
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 
 router = Router(tags=["files"])
 MANAGE = AccessToken.TokenScope.MANAGE
 # Of the protocol, and of parts alone.
-TUS_REFUSALS = {**REFUSALS, 415: REFUSALS[400], tus.DAMAGED: REFUSALS[400]}
+TUS_REFUSALS = describe_refusals(415, tus.DAMAGED)
 WHOLE = "Upload-Length"
 
 
@@ -77,9 +77,7 @@ def _find_upload(request: HttpRequest, number: int) -> Upload:
     return find_row(rows.select_related("collection"), number, _("Upload not found."))
 
 
-@router.post(
-    "/collections/{slug:name}/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> Any:
     """Make an import of uploads that came whole; a worker checks what they hold."""
@@ -88,7 +86,7 @@ def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> An
     return Status(201, show_import(importing.begin_import(scope.collection, scope.user, rows)))
 
 
-@router.get("/collections/{slug:name}/uploads", auth=may("admin"), response={200: Page[UploadOut], **REFUSALS})
+@router.get("/collections/{slug:name}/uploads", auth=may("admin"), response=Page[UploadOut])
 def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List your uploads that no import uses yet, the oldest first."""
     scope = scope_of(request)
@@ -109,14 +107,14 @@ def _show_upload(row: Upload) -> dict[str, Any]:
 @router.post(
     "/collections/{slug:name}/uploads",
     auth=may("admin", MANAGE),
-    response=TUS_REFUSALS,
+    response={201: None},
     openapi_extra={
         "parameters": [
             RESUMABLE,
             _header(WHOLE, "Bytes of the file.", "integer"),
             _header("Upload-Metadata", "filename, a space and the name in Base64."),
         ],
-        "responses": {201: CREATED},
+        "responses": {201: CREATED, **TUS_REFUSALS},
     },
 )
 def create_upload(request: HttpRequest, name: str) -> Any:
@@ -128,7 +126,6 @@ def create_upload(request: HttpRequest, name: str) -> Any:
     ["HEAD"],
     "/collections/{slug:name}/uploads/{number}",
     auth=may("admin", MANAGE),
-    response=REFUSALS,
     openapi_extra={"parameters": [RESUMABLE], "responses": {200: RECEIVED}},
 )
 def read_upload(request: HttpRequest, name: str, number: int) -> Any:
@@ -139,7 +136,7 @@ def read_upload(request: HttpRequest, name: str, number: int) -> Any:
 @router.patch(
     "/collections/{slug:name}/uploads/{number}",
     auth=may("admin", MANAGE),
-    response=TUS_REFUSALS,
+    response={204: None},
     openapi_extra={
         "parameters": [
             RESUMABLE,
@@ -150,7 +147,7 @@ def read_upload(request: HttpRequest, name: str, number: int) -> Any:
             "content": {tus.PART_TYPE: {"schema": {"type": "string", "format": "binary"}}},
             "required": True,
         },
-        "responses": {204: ADDED},
+        "responses": {204: ADDED, **TUS_REFUSALS},
     },
 )
 def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
@@ -161,7 +158,7 @@ def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
 @router.delete(
     "/collections/{slug:name}/uploads/{number}",
     auth=may("admin", MANAGE),
-    response=REFUSALS,
+    response={204: None},
     openapi_extra={"parameters": [RESUMABLE], "responses": {204: {"description": "Deleted", "headers": _told()}}},
 )
 def delete_upload(request: HttpRequest, name: str, number: int) -> Any:

@@ -16,7 +16,7 @@ from annotation.web_search.forms import WebSearchForm
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import REFUSALS, validate_form
+from api.problems import validate_form
 from api.routes.model_jobs import (
     JobAct,
     JobEstimateOut,
@@ -62,23 +62,19 @@ class FoundPageOut(Schema):
     answered_at: datetime | None
 
 
-@router.get("/collections/{slug:name}/web-searches", auth=may("admin"), response={200: Page[WebSearchOut], **REFUSALS})
+@router.get("/collections/{slug:name}/web-searches", auth=may("admin"), response=Page[WebSearchOut])
 def list_web_searches(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the web searches, the oldest first."""
     return page_of(_searches(request), after, limit, _show_search)
 
 
-@router.post(
-    "/collections/{slug:name}/web-searches/estimate", auth=may("admin"), response={200: JobEstimateOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/web-searches/estimate", auth=may("admin"), response=JobEstimateOut)
 def estimate_web_search(request: HttpRequest, name: str, body: WebSearchIn) -> Any:
     """Estimate what a web search costs; nothing starts."""
     return show_estimate(searching.estimate_cost(scope_of(request).collection, _options_of(body)))
 
 
-@router.post(
-    "/collections/{slug:name}/web-searches", auth=may("admin", MANAGE), response={201: WebSearchOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/web-searches", auth=may("admin", MANAGE), response={201: WebSearchOut})
 @decorate_view(once)
 def start_web_search(request: HttpRequest, name: str, body: WebSearchIn) -> Any:
     """Start a web search, or go on with the same one; a worker does the work."""
@@ -95,9 +91,7 @@ def _options_of(body: WebSearchIn) -> dict[str, Any]:
     return validate_form(WebSearchForm(body.dict()))
 
 
-@router.get(
-    "/collections/{slug:name}/web-searches/{number}", auth=may("admin"), response={200: WebSearchOut, **REFUSALS}
-)
+@router.get("/collections/{slug:name}/web-searches/{number}", auth=may("admin"), response=WebSearchOut)
 def read_web_search(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a web search is."""
     return _show_search(_find_search(request, number))
@@ -106,7 +100,7 @@ def read_web_search(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/web-searches/{number}/results",
     auth=may("admin"),
-    response={200: Page[FoundPageOut], **REFUSALS},
+    response=Page[FoundPageOut],
 )
 def list_found_pages(request: HttpRequest, name: str, number: int, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the pages that a web search found."""
@@ -117,7 +111,7 @@ def list_found_pages(request: HttpRequest, name: str, number: int, after: Cursor
 @router.post(
     "/collections/{slug:name}/web-searches/{number}/{act}",
     auth=may("admin", MANAGE),
-    response={200: WebSearchOut, **REFUSALS},
+    response=WebSearchOut,
 )
 @decorate_view(once)
 def control_web_search(request: HttpRequest, name: str, number: int, act: JobAct, body: LimitsIn | None = None) -> Any:

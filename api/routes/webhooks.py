@@ -13,7 +13,7 @@ from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.models import AccessToken, Webhook, WebhookAttempt, WebhookDelivery
-from api.problems import REFUSALS, Given
+from api.problems import Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST
@@ -94,15 +94,13 @@ class ReplayedOut(Schema):
     replayed: int
 
 
-@router.get("/collections/{slug:name}/webhooks", auth=may("admin"), response={200: Page[WebhookOut], **REFUSALS})
+@router.get("/collections/{slug:name}/webhooks", auth=may("admin"), response=Page[WebhookOut])
 def list_webhooks(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the webhooks."""
     return page_of(Webhook.objects.filter(collection=scope_of(request).collection), after, limit, _show_webhook)
 
 
-@router.post(
-    "/collections/{slug:name}/webhooks", auth=may("admin", MANAGE), response={201: WebhookSecretOut, **REFUSALS}
-)
+@router.post("/collections/{slug:name}/webhooks", auth=may("admin", MANAGE), response={201: WebhookSecretOut})
 def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
     """Create a webhook; its secret is in this answer alone."""
     scope = scope_of(request)
@@ -113,15 +111,13 @@ def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
     return Status(201, {"webhook": _show_webhook(row), "secret": secret})
 
 
-@router.get("/collections/{slug:name}/webhooks/{number}", auth=may("admin"), response={200: WebhookOut, **REFUSALS})
+@router.get("/collections/{slug:name}/webhooks/{number}", auth=may("admin"), response=WebhookOut)
 def read_webhook(request: HttpRequest, name: str, number: int) -> Any:
     """Read a webhook."""
     return _show_webhook(_find_webhook(request, number))
 
 
-@router.patch(
-    "/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response={200: WebhookOut, **REFUSALS}
-)
+@router.patch("/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response=WebhookOut)
 def change_webhook(request: HttpRequest, name: str, number: int, body: WebhookChanges) -> Any:
     """Change a webhook, disable or enable it."""
     events = None if body.events is None else _plain(body.events)
@@ -133,9 +129,7 @@ def change_webhook(request: HttpRequest, name: str, number: int, body: WebhookCh
     return _show_webhook(row)
 
 
-@router.delete(
-    "/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response={204: None, **REFUSALS}
-)
+@router.delete("/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response={204: None})
 def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
     """Delete a webhook with its log."""
     with transaction.atomic():
@@ -146,7 +140,7 @@ def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/webhooks/{number}/secret",
     auth=may("admin", MANAGE),
-    response={200: WebhookSecretOut, **REFUSALS},
+    response=WebhookSecretOut,
 )
 def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
     """Replace the secret; for 24 hours the former one signs beside the new one."""
@@ -159,7 +153,7 @@ def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(
     "/collections/{slug:name}/webhooks/{number}/test",
     auth=may("admin", MANAGE),
-    response={201: WebhookDeliveryOut, **REFUSALS},
+    response={201: WebhookDeliveryOut},
 )
 @decorate_view(once)
 def send_test(request: HttpRequest, name: str, number: int) -> Any:
@@ -171,7 +165,7 @@ def send_test(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/webhooks/{number}/deliveries",
     auth=may("admin"),
-    response={200: Page[WebhookDeliveryOut], **REFUSALS},
+    response=Page[WebhookDeliveryOut],
 )
 def list_deliveries(
     request: HttpRequest, name: str, number: int, state: State | None = None, after: Cursor = 0, limit: Limit = 100
@@ -184,7 +178,7 @@ def list_deliveries(
 @router.post(
     "/collections/{slug:name}/webhooks/{number}/replay",
     auth=may("admin", MANAGE),
-    response={200: ReplayedOut, **REFUSALS},
+    response=ReplayedOut,
 )
 @decorate_view(once)
 def replay_deliveries(request: HttpRequest, name: str, number: int, body: ReplayIn) -> Any:

@@ -23,22 +23,6 @@ class CollectionOut(ApiModel):
     created_at: AwareDatetime
 
 
-class FieldProblem(ApiModel):
-    """Problem of one field: its place in the request, and what is wrong."""
-
-    field: str
-    problem: str
-
-
-class ProblemDetails(ApiModel):
-    """A refusal of a request."""
-
-    title: str
-    status: int
-    detail: str
-    errors: Annotated[list[FieldProblem], Field(validate_default=True)] = []
-
-
 class CollectionIn(ApiModel):
     """A new collection."""
 
@@ -2640,6 +2624,22 @@ class ReplayIn(ApiModel):
             lt=9223372036854775808,
         ),
     ] = None
+
+
+class FieldProblem(ApiModel):
+    """Problem of one field: its place in the request, and what is wrong."""
+
+    field: str
+    problem: str
+
+
+class ProblemDetails(ApiModel):
+    """A refusal of a request."""
+
+    title: str
+    status: int
+    detail: str
+    errors: Annotated[list[FieldProblem], Field(validate_default=True)] = []
 
 
 class PageQueryOut(ApiModel):
