@@ -86,6 +86,7 @@ def test_the_files_of_a_model_are_listed_and_sent_in_parts(call: Call, alice: An
     ]
     part = call(alice, "GET", f"{address}/model.safetensors", Range="bytes=-6")
     assert part.status_code == 206 and b"".join(part.streaming_content) == bytes(range(250, 256))
+    part.close()
     for name in ("none", ".hidden", "../one/reranker.json"):
         assert call(alice, "GET", f"{address}/{name}").status_code == 404
     client.force_login(alice)

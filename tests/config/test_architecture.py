@@ -94,6 +94,7 @@ def test_pure_modules_run_without_settings_and_database():
     assert run(code) == "False"
 
 
+@pytest.mark.slow
 def test_no_module_that_the_site_may_load_imports_a_slow_library():
     modules = sorted(
         name

@@ -13,6 +13,7 @@ from annotation.models.snapshots import Snapshot
 from corpus.models import Collection, ExportRecord, Label, Pair
 from judges.models import Campaign, Work
 from tests.admin_site import ROUTE, audited, only_collection, people_at_work
+from tests.kept_scene import built_once
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +27,7 @@ def var(settings, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+@built_once
 def books() -> Collection:
     """8 labels of no audited route, 50 of a route that failed: people settled 20 of these."""
     collection = only_collection()

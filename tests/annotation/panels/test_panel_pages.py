@@ -15,6 +15,7 @@ from corpus.models import Assessor
 from judges.models import JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_member, make_user
+from tests.kept_scene import built_once
 from tests.panel_scene import HONEST, PAIRS, add_pairs, answers, grade, refer, vote
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +23,7 @@ FIVE = HONEST[:5]
 
 
 @pytest.fixture
+@built_once
 def books():
     """Seven honest judges, one by coin, a copy of j0 made elsewhere, and the reference."""
     books = make_collection("books", grades=3, relevant_from=2)

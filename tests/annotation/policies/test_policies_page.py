@@ -21,11 +21,13 @@ from tests.annotation.policies.policies_scene import scripted_campaign
 from tests.annotation.policies.test_lara import believing_campaign
 from tests.evidence import make_attempt, make_campaign, make_judge
 from tests.factories import make_collection, make_member, make_pair
+from tests.kept_scene import built_once
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
+@built_once
 def campaign() -> Campaign:
     return scripted_campaign()
 

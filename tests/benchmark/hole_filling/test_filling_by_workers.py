@@ -19,6 +19,7 @@ from jobs import workers
 from judges.models import Campaign
 from tests import benchmark_scene as scene
 from tests.factories import make_member
+from tests.kept_scene import built_once
 
 pytestmark = pytest.mark.django_db
 HOME = "/c/books/benchmark/"
@@ -26,6 +27,7 @@ NOBODY = 'id="unattended"'
 
 
 @pytest.fixture
+@built_once
 def books() -> Collection:
     return scene.collection_of_books()
 

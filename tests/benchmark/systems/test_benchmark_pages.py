@@ -39,7 +39,7 @@ def client_of(member: Membership) -> Client:
 @pytest.fixture
 def books() -> Collection:
     """Without runs."""
-    return scene.collection_of_books()
+    return bare_scene()
 
 
 @pytest.fixture
@@ -54,6 +54,7 @@ def whole() -> Client:
 
 
 whole_scene = built_once(scene.whole_scene)
+bare_scene = built_once(scene.collection_of_books)
 
 
 def text(client: Client, path: str, status: int = 200) -> str:
