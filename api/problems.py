@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from http.client import responses
 from typing import Annotated, Any
 
 from django.conf import settings
@@ -64,7 +63,8 @@ class ProblemDetails(Schema):
 def describe_refusals(*statuses: int) -> dict[int, Any]:
     """Return problems with these statuses, as an OpenAPI document says what an operation may answer."""
     content = {JSON: {"schema": {"$ref": REFERENCE.format(model=ProblemDetails.__name__)}}}
-    return {one: {"description": responses.get(one, "Unknown Status Code"), "content": content} for one in statuses}
+    phrases = {int(one): one.phrase for one in HTTPStatus}
+    return {one: {"description": phrases.get(one, "Unknown Status Code"), "content": content} for one in statuses}
 
 
 def describe_problems(document: dict[str, Any]) -> None:

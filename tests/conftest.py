@@ -26,6 +26,10 @@ from config import env
 from tests import migrated
 from tests.emptying import Emptier
 from tests.instances import PATIENCE, Instance
+from tests.modelserver.fixtures import _model_server_process, model_server
+
+# Imported by each module that asks for it, the server would be started for each of them.
+__all__ = ["_model_server_process", "model_server"]
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,7 @@ from tests.conftest import Manage
 from tests.engine_parts import FAST, collection_of, make_panel
 from tests.factories import make_member
 from tests.instances import until
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
 NAME = "QUORUM_TEST_SECRET"
 

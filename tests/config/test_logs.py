@@ -26,9 +26,9 @@ from tests.api.conftest import Call, call
 from tests.engine_parts import FAST, collection_of, make_panel
 from tests.factories import make_collection, make_member
 from tests.instances import ROOT, until
-from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, LocalModels
 
-__all__ = ["_model_server_process", "call", "model_server"]
+__all__ = ["call"]
 
 
 class Lines:

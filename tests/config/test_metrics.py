@@ -27,10 +27,10 @@ from tests.engine_parts import _standing_worker as _standing_worker
 from tests.engine_parts import collection_of, judge, make_panel, worker
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.instances import ROOT, Instance
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.money_scene import judged_books
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.django_db
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

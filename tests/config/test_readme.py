@@ -13,9 +13,7 @@ import pytest
 from config.env import ROOT
 from judges.presets import PRESETS
 from tests.instances import PATIENCE, Instance
-from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, LocalModels
 
 README = (ROOT / "README.md").read_text()
 SECTION = README.partition("## Your first label by a real model\n")[2].partition("\n## ")[0]

@@ -31,11 +31,9 @@ from tests.engine_parts import FAST, collection_of, make_panel, spent_by, state_
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import until
 from tests.machines import on_machine, serve_s3
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.standing import end_standing_worker
 from tests.training_sets import write_set
-
-__all__ = ["_model_server_process", "model_server"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 

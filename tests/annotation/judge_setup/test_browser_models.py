@@ -6,10 +6,8 @@ from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_user
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_quick
-
-__all__ = ["_model_server_process", "model_server"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

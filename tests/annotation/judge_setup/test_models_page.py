@@ -15,9 +15,7 @@ from judges.panels.file_text import write_judges_text
 from judges.panels.judges_file import parse
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_member, make_user
-from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, LocalModels
 
 pytestmark = pytest.mark.django_db
 OPENAI = '[[judge]]\nname = "one"\nprovider = "openai"\nmodel = "gpt-4o-mini"\n'

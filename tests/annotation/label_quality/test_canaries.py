@@ -32,10 +32,10 @@ from tests.conftest import Finished, Manage
 from tests.engine_parts import FAST, _standing_worker, make_panel, worker
 from tests.factories import make_collection, make_member
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.plugin_browser import NewPage
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 HOSTILE = [one for one in questions() if one.injection]
 CLEAN = [one for one in questions() if not one.injection]

@@ -16,9 +16,9 @@ from judges.probes.known_orders import built_in
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, pairs_of, worker
 from tests.evidence import make_assessor
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 PAIRS = 60

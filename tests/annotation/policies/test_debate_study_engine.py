@@ -10,9 +10,9 @@ from corpus.models import Collection
 from judges.models import Panel
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, worker
 from tests.evidence import make_assessor, make_judgment
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 Y, N = "yes", "no"
 # Of each pair: (A, B) by round. A opens with relevant in the first campaign and with not relevant in the second.

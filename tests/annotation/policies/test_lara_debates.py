@@ -9,9 +9,9 @@ from judges.costs.collection_budgets import collection_budget
 from judges.models import Attempt, Campaign
 from tests.annotation.policies.test_lara import believing_campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 @pytest.fixture

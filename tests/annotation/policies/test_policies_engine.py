@@ -15,9 +15,9 @@ from judges.models import Attempt, Audit, Campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, sums_up, worker
 from tests.evidence import make_assessor, make_judgment
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def find_wrong(campaign: Campaign) -> None:

@@ -18,9 +18,7 @@ from judges.models import Campaign, JudgeVersion
 from tests.engine_parts import collection_of, make_judge, make_panel
 from tests.evidence import make_campaign
 from tests.factories import make_member
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
 
 def request_of(made: GoldSet) -> ArgumentsRequest:

@@ -10,9 +10,9 @@ from judges.records import Turn
 from tests.called import call
 from tests.engine_parts import _standing_worker, judge, make_judge, make_panel, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def test_a_score_is_s_times_its_probability_and_yes_over_yes_and_no() -> None:

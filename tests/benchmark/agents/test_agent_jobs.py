@@ -17,9 +17,7 @@ from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import GRADING, agent, answer, finish, says, search, wings, with_aspects
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_query
-from tests.modelserver.fixtures import _model_server_process, model_server
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 NO_LIMITS = {"budget": None, "max_calls": None}
 GOOD = {"aspect_scores": [{"id": "a1", "score": 1}, {"id": "a2", "score": 0.5}], "overall_quality": 4}

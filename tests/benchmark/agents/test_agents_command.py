@@ -15,9 +15,7 @@ from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import agent, answer, finish, says, search, wings, with_aspects
 from tests.called import call
 from tests.engine_parts import make_judge
-from tests.modelserver.fixtures import _model_server_process, model_server
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 GRADES = {"aspect_scores": [{"id": "a1", "score": 1}, {"id": "a2", "score": 0}], "justification": "So."}
 

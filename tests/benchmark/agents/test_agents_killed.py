@@ -22,9 +22,8 @@ from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import ANSWERING, answer, says, search, wings, with_aspects
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.instances import until
-from tests.modelserver.fixtures import _model_server_process, model_server
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 WORK = """
 import sys
 import django

@@ -9,9 +9,8 @@ import pytest
 
 from config.env import ROOT
 from tests.instances import PATIENCE
-from tests.modelserver.fixtures import KEY, KEY_ENV, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, KEY_ENV
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.slow
 LEAST, MOST_MB = 0.8, 500
 

@@ -15,9 +15,7 @@ from judges.records import Inputs, Judge, ModelRequest
 from tests.benchmark.agents.scripted import ANSWERING, agent, answer, finish, says, search, wings
 from tests.engine_parts import make_judge
 from tests.factories import make_document
-from tests.modelserver.fixtures import _model_server_process, model_server
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 NO_LIMITS = {"budget": None, "max_calls": None}
 

@@ -18,10 +18,8 @@ from judges.prompts.conversations import NO_INFORMATION
 from tests.benchmark.answers import scene
 from tests.benchmark.answers.scene import ANSWER, RIGHT, WRONG, answered, begin, rows, work
 from tests.factories import make_document, make_query
-from tests.modelserver.fixtures import _model_server_process, model_server
 from tests.rankings import make_run
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -13,10 +13,8 @@ from tests.benchmark.answers import scene
 from tests.benchmark.answers.scene import RIGHT, answered, rows
 from tests.benchmark_scene import by_id
 from tests.engine_parts import make_judge
-from tests.modelserver.fixtures import _model_server_process, model_server
 from tests.rankings import make_run
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 EXACT = {"contains": "Answer this query", "text": '{"Answer": "A secret LIFT."}'}
 

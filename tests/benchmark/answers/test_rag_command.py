@@ -23,10 +23,8 @@ from tests.benchmark.answers.scene import ANSWER, RIGHT, answered, begin
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
-from tests.modelserver.fixtures import _model_server_process, model_server
 from tests.rankings import make_run
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 WHO = ("--systems", "bm25,dense", "--generator", "writer", "--judge", "grader", "--k", "2")
 

@@ -12,10 +12,10 @@ from judges.models import Attempt, Campaign
 from tests.engine_parts import _standing_worker, make_judge, make_panel, sums_up, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.rankings import make_run
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def shelves() -> Collection:

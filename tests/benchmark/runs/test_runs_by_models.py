@@ -27,9 +27,6 @@ from tests.bench.paid_twice import repeated_beyond_flight
 from tests.engine_parts import FAST, held, make_judge, spent_by
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
-from tests.modelserver.fixtures import _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = {

@@ -20,9 +20,9 @@ from store.models import StoredFile
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_document, make_query
 from tests.machines import Turn, turn_to
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "model_server", "turn_to"]
+__all__ = ["turn_to"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

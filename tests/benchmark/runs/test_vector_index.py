@@ -19,9 +19,6 @@ from jobs import leases
 from judges.records import Judge
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_document, make_member, make_query
-from tests.modelserver.fixtures import _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = Judge("vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1", id=1)

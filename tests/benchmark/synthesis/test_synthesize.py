@@ -18,10 +18,8 @@ from judges.prompts import templates
 from judges.prompts.render import prompt_versions
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_document, make_query
-from tests.modelserver.fixtures import _model_server_process, model_server
 from tests.synthesis_script import FACTUAL, NEGATIVES, OTHERS, PERSONA, POSITIVES, TEXTS, numbered_script, script
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 GOLDEN = Path(__file__).with_name("golden_bundle.json")
 

@@ -22,11 +22,10 @@ from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
-from tests.modelserver.fixtures import _model_server_process, model_server
 from tests.synthesis_script import numbered_script
 from training.recipes.bundles import read_rtriever_set
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -16,9 +16,7 @@ from tests.called import call
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_pair, make_query
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import LocalModels
 
 RANKED = [f"d{place}" for place in range(1, 1001)]
 

@@ -31,9 +31,8 @@ from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
 from tests.judged_books import export, lines, make_books
-from tests.modelserver.fixtures import _model_server_process, model_server
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 database = pytest.mark.django_db(transaction=True)
 OFFLINE = ("--judge", "offline-rewriter", "--json")
 

@@ -31,10 +31,10 @@ from judges.models import Audit, Campaign, Work
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.reading import flat
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 SURE = Route(1, 5, 1)
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 

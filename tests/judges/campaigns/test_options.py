@@ -21,9 +21,9 @@ from tests.engine_parts import (
     sums_up,
     worker,
 )
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def said(role: str) -> list[tuple[str, int, int, int | None]]:

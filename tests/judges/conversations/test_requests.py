@@ -14,9 +14,7 @@ from judges.prompts.conversations import answer_prompt, correct_prompt
 from judges.retrieval.model_requests import judge_for, open_campaign
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_query
-from tests.modelserver.fixtures import _model_server_process, model_server
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -21,9 +21,9 @@ from judges.records import Judge, Usage
 from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, spent_by, worker
 from tests.factories import make_member
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 SILENT = {"*": {"fault": "no-usage", "verdict": "yes"}}
 

@@ -23,9 +23,9 @@ from judges.prompts.answering import fit_prompt
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, render_ballot
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 PAIRS = 3
 SAID = LIKELY["vote"]

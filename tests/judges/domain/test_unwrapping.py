@@ -32,9 +32,9 @@ from judges.records import TEXT_ROLES, Judge, Token, Turn
 from judges.retrieval import answers
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
 from tests.factories import make_member, make_user
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 NO = '{"reason": "It says another thing.", "response": "no"}'
 YES = NO.replace('"no"', '"yes"')

@@ -23,9 +23,9 @@ from tests.engine_parts import (
     worker,
 )
 from tests.instances import PATIENCE, until
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def start(instance: dict[str, str], *args: str) -> "subprocess.Popen[str]":

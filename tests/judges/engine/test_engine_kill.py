@@ -29,9 +29,9 @@ from tests.engine_parts import (
     worker,
 )
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 @pytest.mark.slow

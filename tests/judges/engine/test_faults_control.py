@@ -23,9 +23,9 @@ from judges.tasks import database_parameters
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
 from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
 from tests.instances import until
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 MODELS = {"debate": ("a", "b"), "votes": ("v1", "v2", "v3", "v4", "v5")}
 PAIRS = 60

@@ -12,9 +12,9 @@ from django.db import connection
 from judges.models import Attempt, JudgeVersion
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.fault_rig import CALLS, COUNTS, left, note
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.slow
 

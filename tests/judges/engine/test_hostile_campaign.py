@@ -6,10 +6,10 @@ from judges.models import Attempt, JudgeVersion
 from judges.presets import UNWRAPS
 from tests.engine_parts import _standing_worker, collection_of, judge, worker
 from tests.judges.domain.test_unwrapping import ANSWERS, LETTERS
-from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.stages import first_quick
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def make_judge(models: LocalModels, alike: str, unwrap: str) -> None:

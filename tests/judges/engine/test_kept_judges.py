@@ -33,9 +33,7 @@ from judges.prompts.writing import (
 )
 from judges.providers import close_providers, open_provider
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Quote, Turn
-from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY_ENV, LocalModels
 
 HERE = Path(__file__).parents[2] / "kept_judges"
 FILES = ("example", "every-key")

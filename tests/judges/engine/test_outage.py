@@ -11,9 +11,9 @@ from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, state_of, sums_up, worker
 from tests.instances import until
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 PAIRS, CALLS = 300, 7
 OUTAGE = ("503", "drop", "500")

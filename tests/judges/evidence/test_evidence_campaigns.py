@@ -15,9 +15,9 @@ from judges.evidence import campaigns
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import _standing_worker, collection_of, make_judge, pairs_of, sums_up, worker
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 WRITE, LIST, MEASURE = "Write the contribution", "List the entities", "Measure the two texts"
 SCORES = {

@@ -20,9 +20,7 @@ from tests.conftest import Manage
 from tests.engine_parts import FAST, collection_of, make_judge, pairs_of, sums_up
 from tests.instances import until
 from tests.judges.evidence.test_evidence_campaigns import LIST, measured
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import LocalModels
 
 PAIRS = 16
 

@@ -14,9 +14,7 @@ from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of
 from tests.judges.evidence.test_evidence_campaigns import LIST, MEASURE, SCORES, measured
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
 DOCUMENT = "one two three four five six seven eight nine 10"
 

@@ -8,9 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from judges.models import JudgeVersion, Panel
-from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY_ENV, LocalModels
 
 pytestmark = pytest.mark.django_db
 

@@ -11,9 +11,9 @@ from tests.conftest import Manage
 from tests.engine_parts import _standing_worker, collection_of, judge, worker
 from tests.factories import make_user
 from tests.judges.panels.test_configure_judges import file_of
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def section_of(page: str, attempt: Attempt) -> str:

@@ -19,10 +19,8 @@ from judges.panels.judges_file import read
 from judges.presets import PRESETS
 from judges.probes.checks import run_checks
 from judges.records import Judge, JudgeSettings
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
-
-__all__ = ["_model_server_process", "model_server"]
 
 DOCS = Path(__file__).parents[3] / "docs"
 DOCUMENT = (DOCS / "judges-file.md").read_text()

@@ -13,9 +13,9 @@ from annotation.exports.sets.source import SetSource, read_votes
 from config.env import ROOT
 from judges.models import Attempt, Campaign
 from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, sums_up, worker
-from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY_ENV, LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 PAIRS = 4
 README = (ROOT / "README.md").read_text()
 README_EXPORT = re.findall(r"manage.py (export mine --format prism .*--out) set$", README, re.MULTILINE)[0]

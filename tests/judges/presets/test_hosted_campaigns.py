@@ -9,10 +9,10 @@ from django.core.management import call_command
 from judges.models import Attempt, JudgeVersion
 from judges.presets import PRESETS
 from tests.engine_parts import _standing_worker, collection_of, judge, sums_up, worker
-from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SLOW = pytest.mark.slow

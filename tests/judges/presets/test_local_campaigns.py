@@ -9,9 +9,9 @@ from django.core.management import call_command
 from judges.models import Attempt
 from judges.presets import PRESETS
 from tests.engine_parts import _standing_worker, collection_of, judge, sums_up, worker
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MEMBERS = ["a", "b", "v1", "v2", "v3", "v4", "v5"]

@@ -22,11 +22,9 @@ from judges.prompts.answering import fit_prompt
 from judges.prompts.render import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.records import Inputs, Judge, JudgeSettings, ModelRequest, Reply
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN
-
-__all__ = ["_model_server_process", "model_server"]
 
 NAMES = [one.name for one in PLAIN]
 INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")

@@ -9,10 +9,8 @@ import pytest
 
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.records import DebateAgent, Inputs, Side
-from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
-
-__all__ = ["_model_server_process", "model_server"]
 
 INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")
 VOTE = vote_prompt(INPUTS)

@@ -26,10 +26,10 @@ from judges.providers.openai import join_stream, read_usage
 from judges.records import Inputs, Judge, ModelRequest, Reply
 from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, worker
 from tests.factories import make_member
-from tests.modelserver.fixtures import KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 ASKED = [one.name for one in PRESETS.values() if one.asks]
 ALIKE = [name for name in ASKED if name in LOOK_ALIKES]

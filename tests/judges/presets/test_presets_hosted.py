@@ -22,10 +22,8 @@ from judges.providers import close_providers, open_provider
 from judges.providers.openai import join_stream
 from judges.providers.replies import refusal_error
 from judges.records import Inputs, Judge, ModelRequest, Reply
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
-
-__all__ = ["_model_server_process", "model_server"]
 
 HOSTED = ["deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"]
 INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")

@@ -28,10 +28,8 @@ from judges.probes.stored import SHOWN
 from judges.providers import open_provider
 from judges.records import Judge, Reply
 from tests.judges.panels.test_configure_judges import file_of, run
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
-
-__all__ = ["_model_server_process", "model_server"]
 
 ASKED = [name for name, preset in PRESETS.items() if preset.asks and name in LOOK_ALIKES]
 WRONG = [(name, mode) for name in ASKED for mode in SCHEMA_MODES if mode not in PRESETS[name].schema_modes]

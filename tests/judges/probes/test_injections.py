@@ -24,9 +24,9 @@ from tests.engine_parts import _standing_worker, collection_of, judge, make_pane
 from tests.hostile_scene import CALM, FIRST, TEXTS, hostile_collection, wrapped
 from tests.judged_books import export
 from tests.judges.prompts.test_prompts import FENCE, _check_data_stays_data
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 EVERY = pytest.mark.parametrize("injection", INJECTIONS, ids=lambda one: one.name)
 WHOLE_TURNS = {"answer-object", "quote-answer"}

@@ -24,9 +24,7 @@ from judges.records import Inputs
 from tests.engine_parts import make_judge
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
 TEXT = Inputs("?", (), "", "")
 PROBE = Probe("p", ((2, TEXT), (1, TEXT), (0, TEXT)))

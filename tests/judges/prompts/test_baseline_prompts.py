@@ -12,9 +12,9 @@ from judges.prompts.render import GRADED_SCHEMAS, prompt_versions, relevant_grad
 from judges.records import Inputs, Judge
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
 from tests.judges.panels.test_judges_file import text
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_model_server_process", "_standing_worker", "model_server", "worker"]
+__all__ = ["_standing_worker", "worker"]
 
 
 def asked_by(rubric: str, **parameters: object):

@@ -40,12 +40,10 @@ from judges.providers import close_providers, open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Reply
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.claude import ACCESS_KEY, SECRET_KEY
 from tests.modelserver.presets.native import NATIVE
-
-__all__ = ["_model_server_process", "model_server"]
 
 INPUTS = Inputs("What?", ("That.",), "", "A mapping maps. It is mutable.")
 ASKED = Prompt("vote-plain", "0" * 64, "You judge.", "Query: Öl? Document: oil.")

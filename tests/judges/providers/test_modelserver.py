@@ -13,9 +13,7 @@ from judges.providers import close_providers, open_provider
 from judges.providers.replies import refusal_error
 from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Turn
 from tests.modelserver.behaviours import Script, place
-from tests.modelserver.fixtures import KEY, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, LocalModels
 
 SDKS = ["openai", "openai-compatible", "anthropic", "google"]
 INPUTS = Inputs("What?", ("That.",), "", 'A mapping maps. This is round 7. You are B. It says "DATA" too.')

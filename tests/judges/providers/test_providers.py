@@ -25,9 +25,7 @@ from judges.providers.google import GoogleProvider
 from judges.providers.openai import OpenAIProvider
 from judges.providers.rerank import RerankProvider
 from judges.records import Inputs, Judge, ModelRequest, Reply
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, _model_server_process, model_server
-
-__all__ = ["_model_server_process", "model_server"]
+from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
 SDKS = ["openai", "openai-compatible", "anthropic", "google"]
 ODD_BODIES = [

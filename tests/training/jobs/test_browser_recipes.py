@@ -19,7 +19,7 @@ from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import PATIENCE, ROOT
-from tests.modelserver.fixtures import LocalModels, _model_server_process, model_server
+from tests.modelserver.fixtures import LocalModels
 from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes
 from training.models import Model
 from training.recipes.table import RECIPES
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from tests.plugin_browser import NewPage
 
-__all__ = ["_model_server_process", "model_server"]
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 # The bases of each kind that the form offers, and what else is filled in to be over soon.
 BASES = {"causal": "tiny:qwen3", "encoder": "tiny:encoder", "embedder": "tiny:encoder"}
