@@ -6,3 +6,8 @@ import re
 def flat(html: str) -> str:
     """The page in one line, without white space beside tags."""
     return re.sub(r"\s*(<[^>]*?)\s*(>)\s*", r"\1\2", " ".join(html.split()))
+
+
+def holds(source: str, word: str) -> bool:
+    """A number counts where it stands alone: tokens are full of digits."""
+    return bool(re.search(rf"(?<![\w-]){word}(?![\w-])", source)) if word.isdigit() else word in source

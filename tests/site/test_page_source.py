@@ -1,6 +1,5 @@
 """What an annotator must not know is nowhere in the source of their pages: every reason, arm and step (check 5)."""
 
-import re
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from judges.models import Attempt, Campaign
 from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
 from tests.factories import make_collection, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign
+from tests.reading import holds
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -151,11 +151,6 @@ class Seen:
 
     def found(self, words: list[str]) -> list[str]:
         return [word for word in words if any(holds(source, word) for source in self.sources)]
-
-
-def holds(source: str, word: str) -> bool:
-    """A number counts where it stands alone: tokens are full of digits."""
-    return bool(re.search(rf"(?<![\w-]){word}(?![\w-])", source)) if word.isdigit() else word in source
 
 
 def token_of(item: Item, member) -> str:
