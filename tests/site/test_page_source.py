@@ -42,6 +42,14 @@ GRADED = [
     for reason in Item.Reason
     if reason != Item.Reason.EVIDENCE
 ]
+IN_ARMS = [
+    pytest.param(
+        reason, arm, marks=() if reason == "disagreement" or (not arm and reason not in ALIKE) else pytest.mark.slow
+    )
+    for reason in Item.Reason.values
+    for arm in ARMS
+    if reason != Item.Reason.EVIDENCE
+]
 
 
 @pytest.fixture(autouse=True)
@@ -157,8 +165,7 @@ def token_of(item: Item, member) -> str:
     return Assignment.objects.get(item=item, membership=member).token
 
 
-@pytest.mark.parametrize("arm", ARMS)
-@pytest.mark.parametrize("reason", GRADED)
+@pytest.mark.parametrize(("reason", "arm"), IN_ARMS)
 def test_no_label_vote_gold_or_name_in_any_arm_and_no_debate_before_its_time(books, alice, client, reason, arm):
     item = make(books, alice, reason, arm)
     blind = reason in BLIND_REASONS or arm == "hidden"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from pydoc_data.topics import topics
 from string import ascii_lowercase, digits, punctuation
@@ -26,7 +26,12 @@ WORDS = 3000  # Whole words of the encoder's vocabulary.
 
 def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int = 64, layers: int = 2) -> Path:
     """Make a causal model of Qwen3's or Qwen3.5's shape, in whose tokenizer "yes" and "no" are one token each."""
-    tokenizer = _train_tokenizer()
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=_train_tokenizer(),
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        model_max_length=4096,
+    )
     config = _tiny_config(shape, len(tokenizer), hidden, layers)
     config.eos_token_id = tokenizer.eos_token_id
     return _save_tiny(folder, tokenizer, config, partial(AutoModelForCausalLM.from_config, dtype=torch.float32), seed)
@@ -100,7 +105,8 @@ def _tiny_config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
     raise BadInput(f"no tiny base of shape {shape!r}; there are {', '.join(TINY)}")
 
 
-def _train_tokenizer() -> PreTrainedTokenizerFast:
+@cache  # Whoever is given it copies it.
+def _train_tokenizer() -> Tokenizer:
     """Byte-level pairs of the bundled passages, so that every text can be written; the same at every run."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -113,9 +119,7 @@ def _train_tokenizer() -> PreTrainedTokenizerFast:
     )
     tokenizer.train_from_iterator(_tokenizer_texts(), trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in CAUSAL_SPECIAL])
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", model_max_length=4096
-    )
+    return tokenizer
 
 
 def _tokenizer_texts() -> Iterator[str]:
@@ -127,6 +131,7 @@ def _tokenizer_texts() -> Iterator[str]:
         yield from [word] * 500
 
 
+@cache
 def _build_tokenizer() -> Tokenizer:
     """WordPiece of the collection's characters and most frequent words: the same at every run, unlike a trainer's."""
     normalizer, cut = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
