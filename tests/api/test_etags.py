@@ -21,6 +21,7 @@ def admin_of(world: World) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+@pytest.mark.slow
 def test_every_read_answers_with_an_etag_and_304_to_who_has_it(settings: Any) -> None:
     settings.API_PER_MINUTE = 10_000
     world, client, tagged = World(), Client(), 0

@@ -21,7 +21,6 @@ from tests.admin_site import judged_collection
 from tests.benchmark_scene import SYSTEMS, whole_scene
 from tests.site.test_permissions import World, routes
 from tests.site.untranslated import texts_with
-from tests.stages import first_quick
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +87,8 @@ def left_in_english(response: HttpResponse, known: re.Pattern[str] = KNOWN) -> l
     return texts_with(response.content.decode(), "zh", known)
 
 
-@pytest.mark.parametrize("who", first_quick(["adjudicator", "owner", "visitor", "annotator"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["adjudicator", "owner", "visitor", "annotator"])
 def test_no_page_shows_an_untranslated_string(world: World, who: str) -> None:
     client = Client(headers={"accept-language": "zh-CN"})
     if who != "visitor":
