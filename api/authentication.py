@@ -4,7 +4,7 @@ import time
 from typing import cast
 
 from django.conf import settings
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from ninja.errors import AuthorizationError
 from ninja.security import HttpBearer
@@ -18,6 +18,19 @@ from corpus.access import Action
 
 # ADR 0091: requests are counted in Redis, for ninja's throttles keep their state in one process only.
 WINDOW_S = 60
+
+
+class Replayed(Exception):
+    """A request was sent again (api.idempotency), and may still be: `answer` is what the first one got."""
+
+    def __init__(self, answer: HttpResponse) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+def repeat_answer(request: HttpRequest, error: Replayed) -> HttpResponse:
+    """Return the first answer, for ninja turns exceptions into answers."""
+    return error.answer
 
 
 class AccessTokenAuth(HttpBearer):
@@ -41,6 +54,8 @@ class AccessTokenAuth(HttpBearer):
         request.access_token = row  # type: ignore[attr-defined]
         found = self._find_scope(request, row)
         request.scope = found  # type: ignore[attr-defined]
+        if (kept := getattr(request, "kept_answer", None)) is not None:
+            raise Replayed(kept)
         return found
 
     def _find_scope(self, request: HttpRequest, row: AccessToken) -> Scope | SiteScope:

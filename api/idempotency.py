@@ -70,8 +70,10 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
                 kept.content_type = response.headers["Content-Type"]
                 kept.save()
         except _Repeated:
-            # Outside the transaction, whose view may be older than the first answer.
-            return _repeat(IdempotentAnswer.objects.get(token=row, key=key), asked)
+            # Outside the transaction, whose view may be older than the first answer. Authentication raises it, once it
+            # has found that the person may still ask.
+            request.kept_answer = _repeat(IdempotentAnswer.objects.get(token=row, key=key), asked)  # type: ignore[attr-defined]
+            return operation(request, *args, **kwargs)
         return response
 
     return answer

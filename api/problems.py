@@ -13,12 +13,14 @@ from django.core.exceptions import (
     SuspiciousOperation,
     TooManyFilesSent,
 )
+from django.db import IntegrityError
 from django.forms import BaseForm as Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
+from psycopg.errors import UniqueViolation
 from pydantic import AfterValidator, ConfigDict
 
 from annotation.judging.forms import Invalid
@@ -118,6 +120,7 @@ def handle_problems(api: NinjaAPI) -> None:
     answers(PreconditionFailed, status=412)
     answers(PermissionDenied, status=403)
     answers(BadRequest, status=400)
+    api.add_exception_handler(IntegrityError, _refuse_race)  # type: ignore[arg-type]
     api.add_exception_handler(SuspiciousOperation, refuse_body)  # type: ignore[arg-type]
     api.add_exception_handler(Http404, lambda request, error: refuse(404, str(error) or _("Not found.")))
     api.add_exception_handler(Unknown, lambda request, error: refuse(404, _("This pair was never assigned to you.")))
@@ -141,6 +144,13 @@ def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
         most = settings.DATA_UPLOAD_MAX_NUMBER_FILES
         return refuse(422, _("At most %(most)s files at once; put them in a zip archive.") % {"most": most})
     return refuse(400, str(error))
+
+
+def _refuse_race(request: HttpRequest, error: IntegrityError) -> HttpResponse:
+    # What is looked for and not found can be there a moment later: the constraints of the database have the last word.
+    if not isinstance(error.__cause__, UniqueViolation):
+        raise error
+    return refuse(409, _("Somebody else has just made the same. Look at what is there now."))
 
 
 def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:

@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, path, re_path
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from api.authentication import TokenThrottle
+from api.authentication import Replayed, TokenThrottle, repeat_answer
 from api.etags import IF_MATCH, IF_NONE_MATCH, tag_answer
 from api.page import views
 from api.people import (
@@ -101,6 +101,7 @@ api = QuorumAPI(
 for one in ROUTES:
     api.add_router("", one.router)
 handle_problems(api)
+api.add_exception_handler(Replayed, repeat_answer)  # type: ignore[arg-type]
 operations, api_name, api_namespace = api.urls
 
 urlpatterns: list[URLPattern | URLResolver] = [

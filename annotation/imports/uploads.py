@@ -3,10 +3,11 @@
 import fcntl
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
 from time import monotonic
 from typing import BinaryIO
 
@@ -131,30 +132,44 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum
         if file.seek(0, 2) != offset:
             raise UploadConflict
         begin = published = offset
-        hashed = hashlib.new(checksum.algorithm) if checksum else None
-        while (left := upload.size - offset) > 0:
-            try:
-                part = read(min(PART, left))
-            # The connection broke off: what has come is kept, and the client asks for the offset and goes on.
-            except (UnreadablePostError, OSError):
-                break
-            if not part:
-                break
+        parts = _read_parts(read, upload.size - offset)
+        for part in _check_parts(parts, checksum, path.parent) if checksum else parts:
             offset += file.write(part)
-            if hashed:
-                hashed.update(part)
-            # One request may bring gigabytes, and a machine that dies loses what it has not published. A part with a
-            # checksum waits until it is known to be right.
-            elif offset - published >= shared_parts.ROOM:
+            # One request may bring gigabytes, and a machine that dies loses what it has not published.
+            if offset - published >= shared_parts.ROOM:
                 published = _publish_part(path, file, published, offset)
-        if hashed and checksum and hashed.digest() != checksum.digest:
-            file.truncate(begin)
-            raise DamagedPart
         _publish_part(path, file, published, offset)
     if offset > begin:
         upload.changed_at = timezone.now()
         Upload.objects.filter(pk=upload.pk).update(changed_at=upload.changed_at)
     return offset
+
+
+def _read_parts(read: Callable[[int], bytes], left: int) -> Iterator[bytes]:
+    while left > 0:
+        try:
+            part = read(min(PART, left))
+        # The connection broke off: what has come is kept, and the client asks for the offset and goes on.
+        except (UnreadablePostError, OSError):
+            return
+        if not part:
+            return
+        left -= len(part)
+        yield part
+
+
+def _check_parts(parts: Iterable[bytes], checksum: Checksum, folder: Path) -> Iterator[bytes]:
+    hashed = hashlib.new(checksum.algorithm)
+    # The upload's own file would keep, of a process that is killed, bytes whose checksum nobody has compared.
+    with TemporaryFile(dir=folder) as file:
+        for part in parts:
+            file.write(part)
+            hashed.update(part)
+        if hashed.digest() != checksum.digest:
+            raise DamagedPart
+        file.seek(0)
+        while part := file.read(PART):
+            yield part
 
 
 def _publish_part(path: Path, file: BinaryIO, begin: int, end: int) -> int:

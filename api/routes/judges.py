@@ -16,6 +16,7 @@ from annotation.judge_setup.loading import FILE, LONGEST, load_judges_text
 from annotation.judge_setup.page import build_page
 from annotation.panels import self_checks
 from annotation.panels.applying import base_panel, make_panel, newest_file_panel
+from annotation.permissions import require_owner
 from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
@@ -185,8 +186,8 @@ def read_panel(request: HttpRequest, name: str) -> Any:
 def use_panel(request: HttpRequest, name: str, body: PanelIn) -> Any:
     """Make these judges and debaters the panel of the collection."""
     scope = scope_of(request)
-    # As on the page, which offers this to owners alone: for others it means nothing.
-    default = scope.user.is_owner and body.default
+    if body.default:
+        require_owner(scope.user)
     if body.debate is not None:
         # One name alone fills the first side, and the form says that the other is missing.
         sides = dict(zip(("debate_for", "debate_against"), body.debate, strict=False))
@@ -194,8 +195,8 @@ def use_panel(request: HttpRequest, name: str, body: PanelIn) -> Any:
         names = {"judge": "judges", "debate_for": "debate", "debate_against": "debate"}
         validate_form(MembersForm(data, panel=base_panel(scope.collection)), names)
     with transaction.atomic():
-        made = make_panel(collection=scope.collection, judges=body.judges, debate=body.debate, default=default)
-        record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), default=default)
+        made = make_panel(collection=scope.collection, judges=body.judges, debate=body.debate, default=body.default)
+        record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), default=body.default)
     return _show_panel(made)
 
 

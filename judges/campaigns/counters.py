@@ -30,9 +30,12 @@ CALLS = ("calls", "calls_possible")  # Keys that add up to the calls that its li
 ADD = """INSERT INTO judges_tally AS t (campaign_id, shard, key, value) {rows}
 ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value"""
 
-# The same for what a collection spent: format of the rows (collection, shard, spent, day, day_spent).
-ADD_COST = """ON CONFLICT (collection_id, shard) DO UPDATE SET spent = t.spent + EXCLUDED.spent, day = EXCLUDED.day,
-    day_spent = EXCLUDED.day_spent + CASE WHEN t.day = EXCLUDED.day THEN t.day_spent ELSE 0 END"""
+# The same for what a collection spent: format of the rows (collection, shard, spent, day, day_spent). A transaction
+# that began before midnight may come after one of the new day, whose sum stays.
+ADD_COST = """ON CONFLICT (collection_id, shard) DO UPDATE
+SET spent = t.spent + EXCLUDED.spent, day = GREATEST(t.day, EXCLUDED.day),
+    day_spent = CASE WHEN t.day > EXCLUDED.day THEN t.day_spent WHEN t.day < EXCLUDED.day THEN EXCLUDED.day_spent
+                     ELSE t.day_spent + EXCLUDED.day_spent END"""
 
 # The first shard that no other session holds; the lock ends with the session.
 CLAIM_SHARD = "SELECT shard FROM unnest(%s::int[]) AS shard WHERE pg_try_advisory_lock(7111, shard) LIMIT 1"

@@ -18,7 +18,7 @@ from api.idempotency import delete_old_answers
 from api.models import AccessToken, IdempotentAnswer
 from api.tokens import digest_of, make_token, revoke_token
 from corpus.errors import BadInput
-from corpus.models import CurrentJudgment, Judgment
+from corpus.models import Collection, CurrentJudgment, Judgment
 from judges.models import Campaign
 from tests.api.conftest import Call
 from tests.factories import make_collection, make_item, make_member, make_pair, make_user
@@ -169,6 +169,27 @@ def test_a_request_with_a_key_happens_once(call: Call) -> None:
     assert other.status_code == 422 and "another request" in other.json()["detail"]
     call(alice.user, "POST", "collections/c/exports", ask, **{"Idempotency-Key": "two"})
     assert Snapshot.objects.count() == 2
+
+
+def test_the_first_answer_is_not_repeated_to_who_may_no_longer_ask(call: Call) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    ask, key = {"format": "csv"}, {"Idempotency-Key": "one"}
+    assert call(alice.user, "POST", "collections/c/exports", ask, **key).status_code == 201
+    alice.role = Role.ANNOTATOR
+    alice.save()
+    refused = call(alice.user, "POST", "collections/c/exports", ask, **key)
+    assert refused.status_code == 403 and "Idempotent-Replayed" not in refused
+
+
+def test_of_two_who_make_a_collection_of_one_name_at_once_the_second_is_refused(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_collection("c")
+    # The other request stored it after this one had looked.
+    monkeypatch.setattr(Collection, "full_clean", lambda self: None)
+    refused = call(make_user("olga", is_owner=True), "POST", "collections", {"name": "c"})
+    assert refused.status_code == 409 and "somebody else" in refused.json()["detail"].lower()
+    assert Collection.objects.count() == 1
 
 
 def test_a_refused_request_keeps_no_answer_so_its_key_may_be_used_again(call: Call) -> None:

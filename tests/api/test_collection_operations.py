@@ -49,7 +49,9 @@ def test_the_panel_of_a_collection_is_chosen(call: Call) -> None:
     ensure_offline()
     before = call(alice, "GET", "collections/c/panel").json()
     assert before["name"] == "offline" and len(before["debate"]) == 2
-    made = call(alice, "POST", "collections/c/panel", {"judges": OFFLINE[:3], "default": True})
+    refused = call(alice, "POST", "collections/c/panel", {"judges": OFFLINE[:3], "default": True})
+    assert refused.status_code == 403 and "owners" in refused.json()["detail"].lower()
+    made = call(alice, "POST", "collections/c/panel", {"judges": OFFLINE[:3]})
     assert made.status_code == 200, made.content
     assert (made.json()["judges"], made.json()["debate"]) == (OFFLINE[:3], before["debate"])
     assert Panel.objects.get(is_default=True).name == "offline", "an owner alone changes the default"

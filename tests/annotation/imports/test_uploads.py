@@ -120,6 +120,21 @@ def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie: Client) ->
     assert charlie.head(url)["Upload-Offset"] == "5"
 
 
+def test_a_process_that_dies_in_a_part_with_a_checksum_leaves_nothing_of_it(birds: Collection, folder: Path) -> None:
+    upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
+    parts = iter([b"12345"])
+
+    def read(_most: int) -> bytes:
+        for part in parts:
+            return part
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        uploads.add_part(upload, 0, read, uploads.Checksum("sha1", sha1(b"1234567890").digest()))
+    assert uploads.count_received(upload) == 0
+    assert [path.name for path in folder.iterdir()] == [str(upload.pk)]
+
+
 def test_an_upload_ends_a_day_after_its_last_part_and_says_so(charlie: Client) -> None:
     def left(answer) -> float:
         return parse_http_date(answer["Upload-Expires"]) - datetime.now().timestamp()

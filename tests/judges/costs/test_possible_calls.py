@@ -51,6 +51,21 @@ def test_calls_of_a_lost_machine_are_counted_as_possibly_paid() -> None:
     assert not Reservation.objects.exists()
 
 
+def test_a_transaction_of_yesterday_leaves_the_sum_of_today_as_it_is() -> None:
+    collection = make_collection("birds")
+    with connection.cursor() as cursor:
+        for day, usd in (("2026-03-02", 1.0), ("2026-03-02", 2.0), ("2026-03-01", 4.0), ("2026-03-03", 8.0)):
+            cursor.execute(
+                "INSERT INTO judges_collectiontally AS t (collection_id, shard, spent, day, day_spent) "
+                f"VALUES (%s, 3, %s, %s, %s) {counters.ADD_COST} RETURNING spent, day::text, day_spent",
+                [collection.pk, usd, day, usd],
+            )
+            found = cursor.fetchone()
+            if day == "2026-03-01":
+                assert found == (7.0, "2026-03-02", 3.0)
+    assert found == (15.0, "2026-03-03", 8.0)
+
+
 @pytest.mark.parametrize("holder", ["dead", "{node}@here:7:00ff"])
 def test_what_a_worker_of_this_machine_held_comes_back(holder: str) -> None:
     """Its pending answers were taken over before."""
