@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -98,13 +99,7 @@ def test_the_page_shows_what_has_not_come_whole(charlie: Client) -> None:
 
 def test_a_connection_that_breaks_off_leaves_what_has_come(birds: Collection) -> None:
     upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
-    parts = iter([b"12345"])
-
-    def read(_most: int) -> bytes:
-        for part in parts:
-            return part
-        raise UnreadablePostError
-
+    read = Mock(side_effect=[b"12345", UnreadablePostError])
     assert uploads.add_part(upload, 0, read) == 5 == uploads.count_received(upload)
 
 
@@ -122,13 +117,7 @@ def test_a_part_with_a_checksum_is_taken_whole_or_not_at_all(charlie: Client) ->
 
 def test_a_process_that_dies_in_a_part_with_a_checksum_leaves_nothing_of_it(birds: Collection, folder: Path) -> None:
     upload = uploads.begin_upload(birds, make_user("dora"), "x", 10)
-    parts = iter([b"12345"])
-
-    def read(_most: int) -> bytes:
-        for part in parts:
-            return part
-        raise SystemExit
-
+    read = Mock(side_effect=[b"12345", SystemExit])
     with pytest.raises(SystemExit):
         uploads.add_part(upload, 0, read, uploads.Checksum("sha1", sha1(b"1234567890").digest()))
     assert uploads.count_received(upload) == 0
