@@ -7,7 +7,6 @@ arguments (annotation.quality_control.gold_reasons); else the offline pair does.
 from dataclasses import asdict
 from typing import Any
 
-from annotation.models.quality_control import GoldArguments
 from annotation.quality_control.matching import Form
 from corpus.models import Pair
 from judges.domain import debate
@@ -23,8 +22,10 @@ def list_agents(form: Form) -> tuple[DebateAgent, ...]:
 
 def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
     """Return what models argued about a pair, of more rounds the first ones; None where they did not."""
-    kept = GoldArguments.objects.filter(pair=pair, couples=form.couples, rounds__gte=form.rounds).first()
-    return [turn for turn in kept.turns if turn["round"] <= form.rounds] if kept else None
+    for kept in pair.gold_arguments.all():
+        if kept.couples == form.couples and kept.rounds >= form.rounds:
+            return [turn for turn in kept.turns if turn["round"] <= form.rounds]
+    return None
 
 
 def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:

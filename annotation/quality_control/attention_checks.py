@@ -23,6 +23,8 @@ from annotation.quality_control.matching import (
     Form,
     PairFeatures,
     Turn,
+    Writer,
+    draw_pool,
     match_checks,
     shape_of,
     stance_of,
@@ -32,12 +34,13 @@ from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
-from judges.campaigns.selectors import debate_of
+from judges.campaigns.selectors import debates_of
 
 # Forms of a check: arguments about its own pair; or DREAM's, a relevant pair beside arguments about something else.
 OWN, DREAM = "own", "dream"
 OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
 ORDINARY_READ = 2_000  # Newest ordinary items that are looked at.
+POOL = 1_000  # Gold pairs of each label that are looked at for checks, if no more are wanted.
 # Behind every ordinary item, should a check ever be read as one.
 LAST = 1e12
 
@@ -124,8 +127,10 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     if form == DREAM:
         made = _dream_checks(ordinary, gold, count=count, seed=seed)
     else:
+        # Their texts are read at once, so not of all gold there is.
+        pool = draw_pool(gold, max(POOL, count), seed)
         made = match_checks(
-            ordinary, gold, count=count, seed=seed, write=_write_arguments, length=arguments.argument_length
+            ordinary, pool, count=count, seed=seed, write=_argument_writer(pool), length=arguments.argument_length
         )
     if not made:
         raise BadInput(
@@ -135,6 +140,8 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
                 "no gold pair can resemble the pairs that people read: their debates do not end with for and against"
             )
         )
+    pairs = [one.pair for one in made]
+    earlier = Counter(Item.objects.filter(pair__in=pairs, reason=Item.Reason.CHECK).values_list("pair_id", flat=True))
     Item.objects.bulk_create(
         Item(
             collection=collection,
@@ -149,7 +156,7 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
             place=place,
             overlap=OVERLAP,
             # A pair that was a check before gets the next number, which the unique constraint asks for.
-            seq=Item.objects.filter(pair=one.pair, reason=Item.Reason.CHECK).count(),
+            seq=earlier[one.pair],
         )
         for place, one in enumerate(made)
     )
@@ -158,19 +165,26 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     return len(made)
 
 
-def _write_arguments(pair: int, twin: PairFeatures) -> list[Turn] | None:
-    """Write arguments that make a gold pair look like the twin; None where no agent of its debate kept its stance.
+def _argument_writer(gold: Sequence[PairFeatures]) -> Writer:
+    """Return what writes arguments that make one of these gold pairs look like a twin.
 
-    Whose words they are is the twin's way too: beside debates of the offline pair a model would stand out.
+    It writes None where no agent of the twin's debate kept its stance. Whose words they are is the twin's way too:
+    beside debates of the offline pair a model would stand out.
     """
-    if not twin.shape:
-        return []
-    form = stance_of(twin.shape)
-    if form is None:
-        return None
-    found = Pair.objects.select_related("query", "document").get(pk=pair)
-    # The offline pair's words stand in where no model has argued about the pair yet.
-    return (arguments.of_models(found, form) if twin.by_models else None) or arguments.offline_turns(found, form)
+    pairs = Pair.objects.select_related("query", "document").prefetch_related("gold_arguments")
+    found = pairs.in_bulk([look.pair for look in gold])
+
+    def write(pair: int, twin: PairFeatures) -> list[Turn] | None:
+        if not twin.shape:
+            return []
+        form = stance_of(twin.shape)
+        if form is None:
+            return None
+        # The offline pair's words stand in where no model has argued about the pair yet.
+        said = arguments.of_models(found[pair], form) if twin.by_models else None
+        return said or arguments.offline_turns(found[pair], form)
+
+    return write
 
 
 def _dream_checks(
@@ -181,12 +195,14 @@ def _dream_checks(
     left = [look for look in gold if look.relevant]
     chance.shuffle(left)
     debated = [look for look in ordinary if look.shape and look.reason not in BLIND]
-    found = []
+    couples = []
     for look in left[:count]:
         others = [twin for twin in debated if twin.query != look.query]
-        if not others:
-            continue
-        twin = chance.choice(others)
+        if others:
+            couples.append((look, chance.choice(others)))
+    debates = debates_of({twin.pair for _look, twin in couples})
+    found = []
+    for look, twin in couples:
         turns = [
             {
                 "side": said.role,
@@ -197,7 +213,7 @@ def _dream_checks(
                 # They are about another document: no quotation is found in the one that is shown.
                 "quotes": [{"text": quote["text"], "start": None, "end": None} for quote in said.quotes],
             }
-            for said in debate_of(Pair.objects.get(pk=twin.pair))
+            for said in debates.get(twin.pair, [])
             if said.verdict is not None
         ]
         found.append(Dressed(look.pair, twin.reason, twin.arm, turns))

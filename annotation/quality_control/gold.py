@@ -25,7 +25,7 @@ from annotation.queue.assignment import check_time
 from corpus.errors import BadInput
 from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
-from judges.campaigns.selectors import debate_of
+from judges.campaigns.selectors import debates_of
 from judges.models import Attempt
 
 PRACTICE = 5
@@ -102,6 +102,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
     chance = Random(f"{seed}:spot")
     spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
     pairs = Pair.objects.select_related("query", "document").in_bulk([pair for pair, _stratum in drawn])
+    debates = debates_of(pairs)
     GoldPair.objects.bulk_create(
         GoldPair(
             gold_set=made,
@@ -110,7 +111,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
             practice=place < PRACTICE,
             spot=place in spots,
             stratum=stratum,
-            **_find_reasons(pairs[pair]),
+            **_find_reasons(pairs[pair], debates.get(pair, [])),
         )
         for place, (pair, stratum) in enumerate(drawn)
     )
@@ -126,10 +127,10 @@ def end(*, gold_set: GoldSet, by: User | None) -> None:
     record(by, "gold.ended", gold_set.collection, gold=gold_set.pk)
 
 
-def _find_reasons(pair: Pair) -> dict[str, Any]:
+def _find_reasons(pair: Pair, debate: Sequence[Attempt]) -> dict[str, Any]:
     """Return a turn for and one against: of the pair's debate where each side spoke for itself, else offline."""
     found: dict[str, Attempt] = {}
-    for said in debate_of(pair):
+    for said in debate:
         if said.verdict == (said.role == "for"):
             found.setdefault(said.role, said)
     if len(found) < 2:

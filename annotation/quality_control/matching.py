@@ -60,6 +60,13 @@ TRIED = 12
 Writer = Callable[[int, PairFeatures], list[Turn] | None]
 
 
+def draw_pool(gold: Sequence[PairFeatures], most: int, seed: int) -> list[PairFeatures]:
+    """Draw at most `most` gold pairs of each label: first those that judges debated or models argued about."""
+    drawn = Random(f"{seed}:pool").sample(gold, len(gold))
+    drawn.sort(key=lambda look: not (look.shape or look.argued))
+    return [look for label in (True, False) for look in [one for one in drawn if one.relevant is label][:most]]
+
+
 def match_checks(
     ordinary: Sequence[PairFeatures],
     gold: Sequence[PairFeatures],

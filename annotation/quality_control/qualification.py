@@ -3,7 +3,7 @@
 Its items stand, as checks do: everybody who has to pass is lent each of them once, and what they say there measures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from django.db import transaction
@@ -19,7 +19,7 @@ from annotation.quality_control.onboarding import PRACTICE
 from corpus.errors import BadInput
 from corpus.labels import reference_grades
 from corpus.models import Collection, Item, Pair
-from judges.campaigns.selectors import debate_of
+from judges.campaigns.selectors import debates_of
 
 # Everybody takes the same test, so its items have room for all.
 OVERLAP = 32_000
@@ -70,6 +70,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     chance.shuffle(drawn)
     chosen = balance_labels([(pair, gold[pair]) for pair in drawn], collection.relevant_from, PRACTICE + size)
     chance.shuffle(chosen)
+    turns = _gold_turns(chosen)
     last = earlier.aggregate(n=Max("seq"))["n"]
     number = 0 if last is None else last + 1
     Item.objects.bulk_create(
@@ -80,7 +81,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
             seq=number,
             state=Item.State.STANDING,
             arm=Item.Arm.SHOWN,
-            turns=_gold_turns(pair),
+            turns=turns.get(pair),
             priority=FIRST if place < PRACTICE else 0.0,
             place=place,
             overlap=OVERLAP,
@@ -97,12 +98,10 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     return number
 
 
-def _gold_turns(pair: int) -> list[dict[str, object]] | None:
-    """The generated reasons of a gold pair; None where judges debated about it, or where there is nothing."""
-    if debate_of(Pair.objects.get(pk=pair)):
-        return None
-    made = GoldPair.objects.filter(pair=pair).exclude(turns=[]).order_by("-pk").values_list("turns", flat=True).first()
-    return made or None
+def _gold_turns(pairs: Sequence[int]) -> dict[int, list[dict[str, object]]]:
+    """The generated reasons of gold pairs; of none about which judges debated."""
+    made = GoldPair.objects.filter(pair__in=pairs).exclude(pair__in=debates_of(pairs)).exclude(turns=[])
+    return dict(made.order_by("pk").values_list("pair", "turns"))  # The newest of a pair comes last and stays.
 
 
 @transaction.atomic

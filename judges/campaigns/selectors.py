@@ -2,11 +2,13 @@
 
 import json
 import zlib
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
@@ -205,15 +207,25 @@ def _read_latency(query: str, values: dict[str, int]) -> dict[str, float] | None
     return {"summed": row[0], "wall": row[1]} if row is not None else None
 
 
-def debate_of(pair: Pair, campaign: Campaign | None = None) -> list[Attempt]:
-    """Return the counted turns of the newest debate on the pair (or the campaign's); some may have no verdict."""
-    turns = Attempt.objects.filter(pair=pair, counts=True, role__in=("for", "against"))
-    if campaign is None:
-        # The newest debate may lie in an older campaign than the newest one, which may only have voted.
-        newest = turns.order_by("-campaign_id").first()
-        campaign = newest.campaign if newest is not None else None
+def debate_of(pair: Pair) -> list[Attempt]:
+    """Return the counted turns of the newest debate on the pair; some may have no verdict."""
+    return debates_of([pair.pk]).get(pair.pk, [])
+
+
+def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
+    """Return what `debate_of` returns of each of these pairs that has a debate. One statement."""
+    turns = Attempt.objects.filter(counts=True, role__in=("for", "against"))
+    # The newest debate may lie in an older campaign than the newest one, which may only have voted.
+    newest = turns.filter(pair=OuterRef("pair")).order_by("-campaign_id").values("campaign_id")[:1]
+    found: dict[int, list[Attempt]] = defaultdict(list)
     # By -role, "for" stands before "against" in a round.
-    return list(turns.filter(campaign=campaign).select_related("judge").order_by("round", "agent_pair", "-role"))
+    for said in (
+        turns.filter(pair__in=pairs, campaign_id=Subquery(newest))
+        .select_related("judge")
+        .order_by("round", "agent_pair", "-role")
+    ):
+        found[said.pair_id].append(said)
+    return dict(found)
 
 
 def voter_name(attempt: Attempt) -> str:
