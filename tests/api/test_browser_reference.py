@@ -1,0 +1,45 @@
+"""The API's reference page in a browser: in the look that the person or the device chose, on a phone, too."""
+
+import pytest
+
+from tests.factories import make_collection, make_member
+from tests.plugin_browser import NewPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+ADDRESS = "/api/v1/docs"
+BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
+LIGHT, DARK = "rgba(0, 0, 0, 0)", "rgb(28, 32, 34)"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "device", "background"),
+    [
+        ("", "light", LIGHT),
+        ("", "dark", DARK),
+        ("light", "dark", LIGHT),
+        ("dark", "light", DARK),
+    ],
+)
+def test_the_reference_has_the_look_that_was_chosen_else_the_devices(
+    new_page: NewPage, chosen: str, device: str, background: str
+) -> None:
+    alice = make_member(make_collection("books"), "alice").user
+    alice.display = {"theme": chosen}
+    alice.save()
+    page = new_page(user=alice, color_scheme=device)
+    page.goto(ADDRESS)
+    page.locator(".opblock").first.wait_for()
+    assert page.evaluate(BACKGROUND) == background
+    page.emulate_media(color_scheme="dark" if device == "light" else "light")
+    page.wait_for_function(f"{BACKGROUND} === '{background if chosen else {LIGHT: DARK, DARK: LIGHT}[background]}'")
+
+
+@pytest.mark.parametrize("device", ["light", "dark"])
+def test_the_reference_is_as_wide_as_a_phone_and_loads_nothing_that_the_policy_blocks(
+    new_page: NewPage, device: str
+) -> None:
+    page = new_page(viewport={"width": 390, "height": 844}, is_mobile=True, color_scheme=device)
+    page.goto(ADDRESS)
+    page.locator(".opblock-post .opblock-summary-control").first.click()
+    page.locator(".opblock-body select").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
