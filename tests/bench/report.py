@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
-BY_HAND = "## On a GPU"
-"""Where the part begins that is written by hand, at the page's end."""
+BY_HAND = "\n## "
+"""Where the parts begin that are written by hand, below the table."""
 SHOWN = ("name", "case", "value", "unit", "aim", "calibration")
 
 
@@ -22,12 +22,11 @@ def page(figures: list[dict[str, Any]], calibration: dict[str, float]) -> str:
 
 Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.
 Calibration of the same run: {measured}. Ratios are taken within one run; absolute figures are to be read beside the
-calibration.
+calibration. What the table lacks, and what other machines gave, stands below it.
 
 | figure | case | value | aim | more |
 |---|---|---|---|---|
 {rows}
-
 {BY_HAND}{PAGE.read_text().partition(BY_HAND)[2]}"""
 
 

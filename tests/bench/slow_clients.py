@@ -17,6 +17,7 @@ def measure() -> list[dict[str, Any]]:
     """A figure for each kind, one after the other."""
     figures = []
     with served() as port:
+        longest_of_five(port)  # The first requests load what pages need.
         beside_none = longest_of_five(port)
         for case, (number, said) in KINDS.items():
             with clients(port, number, said):
