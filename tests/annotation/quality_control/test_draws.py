@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.quality_control import attention_checks, gold, qualification
 from annotation.quality_control.matching import PairFeatures, draw_pool
+from annotation.quality_control.onboarding import PRACTICE
 from corpus.models import Assessor, Collection, Judgment
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_pair
@@ -30,7 +31,7 @@ def make_dream_checks(collection: Collection, count: int) -> None:
 
 
 def make_test(collection: Collection, count: int) -> None:
-    qualification.make_test(collection=collection, size=count - qualification.PRACTICE, seed=1, by=None)
+    qualification.make_test(collection=collection, size=count - PRACTICE, seed=1, by=None)
 
 
 def draw_gold(collection: Collection, count: int) -> None:
