@@ -186,11 +186,11 @@ def control_filling(request: HttpRequest, name: str, number: int, act: Literal["
     """Make the filled version of what is resolved by now (a large one by a worker), or cancel the filling."""
     scope, found = scope_of(request), find_row(_fillings(request), number, _("Hole filling not found."))
     with transaction.atomic():
-        if act == "finish":
-            stages.ask_to_finish(found, by=scope.user.username)
-        else:
+        if act == "cancel":
             stages.cancel_filling(found)
-        record(scope, "filling.ended", filling=found.pk, what=act)
+        # Who asks for it once more ends nothing.
+        if act == "cancel" or stages.ask_to_finish(found, by=scope.user.username):
+            record(scope, "filling.ended", filling=found.pk, what=act)
     return _show_one(request, number)
 
 

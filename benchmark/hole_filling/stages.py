@@ -112,17 +112,25 @@ def make_version(filling: Filling, by: str) -> Qrels:
     return versions.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
 
 
-def ask_to_finish(filling: Filling, by: str = "") -> None:
-    """Finish a small filling now, and have a worker finish a large one. Safe to call twice. Raises BadInput."""
+@transaction.atomic
+def ask_to_finish(filling: Filling, by: str = "") -> bool:
+    """Finish a small filling now, and have a worker finish a large one. Raises BadInput.
+
+    Returns whether this call did it: False where somebody asked for it before, or it had ended by itself.
+    """
     if Funnel.of(filling).candidates <= LIVE:
+        # The lock makes a second call wait, and see what the first one made.
+        is_new = Filling.objects.select_for_update().only("after").get(pk=filling.pk).after_id is None
         finish_filling(filling, by)
-        return
+        return is_new
     # A state of its own lets a worker take it up, and keeps others from finishing it meanwhile.
     wish = {"state": State.FINISHING, "error": "", "options": {**filling.options, "finished_by": by}}
     if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
         filling.refresh_from_db(fields=["state"])
         if filling.state in (State.PREPARING, State.CANCELLED):
             raise BadInput(_("this hole filling is %(state)s") % {"state": filling.get_state_display()})
+        return False
+    return True
 
 
 def finish_requested(key: int) -> bool:

@@ -134,11 +134,11 @@ def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act:
         raise Http404(_("Unknown action."))
     try:
         with transaction.atomic():
-            if act == "finish":
-                stages.ask_to_finish(found, by=scope.user.username)
-            else:
+            if act == "cancel":
                 stages.cancel_filling(found)
-            record_act(scope, "filling.ended", filling=found.pk, what=act)
+            # Who asks for it once more ends nothing.
+            if act == "cancel" or stages.ask_to_finish(found, by=scope.user.username):
+                record_act(scope, "filling.ended", filling=found.pk, what=act)
     except BadInput as error:
         messages.error(request, _("No changes made: %(error)s.") % {"error": error})
     return redirect("hole_filling", scope.collection.name, found.pk)

@@ -12,7 +12,7 @@ from annotation.web_search import searching
 from benchmark.agents import study
 from benchmark.models import AgentJob, AnswerEvaluation, Filling, Qrels, Synthesis
 from benchmark.synthesis import lifecycle
-from corpus.models import Document, Item, Query
+from corpus.models import Document, Item, Label, Query
 from jobs import leases
 from judges.models import Campaign
 from tests.api.conftest import Call
@@ -76,6 +76,15 @@ def test_a_hole_filling_from_the_estimate_to_its_version(call: Call, books: Memb
     assert [one["number"] for one in call(alice, "GET", here).json()["items"]] == [filling["number"]]
     refused = call(alice, "POST", f"{here}/send", {"first": 2})
     assert refused.status_code == 422 and "ranking uncertainty first" in refused.json()["detail"]
+
+
+def test_a_hole_filling_that_is_finished_twice_ends_once(call: Call, books: Membership) -> None:
+    filling = call(books.user, "POST", "collections/books/hole-fillings", {"depth": 2}).json()
+    Label.objects.create(pair_id=Filling.objects.get().pairs[0], grade=1, origin="people")
+    for _ in range(2):
+        path = f"collections/books/hole-fillings/{filling['number']}/finish"
+        assert call(books.user, "POST", path).json()["state"] == "filled"
+    assert AuditEntry.objects.filter(act="filling.ended").count() == 1
 
 
 def test_judges_fill_holes_in_a_campaign_that_is_paused_by_its_number(call: Call, books: Membership) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.models import Role
+from annotation.models import AuditEntry, Role
 from benchmark.hole_filling import stages, starting
 from benchmark.hole_filling.stages import ask_to_finish, cancel_filling, finish_requested
 from benchmark.hole_filling.starting import advance_due, start_filling
@@ -80,6 +80,16 @@ def test_a_small_one_is_finished_at_once(charlie: Client, begun: Filling, monkey
     charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
     begun.refresh_from_db()
     assert begun.state == "filled"
+
+
+@pytest.mark.parametrize("live", [10, 1_000])
+def test_who_asks_to_finish_once_more_ends_nothing(
+    charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch, live: int
+) -> None:
+    monkeypatch.setattr(stages, "LIVE", live)
+    for _ in range(2):
+        assert charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/").status_code == 302
+    assert AuditEntry.objects.filter(act="filling.ended").count() == 1
 
 
 def test_a_worker_that_dies_while_it_finishes_leaves_nothing_behind(
