@@ -19,6 +19,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from benchmark.models import Synthesis, SyntheticBundle
+from benchmark.runs.rankings import EXCLUDED, excluded_documents
 from benchmark.synthesis.bundles import draw_seeds, query_id_of
 from benchmark.synthesis.conversation import SeedOutcome, describe_model
 from benchmark.synthesis.files import lines_of
@@ -197,7 +198,8 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
     bundles = [one.bundle for one in rows if one.bundle is not None and one.bundle[way.made_from] not in known]
     if not bundles:
         return
-    found = [_describe_query(way, one) for one in bundles]
+    excluded = _excluded_by_source(synthesis.collection, bundles) if way is KEYWORDS else {}
+    found = [_describe_query(way, one, excluded) for one in bundles]
     with TemporaryDirectory() as folder:
         # The ordinary import, as for files that a person brings: the same checks, ids and search index.
         files = ImportFiles(
@@ -209,11 +211,21 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
         import_collection(synthesis.collection.name, files)
 
 
-def _describe_query(way: Way, bundle: Mapping[str, Any]) -> dict[str, Any]:
+def _excluded_by_source(collection: Collection, bundles: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The documents that queries exclude, by query: their keyword forms exclude them too."""
+    sources = [one[KEYWORDS.made_from] for one in bundles]
+    rows = Query.objects.filter(collection=collection, is_current=True, external_id__in=sources)
+    names = dict(rows.values_list("pk", "external_id"))
+    return {names[key]: sorted(ids) for key, ids in excluded_documents(collection, names).items()}
+
+
+def _describe_query(way: Way, bundle: Mapping[str, Any], excluded: Mapping[str, list[str]]) -> dict[str, Any]:
     made_from = bundle[way.made_from]
     metadata = {"synthetic": True, "writer": bundle["models"]["judge"]["name"], way.made_from: made_from}
     if way is KEYWORDS:
         metadata["seed_query"] = made_from
+    if made_from in excluded:
+        metadata[EXCLUDED] = excluded[made_from]
     return {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
 
 
@@ -227,7 +239,9 @@ def _find_pairs(
     for query in queries:
         # The document that it was written of is relevant by its making, and BM25 may not find it.
         first = [query["metadata"][way.made_from]] if way is ASK else []
-        ranked = [names[key] for key, _score in index.search(query["text"], depth) if key in names]
+        excluded = query["metadata"].get(EXCLUDED, [])
+        best = (names[key] for key, _score in index.search(query["text"], depth + len(excluded)) if key in names)
+        ranked = [one for one in best if one not in excluded][:depth]
         found += [{"query_id": query["_id"], "doc_id": one} for one in dict.fromkeys([*first, *ranked])]
     return found
 

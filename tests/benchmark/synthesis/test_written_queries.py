@@ -16,7 +16,8 @@ from benchmark.qrels import versions
 from benchmark.synthesis import lifecycle, queries
 from config.env import ROOT
 from corpus.errors import BadInput
-from corpus.models import Label, Pair, Query
+from corpus.models import Document, Label, Pair, Query
+from corpus.search.bm25 import index_for
 from jobs import leases
 from jobs.processes import spawn_child
 from judges.conversations.formats import parse_answer
@@ -150,6 +151,20 @@ def test_keyword_forms_are_queries_of_their_own_and_dev_stays_as_it_was(books, w
     told = every.json["written"], every.json["there_before"], every.json["failed"]
     assert told == (len(before["train"]) - len(made), len(made), {}), every.err
     assert RetrievalCall.objects.count() - calls == Query.objects.count() - count == told[0]
+
+
+@database
+def test_what_a_query_excludes_its_keyword_form_excludes_too(books):
+    one = Query.objects.get(collection=books, external_id="q1")
+    found = [Document.objects.get(pk=key).external_id for key, _ in index_for(books).search(one.text, 3)]
+    Query.objects.filter(pk=one.pk).update(metadata={"excluded_ids": found[:2]})
+    made = Synthesis.objects.create(collection=books, kind="keywords", key="k", options={"pairs": 1})
+    bundle = {"query_id": "k1", "query": one.text, "rewritten_from": "q1", "models": {"judge": {"name": "w"}}}
+    queries.import_synthetic(made, [SyntheticBundle(bundle=bundle)])
+    form = forms(books)["q1"]
+    assert form.metadata["excluded_ids"] == sorted(found[:2])
+    names = set(Pair.objects.filter(query=form).values_list("document__external_id", flat=True))
+    assert names == set(found[2:])
 
 
 @database
