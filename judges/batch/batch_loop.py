@@ -59,6 +59,10 @@ class WaitingForBatch(Cancelled):
     """The pair goes on when the batch is back."""
 
 
+class CampaignTaken(Exception):
+    """Another process works on the campaign."""
+
+
 class Patient(Budget):
     """Budget whose calls are out for hours: a call that finds no room does not wait for them."""
 
@@ -99,6 +103,8 @@ class BatchWorkerLoop:
     def __init__(self, tools: Tools, plan: Plan) -> None:
         self.tools = tools
         self.held: list[Claimed] = []
+        self.session: Connection[Any] | None = None  # The connection whose session holds the campaign's lock.
+        self.is_taken = False
         self.budget = Patient(tools.writer, plan.campaign, f"batch:{plan.campaign}", LEASE_S)
         self.endpoints: dict[tuple[str, str, str], Endpoint] = {}
         self.cancelled: set[int] = set()
@@ -126,20 +132,36 @@ class BatchWorkerLoop:
 
     async def run_time_slice(self) -> bool:
         """Work until nothing is left (return False) or the time slice is over (True: call again)."""
-        taken = await self._ask(lambda connection: connection.execute(store.TAKE, [self.plan.campaign]).fetchone())
-        if not (taken and taken[0]):
-            return False  # another process is at it
+        self.is_taken = False
         try:
             return await self._work(time.monotonic() + settings.DRAIN_SECONDS)
+        except CampaignTaken:
+            return False
         finally:
             for endpoint in self.endpoints.values():
                 await endpoint.close()
             # Clients belong to this time slice; another process may take the campaign next.
             self.endpoints.clear()
-            await self._ask(lambda connection: connection.execute(store.LEAVE, [self.plan.campaign]).rowcount)
+            if self.session is not None:
+                values = [self.plan.campaign]
+                await self.tools.writer.ask(lambda connection: connection.execute(store.LEAVE, values).rowcount)
+                self.session = None
 
     async def _ask(self, question: Callable[[Connection[Any]], Result]) -> Result:
-        return await self.tools.writer.ask(question)
+        """Ask while no other process is at the campaign. Raises CampaignTaken."""
+
+        def ask(connection: Connection[Any]) -> Result:
+            # A lock goes with its session: after a lost connection another process may have taken the campaign. Then
+            # nothing is done to it any more, also once that process has left.
+            if connection is not self.session:
+                taken = not self.is_taken and connection.execute(store.TAKE, [self.plan.campaign]).fetchone()
+                if taken != (True,):
+                    self.session, self.is_taken = None, True
+                    raise CampaignTaken
+                self.session = connection
+            return question(connection)
+
+        return await self.tools.writer.ask(ask)
 
     async def _update(self, statement: str, **values: object) -> None:
         await self._ask(lambda connection: connection.execute(statement, values).rowcount)
@@ -206,7 +228,8 @@ class BatchWorkerLoop:
         # Taken in one step, so that a call that is collected meanwhile is not lost.
         collected, self.caller.collected = self.caller.collected, []
         if collected:
-            await self._ask(partial(store.add_calls, campaign=self.plan.campaign, collected=collected))
+            ids = await self._ask(partial(store.draw_ids, n=len(collected)))
+            await self._ask(partial(store.add_calls, campaign=self.plan.campaign, collected=collected, ids=ids))
         if self.refusal:
             await self._pause(self.refusal)
         return any(waits)
@@ -313,7 +336,9 @@ class BatchWorkerLoop:
                 raise
             await self._refuse(batch, refusal)
             return
-        await self._update(store.SUBMITTED, batch=batch.id, provider=found, problem="")
+        # True whoever has the campaign now: by it alone some providers' batches are found again.
+        values = {"batch": batch.id, "provider": found, "problem": ""}
+        await self.tools.writer.ask(lambda connection: connection.execute(store.SUBMITTED, values).rowcount)
 
     async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
         """Look at the provider for a batch that left and of which nobody knows whether it arrived."""

@@ -94,19 +94,27 @@ class Out:
     likely: bool = False  # `provider_id` is a batch that fits, and may be somebody else's.
 
 
-def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Collected]) -> None:
-    """Keep calls for the next batches, grouped by account and model."""
+def draw_ids(connection: Connection[Any], n: int) -> list[int]:
+    """Return ids for calls, in a transaction of their own: so that a call which is added twice is there once."""
+    sequence = "SELECT nextval(pg_get_serial_sequence('judges_batchcall', 'id')) FROM generate_series(1, %s)"
+    return [row[0] for row in connection.execute(sequence, [n])]
+
+
+def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Collected], ids: Sequence[int]) -> None:
+    """Keep calls for the next batches, grouped by account and model. The same `ids` again change nothing."""
     rows = []
-    for sent, schema in collected:
+    for id, (sent, schema) in zip(ids, collected, strict=True):
         # A batch holds calls of one model and key, so calls are grouped by both.
         group = sha256("\0".join((*sent.judge.account, sent.judge.model)).encode()).hexdigest()
         # The most bytes that it can take: as ASCII, which is the longest of the providers' forms.
         size = len(json.dumps(sent.messages)) + len(json.dumps(schema)) + ENVELOPE
         packed = zlib.compress(json.dumps({**SENT_CALL.dump_python(sent), "schema": schema}).encode(), 1)
-        rows.append((campaign, group, size, packed))
+        rows.append((id, campaign, group, size, packed))
     with connection.cursor() as cursor:
         cursor.executemany(
-            'INSERT INTO judges_batchcall (campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s)', rows
+            'INSERT INTO judges_batchcall (id, campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s, %s) '
+            "ON CONFLICT DO NOTHING",
+            rows,
         )
 
 

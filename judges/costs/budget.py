@@ -8,6 +8,7 @@ once and the worker waits for calls that are out; only when none is out is the b
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from psycopg import Connection
@@ -66,19 +67,24 @@ WHERE until < now() AND strpos(holder, '@') > 0 AND split_part(holder, '@', 1) <
 # the sums can only fall, because an answer that is stored costs no more than what was held for it.
 LOCK = "SELECT pg_advisory_xact_lock(7110, collection_id::int) FROM judges_campaign WHERE id = %(campaign)s"
 
+# `after`: the calls that an earlier run left held, where the connection was lost with the answer to its commit. Only
+# the holder's own writer changes its row, one work after the other: so a row that has them was booked by that run.
 _HOLD = """
 INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
 SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s) FROM {asked}
 ON CONFLICT (campaign_id, holder) DO UPDATE
 SET usd = v.usd + EXCLUDED.usd, calls = v.calls + EXCLUDED.calls, until = EXCLUDED.until
+WHERE v.calls IS DISTINCT FROM %(after)s
+RETURNING v.calls
 """
 # Of a campaign that nothing limits: only so that calls which a lost machine may have made are counted.
 HOLD = _HOLD.format(asked="judges_campaign WHERE id = %(campaign)s")
 
-# The cap that refuses it, '' where it is held now.
+# The cap that refuses it, '' where it is held now, and the calls that are held with it.
 RESERVE = f"""
 WITH asked AS MATERIALIZED (
     SELECT c.id, CASE
+        WHEN h.booked THEN ''
         WHEN t.calls + h.calls + %(calls)s > c.max_calls THEN 'max-calls'
         WHEN %(usd)s <= 0 THEN ''
         WHEN t.usd + h.usd + %(usd)s > c.budget + 1e-12 THEN 'budget'
@@ -89,14 +95,15 @@ WITH asked AS MATERIALIZED (
         LATERAL (SELECT COALESCE(sum(value) FILTER (WHERE key = ANY(%(costs)s)), 0) AS usd,
                      COALESCE(sum(value) FILTER (WHERE key = ANY(%(counted)s)), 0) AS calls
                  FROM judges_tally WHERE campaign_id = c.id) t,
-        LATERAL (SELECT COALESCE(sum(usd), 0) AS usd, COALESCE(sum(calls), 0) AS calls
+        LATERAL (SELECT COALESCE(sum(usd), 0) AS usd, COALESCE(sum(calls), 0) AS calls,
+                     bool_or(holder = %(holder)s AND calls = %(after)s) AS booked
                  FROM judges_reservation WHERE campaign_id = c.id) h,
         LATERAL ({SPENT.format(collection="k.id")}) a,
         LATERAL ({HELD.format(collection="k.id")}) b
     WHERE c.id = %(campaign)s
 ),
 held AS ({_HOLD.format(asked="asked WHERE cap = ''")})
-SELECT cap FROM asked
+SELECT cap, (SELECT calls FROM held) FROM asked
 """
 KEYS = {"costs": list(counters.COSTS), "counted": list(counters.CALLS)}  # Values of RESERVE.
 
@@ -104,7 +111,8 @@ KEYS = {"costs": list(counters.COSTS), "counted": list(counters.CALLS)}  # Value
 GIVE_BACK = """
 UPDATE judges_reservation SET calls = GREATEST(0, calls - %(calls)s),
     usd = CASE WHEN calls <= %(calls)s THEN 0 ELSE GREATEST(0, usd - %(usd)s) END
-WHERE campaign_id = %(campaign)s AND holder = %(holder)s
+WHERE campaign_id = %(campaign)s AND holder = %(holder)s AND calls IS DISTINCT FROM %(after)s
+RETURNING calls
 """
 # A row without calls would be renewed, and summed up by all who reserve, for as long as its process lives.
 FORGET = "DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s AND calls = 0"
@@ -216,11 +224,11 @@ class Budget:
         """Give back what this process has reserved and no call uses."""
         if not self.has_row:
             return
-        values = self.values | {"usd": self.usd, "calls": self.calls}
+        values = self.values | {"usd": self.usd, "calls": self.calls, "after": None}
         self.usd, self.calls = 0.0, 0
 
         def give_back(connection: Connection[Any]) -> bool:
-            connection.execute(GIVE_BACK, values)
+            _note_calls(values, connection.execute(GIVE_BACK, values).fetchone())
             return connection.execute(FORGET, values).rowcount == 0
 
         self.has_row = await self.writer.ask(give_back)
@@ -235,20 +243,21 @@ class Budget:
         return held
 
     async def _fetch(self, usd: float, calls: int) -> bool:
-        values = self.values | KEYS | {"usd": usd, "calls": calls}
+        values = self.values | KEYS | {"usd": usd, "calls": calls, "after": None}
 
         def ask(connection: Connection[Any]) -> str:
             if not self.bounded:
                 # Not before each call, as below: here it only removes rows that nobody else would.
                 if not self.has_row:
                     connection.execute(RECLAIM, values | {"holder": self.process})
-                connection.execute(HOLD, values)
+                _note_calls(values, connection.execute(HOLD, values).fetchone())
                 return ""
             # In one transaction with the reservation: what dead workers held counts as free at once.
             connection.execute(LOCK, values)
             connection.execute(RECLAIM, values | {"holder": self.process})
-            row = connection.execute(RESERVE, values).fetchone()
-            return str(row[0]) if row else "budget"
+            cap, *held = connection.execute(RESERVE, values).fetchone() or ("budget", None)
+            _note_calls(values, held)
+            return str(cap)
 
         self.cap = await self.writer.ask(ask)
         if self.cap:
@@ -262,6 +271,12 @@ class Budget:
         """Return whether calls are out, or about to be, that hold what was refused."""
         row = connection.execute(OUT, self.values | {"shared": self.cap in SHARED}).fetchone()
         return bool(row and row[0])
+
+
+def _note_calls(values: dict[str, Any], row: Sequence[Any] | None) -> None:
+    """Keep what the row holds now for a second run; one that changed nothing keeps what the first one left."""
+    if row is not None and row[0] is not None:
+        values["after"] = row[0]
 
 
 def renew_reservations(connection: Connection[Any], holder: str, lease: float) -> None:

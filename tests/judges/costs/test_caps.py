@@ -199,11 +199,12 @@ def test_eight_clients_that_reserve_at_once_never_hold_more_than_the_cap(transac
         with psycopg.connect(**database_parameters(), autocommit=True) as raw:
             for _ in range(40):
                 usd, campaign = chance.uniform(0.05, 1.0), chance.choice(rows).pk
-                values = {"campaign": campaign, "holder": f"client {number}", "lease": 60.0, "usd": usd, "calls": 1}
+                values = {"campaign": campaign, "holder": f"client {number}", "lease": 60.0, "after": None}
+                values |= {"usd": usd, "calls": 1}
                 with raw.transaction():
                     raw.execute(budget.LOCK, values)
                     raw.execute(budget.RECLAIM, values)
-                    (cap,) = raw.execute(budget.RESERVE, values | budget.KEYS).fetchone() or ("",)
+                    cap, _held = raw.execute(budget.RESERVE, values | budget.KEYS).fetchone() or ("", 0)
                 (booked,) = raw.execute("SELECT sum(usd) FROM judges_reservation").fetchone() or (0.0,)
                 most = max(most, booked)
                 held += cap == ""

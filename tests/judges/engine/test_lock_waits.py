@@ -57,7 +57,7 @@ def connect() -> Iterator[Any]:
 
 def reserve(raw: "psycopg.Connection[Any]", plan: Plan, holder: str) -> str:
     """Hold half a dollar for a call; the cap that refuses it."""
-    values = {"campaign": plan.campaign, "holder": holder, "lease": 60.0, "usd": 0.5, "calls": 1}
+    values = {"campaign": plan.campaign, "holder": holder, "lease": 60.0, "usd": 0.5, "calls": 1, "after": None}
     with raw.transaction():
         raw.execute(budget.LOCK, values)
         raw.execute(budget.RECLAIM, values)
@@ -109,12 +109,12 @@ def test_what_was_stored_with_the_last_money_is_seen_by_who_waited_for_the_lock(
     """Sums are read once the lock is held, not when the transaction began."""
     first, second = connect(), connect()
     Reservation.objects.create(campaign_id=plan.campaign, holder="a", usd=9.0, calls=9, until="2100-01-01T00:00:00Z")
-    values = {"campaign": plan.campaign, "holder": "b", "lease": 60.0, "usd": 0.75, "calls": 1}
+    values = {"campaign": plan.campaign, "holder": "b", "lease": 60.0, "usd": 0.75, "calls": 1, "after": None}
     with second.transaction():
         second.execute("SELECT 1 FROM judges_reservation")  # its transaction has begun
         assert reserve(first, plan, "c") == ""
         second.execute(budget.LOCK, values)
-        (cap,) = second.execute(budget.RESERVE, values | budget.KEYS).fetchone() or ("none",)
+        cap, _held = second.execute(budget.RESERVE, values | budget.KEYS).fetchone() or ("none", 0)
     assert cap == "budget"
 
 
