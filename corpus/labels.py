@@ -116,6 +116,14 @@ ORDER BY j.pair_id, a.name <> '{EXPERTS}', j.id DESC
 """
 
 
+def join_reference(pair: str) -> str:
+    """Return the join that adds `gold.grade`, what REFERENCE finds, to rows with this column of a pair."""
+    return f"""LEFT JOIN LATERAL (
+    SELECT r.grade FROM current_judgment r JOIN corpus_assessor s ON s.id = r.assessor_id AND s.kind = 'reference'
+    WHERE r.pair_id = {pair} AND r.aspect_id IS NULL
+    ORDER BY s.name <> '{EXPERTS}', r.id DESC LIMIT 1) gold ON true"""
+
+
 def reference_grades(collection: Collection, pairs: Iterable[int] | None = None) -> dict[int, int]:
     """Return the reference grade of each pair that has one: of the collection, or of the pairs given."""
     only = "" if pairs is None else "WHERE pair_id = ANY(%(pairs)s)"

@@ -1,5 +1,6 @@
 """The money of one campaign, for the command and the page: ledger, people's work, cost per correct label."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +12,9 @@ from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum
 from annotation.costs.labels import JUDGES, TOGETHER, PerLabel, against_gold, per_label, with_people
 from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.records import Audits
 from annotation.queue.judging_time import median_seconds
+from corpus.labels import REFERENCE
 from corpus.models import Collection
 from judges.campaigns import counters, selectors
 from judges.costs import ledger
@@ -23,18 +26,12 @@ from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign
 
 # Of labels that judges gave, and of pairs that people settled: with a reference grade, and equal to it.
-# Of several reference grades of a pair the newest counts.
-GOLD = """
+GOLD = f"""
 WITH own AS MATERIALIZED (
     SELECT pair_id, state, label FROM judges_work
     WHERE campaign_id = %(campaign)s AND state IN ('labelled', 'escalated')
 ),
-gold AS (
-    SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade >= %(relevant)s AS relevant
-    FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
-    ORDER BY j.pair_id, j.id DESC
-)
+gold AS (SELECT pair_id, grade >= %(relevant)s AS relevant FROM ({REFERENCE}) known)
 SELECT count(*) FILTER (WHERE w.state = 'labelled'),
     count(*) FILTER (WHERE w.state = 'labelled' AND (w.label = 1) = gold.relevant),
     count(*) FILTER (WHERE w.state = 'escalated' AND l.origin IN ('people', 'adjudicator')),
@@ -55,6 +52,13 @@ class HumanCost:
     auditing: int
     seconds: float | None
     hourly_rate: float | None
+
+    @classmethod
+    def of(cls, collection: Collection, counts: Mapping[str, float], seconds: float | None) -> "HumanCost":
+        """Return people's work on the campaign with these counters. `seconds`: the median time of a judgment."""
+        # By settled pairs, each judged by `overlap` people: judgments on pairs that are still open come later.
+        settling, auditing = counts.get("settled", 0) * collection.overlap, counts.get("audited", 0) * OVERLAP
+        return cls(int(settling), int(auditing), seconds, collection.hourly_rate)
 
     @property
     def hours(self) -> float:
@@ -133,13 +137,7 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
     collection = campaign.collection
     status = selectors.campaign_status(collection, campaign)
     counts = counters.read(campaign.pk)
-    people = HumanCost(
-        # By settled pairs, each judged by `overlap` people: judgments on pairs that are still open come later.
-        settling=int(counts.get("settled", 0) * collection.overlap),
-        auditing=int(counts.get("audited", 0) * OVERLAP),
-        seconds=median_seconds(collection),
-        hourly_rate=collection.hourly_rate,
-    )
+    people = HumanCost.of(collection, counts, median_seconds(collection))
     # Costs by pair read every call; the command takes that time, a page does not.
     few = most is None or status["calls"] + status["calls_cached"] <= most
     return CostReport(
@@ -163,33 +161,48 @@ def _costs_per_label(
     # Evidence and retrieval give no labels by which their cost could be divided.
     if campaign.policy in LABEL_NOTHING:
         return []
-    machine = of_status(status)
-    together = machine + people.paid
-    labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
+    audits = measure_audits(campaign.collection, campaign, counts)
+    of_judges, of_all = costs_by_audits(status, counts, people, audits)
     known, right, known_people, right_people = _count_gold(campaign)
     # Two strata, because gold covers the judges' labels and people's in different shares.
-    judged = Stratum(labelled, known, right)
+    settled = of_all.labels - of_judges.labels
+    judged = Stratum(of_judges.labels, known, right)
     whole = Stratum(settled, known_people, right_people)
-    audits = measure_audits(campaign.collection, campaign, counts)
+    ours, all_of = _describe_labels(of_judges.labels, settled)
+    words = _("%(known)s of %(ours)s have gold labels") % {"known": f"{known:,}", "ours": ours}
+    words_all = _("%(known)s of %(all_of)s have gold labels") % {"known": f"{known + known_people:,}", "all_of": all_of}
+    return [
+        per_label(JUDGES, "gold", of_judges.labels, of_judges.paid, against_gold([judged]), words),
+        of_judges,
+        per_label(TOGETHER, "gold", of_all.labels, of_all.paid, against_gold([judged, whole]), words_all),
+        of_all,
+    ]
+
+
+def costs_by_audits(
+    status: Mapping[str, Any], counts: Mapping[str, float], people: HumanCost, audits: Audits | None
+) -> tuple[PerLabel, PerLabel]:
+    """What a correct label cost by the audits: the judges' labels, and all labels with people's work."""
+    machine = of_status(status)
+    labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
     audited = audits.overall if audits else Statistic(None, None, None, 0, NO_AUDIT)
     covered = audits.covered if audits else 0.0  # The share of labels for whose routes the audits speak.
-    ours = _("%(labelled)s labels by judges") % {"labelled": f"{labelled:,}"}
-    all_of = _("%(ours)s and %(settled)s by people") % {"ours": ours, "settled": f"{settled:,}"}
-    values = {"ours": ours, "all_of": all_of, "n": f"{audited.n:,}", "covered": f"{covered:.0%}"}
-    of_judges = _("%(known)s of %(ours)s have gold labels") % {**values, "known": f"{known:,}"}
-    of_all = _("%(known)s of %(all_of)s have gold labels") % {**values, "known": f"{known + known_people:,}"}
+    ours, _rest = _describe_labels(labelled, settled)
+    values = {"ours": ours, "n": f"{audited.n:,}", "covered": f"{covered:.0%}"}
     was_audited = _("%(n)s of %(ours)s were audited") % values
     if 0 < covered < 1:
         was_audited = _("%(n)s of %(ours)s were audited, covering routes with %(covered)s of the labels") % values
     by_people = _("the %(settled)s labels by people count as correct") % {"settled": f"{settled:,}"}
-    with_settled = f"{was_audited}; {by_people}"
-    by_judges, by_all = (labelled, machine), (labelled + settled, together)
-    return [
-        per_label(JUDGES, "gold", *by_judges, against_gold([judged]), of_judges),
-        per_label(JUDGES, "audits", *by_judges, audited, was_audited),
-        per_label(TOGETHER, "gold", *by_all, against_gold([judged, whole]), of_all),
+    with_settled, by_all = f"{was_audited}; {by_people}", (labelled + settled, machine + people.paid)
+    return (
+        per_label(JUDGES, "audits", labelled, machine, audited, was_audited),
         per_label(TOGETHER, "audits", *by_all, with_people(audited, labelled, settled), with_settled),
-    ]
+    )
+
+
+def _describe_labels(labelled: int, settled: int) -> tuple[str, str]:
+    ours = _("%(labelled)s labels by judges") % {"labelled": f"{labelled:,}"}
+    return ours, _("%(ours)s and %(settled)s by people") % {"ours": ours, "settled": f"{settled:,}"}
 
 
 def _count_gold(campaign: Campaign) -> tuple[int, int, int, int]:

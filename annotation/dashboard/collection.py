@@ -10,7 +10,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.costs.labels import JUDGES, TOGETHER, PerLabel, per_label, with_people
+from annotation.costs.labels import PerLabel
+from annotation.costs.report import HumanCost, costs_by_audits
 from annotation.dashboard.attention import list_attention
 from annotation.dashboard.overview import CollectionOverview
 from annotation.label_quality import canaries
@@ -21,7 +22,6 @@ from annotation.label_quality.statistics import StoredStatistics
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.models import Collection
 from judges.campaigns import selectors
-from judges.costs.accounting import Paid, of_status
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
@@ -47,7 +47,7 @@ def build_dashboard(
         "audits": audits,
         "routes": largest_routes(audits.routes) if audits else [],
         "costs": costs,
-        "per_label": _cost_of_label(status, costs, audits),
+        "per_label": _cost_of_label(collection, status, costs, audits),
         # The states that the list of pairs can be narrowed to, with their counts.
         "parts": [node for node in nodes if node.count and _is_state(node)],
         "flow": _draw_flow(story, collection, nodes, links) if campaign else None,
@@ -56,17 +56,16 @@ def build_dashboard(
     }
 
 
-def _cost_of_label(status: Mapping[str, Any], costs: Costs, audits: Audits | None) -> PerLabel | None:
+def _cost_of_label(
+    collection: Collection, status: Mapping[str, Any], costs: Costs, audits: Audits | None
+) -> PerLabel | None:
     """Return the cost of a correct label by the audits, with people's work where an hour has a price."""
-    labelled, settled = status["labelled"], status["settled"]
-    if not labelled or audits is None:
+    if not status["labelled"] or audits is None:
         return None
-    machine = of_status(status)
-    if costs.people is None:
-        return per_label(JUDGES, "audits", labelled, machine, audits.overall, "")
-    # What people settled counts as right: it is what the audit would compare with.
-    accuracy = with_people(audits.overall, labelled, settled)
-    return per_label(TOGETHER, "audits", labelled + settled, machine + Paid(costs.people), accuracy, "")
+    # The campaign's own people, as in its ledger: `costs.people` is of all campaigns.
+    people = HumanCost.of(collection, costs.own, costs.median_seconds)
+    of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
+    return of_judges if costs.hourly_rate is None else of_all
 
 
 def _draw_flow(

@@ -8,18 +8,13 @@ from annotation.experiments.paired import JudgedPair, judged_pairs
 from annotation.experiments.votes import Vote
 from annotation.models import Study
 from corpus.collections.task_order import MEASURING
+from corpus.labels import join_reference
 from corpus.models import Collection
 
 # Newest votes that are looked at: the intervals are narrow by then, and a page does not wait.
 MOST = 20_000
 
-# The newest reference grade of the pair.
-_TRUTH = """
-LEFT JOIN LATERAL (
-    SELECT r.grade FROM current_judgment r JOIN corpus_assessor ra ON ra.id = r.assessor_id
-    WHERE r.pair_id = j.pair_id AND ra.kind = 'reference' AND r.aspect_id IS NULL
-    ORDER BY r.id DESC LIMIT 1) gold ON true
-"""
+_TRUTH = join_reference("j.pair_id")
 
 # At work: the time on the page without the idle part.
 _SECONDS = "(j.milliseconds - coalesce(j.idle_milliseconds, 0)) / 1000.0::float8"

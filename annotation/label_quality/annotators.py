@@ -19,6 +19,7 @@ from annotation.agreement.resampling import MISSING, group_patterns
 from annotation.label_quality.kappas import BinaryVotes, read_binary_votes
 from annotation.label_quality.records import PersonQuality, missing_statistic
 from annotation.models import Assignment, Membership
+from corpus.labels import join_reference
 from corpus.models import Assessor, Collection
 
 FEW = 20  # Fewer judgments than this raise no alarm.
@@ -136,8 +137,9 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
     """Tally judgments by assessor. Adjudications, given with everybody's answers in view, are left out."""
     mark = collection.relevant_from
-    rows = [(*row, grade >= mark) for *row, grade in _read_judgments(collection).tolist()]
-    gold = _read_gold(collection)
+    found_rows = _read_judgments(collection).tolist()
+    rows = [(*row, grade >= mark) for *row, grade, _reference in found_rows]
+    gold = {pair: grade >= mark for _who, _item, pair, *_rest, grade in found_rows if grade != MISSING}
     items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     before: dict[tuple[int, int], bool] = {}
     for who, item, pair, _ms, kind, yes in rows:
@@ -212,31 +214,18 @@ def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
 
 
 def _read_judgments(collection: Collection) -> NDArray[np.void]:
-    """Read standing judgments of members, the first of each on an item."""
+    """Read standing judgments of members, the first of each on an item, with the pair's reference grade."""
     return fetch_columns(
-        """
+        f"""
         SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
                coalesce(j.milliseconds, -1)::bigint,
-               CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint, j.grade::bigint
+               CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint, j.grade::bigint,
+               coalesce(gold.grade, {MISSING})::bigint
         FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
+        {join_reference("j.pair_id")}
         WHERE a.collection_id = %s AND a.kind = 'person' AND i.reason <> 'qualification' AND j.step <> 'adjudication'
         ORDER BY j.assessor_id, j.item_id, j.step <> 'first', j.id
         """,
         [collection.pk],
-        ["who", "item", "pair", "ms", "kind", "grade"],
+        ["who", "item", "pair", "ms", "kind", "grade", "reference"],
     )
-
-
-def _read_gold(collection: Collection) -> dict[int, bool]:
-    """Read the reference relevance of pairs that people judged."""
-    rows = fetch_columns(
-        """
-        SELECT j.pair_id::bigint, j.grade::bigint FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-        WHERE a.collection_id = %s AND a.kind = %s AND j.aspect_id IS NULL
-          AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = j.pair_id)
-        ORDER BY j.id
-        """,
-        [collection.pk, Assessor.Kind.REFERENCE.value],
-        ["pair", "grade"],
-    )
-    return {int(row["pair"]): bool(row["grade"] >= collection.relevant_from) for row in rows}

@@ -10,7 +10,8 @@ from corpus.models import Collection
 from judges.domain.audits import OVERLAP
 
 WORK = """
-SELECT t.key, sum(t.value) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
+SELECT t.key, sum(t.value), COALESCE(sum(t.value) FILTER (WHERE t.campaign_id = %(campaign)s), 0)
+FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
 WHERE c.collection_id = %(collection)s AND (t.key LIKE 'escalated:%%' OR t.key IN ('settled', 'moved', 'audited'))
 GROUP BY t.key
 """
@@ -23,8 +24,9 @@ def campaign_costs(collection: Collection, status: dict[str, Any]) -> Costs:
     """
     seconds = median_seconds(collection)
     with connection.cursor() as cursor:
-        cursor.execute(WORK, {"collection": collection.pk})
-        counts = {key: float(n) for key, n in cursor.fetchall()}
+        cursor.execute(WORK, {"collection": collection.pk, "campaign": status["campaign"]})
+        rows = cursor.fetchall()
+    counts = {key: float(n) for key, n, _own in rows}
     done, owed = _count_judgments(counts, collection.overlap)
     hours = done * (seconds or 0.0) / 3600
     ahead = None if seconds is None and owed else owed * (seconds or 0.0) / 3600
@@ -40,6 +42,7 @@ def campaign_costs(collection: Collection, status: dict[str, Any]) -> Costs:
         people_forecast=None if rate is None or ahead is None else ahead * rate,
         hourly_rate=rate,
         median_seconds=seconds,
+        own={key: float(n) for key, _all, n in rows},
     )
 
 

@@ -1,5 +1,6 @@
 """Records of label quality, frozen. Every figure names its population."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
@@ -148,6 +149,7 @@ class Costs:
     people_forecast: float | None
     hourly_rate: float | None
     median_seconds: float | None
+    own: Mapping[str, float]  # Counters of people's work on this campaign alone.
 
     @property
     def total(self) -> float | None:

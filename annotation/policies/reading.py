@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from annotation.policies.rules import PolicyPanel
 from annotation.policies.stored import CallTotals, Gathered, ReferenceLabels, StoredAnswers, group_answers
 from corpus.collections.task_order import MEASURING
+from corpus.labels import REFERENCE
 from corpus.models import Collection
 from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
@@ -41,12 +42,7 @@ ORDER BY a.pair_id, a.id
 CHUNK = 5_000
 ROLES = ["for", "against", "vote", "generation", "adjudicate"]
 
-GOLD = """
-SELECT DISTINCT ON (j.pair_id) j.pair_id, (j.grade >= %(relevant)s)::int
-FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND j.aspect_id IS NULL
-ORDER BY j.pair_id, j.id DESC
-"""
+GOLD = f"SELECT pair_id, (grade >= %(relevant)s)::int FROM ({REFERENCE}) known"
 
 # Pairs that people were asked about, by stratum, with their probability; null where they have not settled one yet. An
 # escalated pair, and a labelled one that people met before, were asked for certain; the others by the audit's draw. A
@@ -135,7 +131,7 @@ def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
 
 
 def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:
-    """Read the truth of the campaign's pairs: the newest reference grade, and people's settled labels with weights."""
+    """Read the truth of the campaign's pairs: the reference grade, and people's settled labels with weights."""
     collection: Collection = campaign.collection
     values: dict[str, int | list[str]] = {
         "campaign": campaign.pk,

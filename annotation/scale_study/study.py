@@ -8,7 +8,8 @@ from django.db import connection
 
 from annotation.scale_study.scales import ScoredScale, measure_scale, score_of
 from corpus.errors import BadInput
-from corpus.models import Assessor, Collection
+from corpus.labels import reference_grades
+from corpus.models import Collection
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
 from judges.records import Judge, Turn
@@ -19,13 +20,6 @@ SELECT DISTINCT ON (a.pair_id) a.pair_id, p.query_id, a.verdict, a.score, a.prob
 FROM judges_attempt a JOIN corpus_pair p ON p.id = a.pair_id
 WHERE p.collection_id = %s AND a.judge_id = %s AND a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
 ORDER BY a.pair_id, a.id DESC
-"""
-
-REFERENCE = """
-SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
-FROM current_judgment j JOIN corpus_assessor s ON s.id = j.assessor_id
-WHERE s.collection_id = %s AND s.kind = %s AND j.aspect_id IS NULL
-ORDER BY j.pair_id, j.id DESC
 """
 
 
@@ -44,9 +38,7 @@ def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]
     shared = set.intersection(*(set(found) for found in votes))
     if not shared:
         raise BadInput(f"{', '.join(names)} have no pair of {collection.name} in common: let all judge the same pairs")
-    with connection.cursor() as cursor:
-        cursor.execute(REFERENCE, [collection.pk, Assessor.Kind.REFERENCE])
-        truth = dict(cursor.fetchall())
+    truth = reference_grades(collection, shared)
     rows = []
     for judge, found in zip(judges, votes, strict=True):
         turns = {pair: found[pair] for pair in sorted(shared)}

@@ -19,6 +19,7 @@ from annotation.costs.report import cost_report
 from annotation.management.commands.ledger import describe_label_cost
 from annotation.models import Role
 from corpus.models import Collection, Item
+from judges.campaigns import counters
 from judges.campaigns.progress import summary_lines
 from judges.campaigns.selectors import campaign_status
 from judges.costs.accounting import Paid, of_calls
@@ -275,3 +276,17 @@ def test_annotators_and_strangers_see_no_money(books: Collection, client: Client
     other = make_campaign(make_collection("stones"), [make_judge("four")])
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     assert client.get(reverse("ledger", args=["books", other.pk])).status_code == 404
+
+
+def test_the_overview_and_the_ledger_say_the_same_of_a_correct_label(books: Collection, client: Client) -> None:
+    """What people did in an earlier campaign is no cost of this one's labels."""
+    campaign = Campaign.objects.get()
+    audits(campaign, 1, 1)
+    earlier = make_campaign(books, [], pk=campaign.pk - 1)
+    counters.add(earlier.pk, "settled", 50)
+    client.force_login(make_member(books, "ada", Role.ADMIN).user)
+    page = client.get("/c/books/")
+    found = page.context["board"]["per_label"]
+    ledger = {(one.who, one.truth): one for one in cost_report(campaign).labels}
+    assert (found.who, found.cost.value) == (TOGETHER, pytest.approx(ledger[TOGETHER, "audits"].cost.value))
+    assert "at least $2.00" in " ".join(page.content.decode().split())

@@ -317,6 +317,16 @@ def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twic
 
 
 @pytest.mark.django_db
+def test_a_pair_on_which_references_differ_is_no_probe(books):
+    query = make_query(books, "Which?")
+    disputed, other = make_pair(books, query), make_pair(books, query)
+    for name, grade in (("experts", 0), ("qrels", 3)):
+        make_judgment(disputed, make_assessor(books, name, "reference"), grade)
+    make_judgment(other, make_assessor(books, "qrels", "reference"), 0)
+    assert not any(probe.own for probe in self_checks.collection_probes(books))
+
+
+@pytest.mark.django_db
 def test_the_question_takes_few_statements_however_many_queries_have_a_reference(
     books, client, django_assert_max_num_queries
 ):

@@ -1,0 +1,70 @@
+"""One definition on every page: what the reference says of a pair, and whose votes are people's agreement."""
+
+import pytest
+
+from annotation.agreement.grade_matrix import choose_assessors, known_assessors
+from annotation.agreement.report import agreement_report
+from annotation.costs.report import _count_gold
+from annotation.experiments.reading import drawn_votes
+from annotation.label_quality.annotators import measure_annotators
+from annotation.label_quality.kappas import measure_kappas, read_binary_votes
+from annotation.models import Assignment
+from annotation.policies.reading import truths_of
+from annotation.scale_study.study import study_scales
+from corpus.labels import EXPERTS, reference_grades
+from corpus.models import Collection
+from judges.models import Work
+from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_votes
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_experts_said_is_the_reference_on_every_page_although_qrels_were_imported_later() -> None:
+    books = make_collection("books")
+    pair, judge, alice = make_pair(books), make_judge("j"), make_member(books, "alice")
+    make_judgment(pair, make_assessor(books, EXPERTS, "reference"), 0)
+    make_judgment(pair, make_assessor(books, "qrels", "reference"), 1)
+    campaign = make_campaign(books, [judge])
+    make_votes(campaign, pair, [judge], [1])
+    Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
+    check = make_item(pair, "check", state="standing", overlap=100)
+    passed = make_judgment(pair, alice.assessor, 0, item=check)
+    Assignment.objects.create(
+        item=check, membership=alice, state="done", judgment=passed, lease_until="2030-01-01T00:00Z"
+    )
+    make_judgment(pair, alice.assessor, 1, item=make_item(pair, arm="hidden"), arm="hidden")
+
+    assert reference_grades(books) == {pair.pk: 0}
+    assert truths_of(campaign)[pair.pk].gold == 0
+    assert _count_gold(campaign) == (1, 0, 0, 0)
+    assert [vote.truth for vote in drawn_votes(books)] == [False]
+    (found,) = measure_annotators(books)
+    assert (found.checks, found.missed) == (1, 0)
+    assert study_scales(books, ["j"])["scales"][0]["queries"] == 0
+
+
+def people_of(books: Collection) -> tuple[float | None, int]:
+    """Alpha and pairs of the line "people" at home."""
+    kappas = measure_kappas(books, read_binary_votes(books))
+    (found,) = (one for one in kappas if (one.group, one.population) == ("people", "all"))
+    return found.kappa.value, found.pairs
+
+
+def test_peoples_agreement_is_of_blind_votes_at_home_and_on_the_page_of_agreement() -> None:
+    books = make_collection("books")
+    people = [make_assessor(books, name) for name in ("ann", "bob")]
+    for arm, votes in (
+        ("hidden", (1, 1)),
+        ("hidden", (0, 0)),
+        ("hidden", (0, 1)),
+        ("shown", (1, 0)),
+        ("shown", (0, 1)),
+    ):
+        item = make_item(make_pair(books), arm=arm)
+        for person, vote in zip(people, votes, strict=True):
+            make_judgment(item.pair, person, vote, item=item, arm=arm)
+    measured = agreement_report(books, choose_assessors(known_assessors(books), people=True)).measures
+    alpha = measured.alpha_nominal
+    assert (alpha.value, alpha.n) == people_of(books)
+    assert alpha.n == 3
