@@ -26,8 +26,8 @@ from judges.domain.ensemble import drawn_first, pair_seed
 from judges.models import Campaign, JudgeVersion
 
 Population = Literal["all", "escalated", "audited"]
-# A person's first answer on a pair; only one that was given without the debate, where arms hide it the usual one; only
-# one with the debate in view from the start; the last one.
+# A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
+# the start; the last one.
 Votes = Literal["first", "blind", "shown", "final"]
 CAST: dict[Votes, str] = {
     "first": "j.arm <> 'reveal:seen'",
@@ -35,9 +35,6 @@ CAST: dict[Votes, str] = {
     "shown": "j.step = 'final' AND j.arm LIKE 'shown%%'",
     "final": "true",
 }
-# Somebody has voted where an arm hid the debate at first, or altogether.
-HIDDEN = """SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
-            AND EXISTS (SELECT FROM corpus_judgment j WHERE j.item_id = i.id)"""
 Kind = Assessor.Kind
 SAMPLES = 1_024  # More votes than one judge can have on a panel.
 # Reasons of items that measure a person, not a pair: what is said there enters no agreement.
@@ -194,16 +191,14 @@ def load_grade_matrix(
     assessors: Sequence[KnownAssessors] | None = None,
     *,
     population: Population = "all",
-    votes: Votes | None = None,
+    votes: Votes = "first",
 ) -> GradeMatrix:
     """Read what the assessors said about the pairs of the collection; by default every judge, person and import.
 
     A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes that of the newest
-    campaign counts. Of a person's answers on a pair `votes` says which: without it those of `usual_votes`.
+    campaign counts. Of a person's answers on a pair `votes` says which.
     """
     chosen = list(choose_assessors(known_assessors(collection)) if assessors is None else assessors)
-    if votes is None:
-        votes = usual_votes(collection) if any(one.kind == Kind.PERSON for one in chosen) else "first"
     rows = {(one.kind == Kind.JUDGE, one.id * SAMPLES + one.sample): place for place, one in enumerate(chosen)}
     spoken = _load_judgments(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], votes)
     cast = _load_votes(collection, [one for one in chosen if one.kind == Kind.JUDGE])
@@ -219,14 +214,6 @@ def load_grade_matrix(
     grades = np.full((len(chosen), len(pairs)), MISSING, dtype=np.int16)
     grades[row, column] = grade
     return GradeMatrix(tuple(chosen), pairs, grades)
-
-
-def usual_votes(collection: Collection) -> Votes:
-    """Return whose agreement people's is, wherever it is measured: blind votes where arms hide the debate."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT EXISTS ({HIDDEN})", {"collection": collection.pk})
-        (arms,) = cursor.fetchone()
-    return "blind" if arms else "first"
 
 
 def options_of(cell: str) -> tuple[str, int | None, Population]:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
@@ -12,7 +13,7 @@ from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors, Popul
 from annotation.agreement.measures import FAMILY, AgreementMeasures, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadInput
-from corpus.models import Collection, Query
+from corpus.models import Assessor, Collection, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,30 @@ def of_itself(report: AgreementReport) -> list[str]:
         % {"names": ", ".join(report.name(place) for place in group)}
         for group in report.copies
     ]
+
+
+# Somebody voted with the debate in view, and somebody where an arm hid it.
+_BOTH_ARMS = """
+SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = i.id
+               WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')),
+       EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = i.id
+               WHERE i.collection_id = %(collection)s AND i.arm = 'shown')
+"""
+
+
+def mixed_votes(report: AgreementReport, collection: Collection) -> str:
+    """Write a sentence where people's votes are blind ones and others: the Overview keeps them apart (MECHANICS M4)."""
+    if not any(one.kind == Assessor.Kind.PERSON for one in report.assessors):
+        return ""
+    with connection.cursor() as cursor:
+        cursor.execute(_BOTH_ARMS, {"collection": collection.pk})
+        both = all(cursor.fetchone())
+    if not both:
+        return ""
+    return _(
+        "People's first votes are compared here, blind ones and those with the debate in view together. "
+        "The Overview measures people's agreement on blind votes only."
+    )
 
 
 def mixed_prompts(collection: Collection) -> str:

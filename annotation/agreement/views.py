@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation.agreement import cached_results, page
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import MANY
-from annotation.agreement.report import mixed_prompts
+from annotation.agreement.report import mixed_prompts, mixed_votes
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
 from charts import Chart
@@ -58,7 +58,7 @@ def _tables_context(
     report = found.report
     assert report is not None and found.second is not None
     shown: dict[str, object] = {
-        "summary": page.summarise_agreement(report, asked),
+        "summary": [*page.summarise_agreement(report, asked), *filter(None, [mixed_votes(report, scope.collection)])],
         "weakest": page.find_weakest(report, asked),
         "highest": 1 if asked.binarize else scope.collection.grades,  # Of the grades that are compared.
         # With two grades the three alphas are one.

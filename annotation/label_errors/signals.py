@@ -53,7 +53,7 @@ def read_labels(collection: Collection) -> LabelRows:
 def gather_signals(collection: Collection, rows: LabelRows, tell: Tell) -> Signals:
     """Compute all signals that speak against labels; a signal stays empty where the collection has too little data."""
     tell(0, STEPS, _("reading votes"))
-    matrix = _binarise(load_grade_matrix(collection, votes="first"), collection.relevant_from)
+    matrix = _binarise(load_grade_matrix(collection), collection.relevant_from)
     against, votes = _count_votes(rows, matrix)
     dawid_skene = _doubt_by_dawid_skene(rows, matrix)
     tell(1, STEPS, _("reading texts"))

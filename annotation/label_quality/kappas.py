@@ -15,7 +15,6 @@ from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotation.agreement.grade_matrix import (
-    HIDDEN,
     JUDGES,
     PEOPLE,
     GradeMatrix,
@@ -42,8 +41,9 @@ SHOWN = gettext_noop("people (debate shown)")
 
 
 # Votes in an arm that hid the debate; first votes.
-HAS = f"""
-SELECT EXISTS ({HIDDEN}),
+HAS = """
+SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
+               AND EXISTS (SELECT FROM corpus_judgment j WHERE j.item_id = i.id)),
        EXISTS (SELECT FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
                WHERE i.collection_id = %(collection)s AND j.step = 'first')
 """

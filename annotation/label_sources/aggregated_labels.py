@@ -1,6 +1,6 @@
 """Labels made of all grades: the majority, Dawid-Skene, or the resolved labels, each with its posterior.
 
-The grades are judges' votes, people's first answers and imports, as annotation.agreement reads them.
+The grades are those whose agreement is measured: judges' votes, people and imports (annotation.agreement).
 """
 
 from collections.abc import Sequence
@@ -53,9 +53,7 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     check_aggregate(how)
     kinds = {kind: kind in assessors for kind in ("people", "judges")}
     names = [name for name in assessors if name not in kinds]
-    chosen = choose_assessors(known_assessors(collection), names=names, **kinds)
-    # Every first answer, also those with the debate in view: a label takes all that was said of its pair.
-    matrix = load_grade_matrix(collection, chosen, votes="first")
+    matrix = load_grade_matrix(collection, choose_assessors(known_assessors(collection), names=names, **kinds))
     found = fit_matrix(matrix, tuple(one.name for one in matrix.assessors))
     usable = found.solution is not None and not found.solution.collapsed
     why = found.reason or (found.solution.collapsed if found.solution is not None else "")

@@ -9,7 +9,13 @@ from annotation.agreement import aggregates
 from annotation.agreement.cached_results import MeasuringFailed, describe_error
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors
 from annotation.agreement.measures import Statistic
-from annotation.agreement.report import AgreementReport, agreement_report, build_json_document, mixed_prompts
+from annotation.agreement.report import (
+    AgreementReport,
+    agreement_report,
+    build_json_document,
+    mixed_prompts,
+    mixed_votes,
+)
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -58,7 +64,7 @@ class Command(QuorumCommand):
         if not self.as_json:
             self.show(report)
             self.say(_format_dawid_skene(found))
-        if mixed := mixed_prompts(collection):
+        for mixed in filter(None, (mixed_prompts(collection), mixed_votes(report, collection))):
             self.say(mixed)
         return build_json_document(report, aggregates.dawid_skene_document(found))
 

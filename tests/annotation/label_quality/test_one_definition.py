@@ -1,6 +1,10 @@
 """One definition on every page: what the reference says of a pair, and whose votes are people's agreement."""
 
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
+from django.test import Client
 
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors
 from annotation.agreement.report import agreement_report
@@ -8,16 +12,16 @@ from annotation.costs.report import _count_gold
 from annotation.experiments.reading import drawn_votes
 from annotation.label_quality.annotators import measure_annotators
 from annotation.label_quality.kappas import measure_kappas, read_binary_votes
-from annotation.models import Assignment
+from annotation.models import Assignment, Role
 from annotation.policies.reading import truths_of
 from annotation.scale_study.study import study_scales
 from corpus.labels import EXPERTS, reference_grades
-from corpus.models import Collection
 from judges.models import Work
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_votes
 from tests.factories import make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
+MIXED = "blind ones and those with the debate in view together"
 
 
 def test_what_experts_said_is_the_reference_on_every_page_although_qrels_were_imported_later() -> None:
@@ -44,27 +48,27 @@ def test_what_experts_said_is_the_reference_on_every_page_although_qrels_were_im
     assert study_scales(books, ["j"])["scales"][0]["queries"] == 0
 
 
-def people_of(books: Collection) -> tuple[float | None, int]:
-    """Alpha and pairs of the line "people" at home."""
-    kappas = measure_kappas(books, read_binary_votes(books))
-    (found,) = (one for one in kappas if (one.group, one.population) == ("people", "all"))
-    return found.kappa.value, found.pairs
-
-
-def test_peoples_agreement_is_of_blind_votes_at_home_and_on_the_page_of_agreement() -> None:
+def test_agreement_says_that_its_votes_are_not_only_the_blind_ones_of_the_overview(client: Client) -> None:
     books = make_collection("books")
     people = [make_assessor(books, name) for name in ("ann", "bob")]
-    for arm, votes in (
-        ("hidden", (1, 1)),
-        ("hidden", (0, 0)),
-        ("hidden", (0, 1)),
-        ("shown", (1, 0)),
-        ("shown", (0, 1)),
-    ):
+
+    def vote(arm: str, *grades: int) -> None:
         item = make_item(make_pair(books), arm=arm)
-        for person, vote in zip(people, votes, strict=True):
-            make_judgment(item.pair, person, vote, item=item, arm=arm)
-    measured = agreement_report(books, choose_assessors(known_assessors(books), people=True)).measures
-    alpha = measured.alpha_nominal
-    assert (alpha.value, alpha.n) == people_of(books)
-    assert alpha.n == 3
+        for person, grade in zip(people, grades, strict=True):
+            make_judgment(item.pair, person, grade, item=item, arm=arm)
+
+    def told() -> list[bool]:
+        out = StringIO()
+        call_command("agreement", "books", "--people", stdout=out)
+        return [MIXED in text for text in (client.get("/c/books/quality/").text, out.getvalue())]
+
+    client.force_login(make_member(books, "ada", Role.ADMIN).user)
+    for grades in ((1, 1), (0, 0), (0, 1)):
+        vote("hidden", *grades)
+    assert told() == [False, False]
+    vote("shown", 1, 0)
+    kappas = measure_kappas(books, read_binary_votes(books))
+    assert [one.pairs for one in kappas if (one.group, one.population) == ("people", "all")] == [3]
+    chosen = choose_assessors(known_assessors(books), people=True)
+    assert agreement_report(books, chosen).measures.alpha_nominal.n == 4
+    assert told() == [True, True]
