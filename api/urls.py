@@ -1,11 +1,14 @@
 """The API at /api/v1/: its document at openapi.json, its page at docs."""
 
+from codecs import BOM_UTF8
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path, re_path
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
+from ninja.parser import Parser
+from pydantic_core import from_json
 
 from api.authentication import Replayed, TokenThrottle, repeat_answer
 from api.etags import IF_MATCH, IF_NONE_MATCH, tag_answer
@@ -47,6 +50,14 @@ ROUTES = (
     experiments, judges, campaigns, audits, files, query_lists, uploads, web_searches, results, audit_log, runs,
     reports, fillings, agents, reference_study, answers, syntheses, suites, trainings, curves, webhooks,
 )  # fmt: skip
+
+
+class StorableParser(Parser):
+    """Reader of JSON bodies that refuses half a surrogate pair, which json.loads takes and nothing can store."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        # json.loads takes the byte order mark that some programs put first, too.
+        return from_json(request.body.removeprefix(BOM_UTF8))
 
 
 class QuorumAPI(NinjaAPI):
@@ -95,6 +106,7 @@ api = QuorumAPI(
     title="Quorum",
     version="1",
     description="Relevance annotation by people and models. Errors are problem+json in the words of the commands.",
+    parser=StorableParser(),
     throttle=[TokenThrottle()],
     urls_namespace="api",
 )

@@ -24,7 +24,7 @@ from psycopg.pq import Conninfo
 from corpus.errors import BadInput, QuorumError
 from embedded import postgres
 from embedded.startup import unsupported_reason
-from store.files import open_store, stored_files
+from store.files import files_below, open_store, stored_files
 from store.models import StoredFile
 from store.nodes import node_id
 from store.objects import StoreUnavailable
@@ -187,10 +187,8 @@ class HashingReader:
 def _kept_files(var: Path) -> Iterator[Path]:
     """Yield the regular files that a backup keeps, without those being written (names that begin with a dot)."""
     for name in KEPT:
-        top = var / name
-        for path in [top] if top.is_file() else sorted(top.rglob("*")):
-            inside = path.relative_to(var).parts
-            if path.is_file() and not path.is_symlink() and not any(part.startswith(".") for part in inside):
+        for path in files_below(var / name):
+            if not any(part.startswith(".") for part in path.relative_to(var).parts):
                 yield path
 
 

@@ -120,8 +120,17 @@ def publish_once(path: Path) -> None:
 
 
 def _list_files(path: Path, leave_out: Sequence[str]) -> Iterator[Path]:
-    for one in [path] if path.is_file() else sorted(path.rglob("*")):
-        if one.is_file() and not one.is_symlink() and not _stays_out(path, str(name_below_var(one)), leave_out):
+    for one in files_below(path):
+        if not _stays_out(path, str(name_below_var(one)), leave_out):
+            yield one
+
+
+def files_below(path: Path) -> Iterator[Path]:
+    """Yield the file, or the regular files of a folder at any depth; folders that go away meanwhile are left out."""
+    # Not rglob, which before Python 3.13 raises FileNotFoundError for a checkpoint that is pruned while it walks.
+    found = [Path(folder) / name for folder, _folders, names in os.walk(path) for name in names]
+    for one in [path] if path.is_file() else sorted(found):
+        if one.is_file() and not one.is_symlink():
             yield one
 
 

@@ -1,5 +1,6 @@
 """The text of a page without menus, advertisements and footers; or of a file as it is."""
 
+import codecs
 import re
 from contextlib import suppress
 
@@ -8,6 +9,8 @@ from annotation.url_fetch.problems import NoPage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _BLANK = re.compile(r"\n{3,}")
+# Python's own, which no browser reads: halves of surrogate pairs, which nothing can store, or minutes for a page.
+_NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"}
 _HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
 
 
@@ -31,10 +34,17 @@ def clean_text(text: str) -> str:
     return _BLANK.sub("\n\n", text).strip()
 
 
+def _charset_of(page: FetchedPage) -> str:
+    """Return the charset that the page declares; "" for none, and for one that no page is written in."""
+    try:
+        return "" if codecs.lookup(page.charset).name in _NO_CHARSETS else page.charset
+    except (ValueError, LookupError):
+        return ""
+
+
 def _read_plain_text(page: FetchedPage) -> tuple[str, str]:
     try:
-        return "", page.body.decode(page.charset or "utf-8-sig")
-    # Python knows codings that refuse every text ("undefined"), which is no UnicodeDecodeError.
+        return "", page.body.decode(_charset_of(page) or "utf-8-sig")
     except (ValueError, LookupError):
         raise NoPage("not-utf-8") from None
 
@@ -44,9 +54,9 @@ def _extract_html(page: FetchedPage) -> tuple[str, str]:
     from lxml.etree import LxmlError  # type: ignore[import-untyped]
 
     source: str | bytes = page.body
-    # An unknown charset, none, or one that does not replace what it cannot read ("idna"): the parser finds its own.
+    # Without a charset the parser finds its own; "hex" is one that decodes no text.
     with suppress(LookupError, ValueError):
-        source = page.body.decode(page.charset, errors="replace")
+        source = page.body.decode(_charset_of(page), errors="replace")
     try:
         tree = trafilatura.load_html(source)
         if tree is None:

@@ -377,3 +377,16 @@ def test_an_address_without_an_operation_is_refused_as_a_problem(address: str, m
     answer = Client().generic(method, f"/api/v1/{address}")
     assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
     assert answer.json()["detail"] == "Not found."
+
+
+def test_half_a_surrogate_pair_which_nothing_can_store_is_refused_as_no_json(call: Call, client: Client) -> None:
+    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+    for method, path, body in (
+        ("PUT", "collections/c/query-lists/dev", {"query_ids": ["\ud800"]}),
+        ("POST", "collections/c/invitations", {"role": "annotator", "email": "\ud800@example.org"}),
+        ("POST", "collections/c/consent", {"text": "\ud800"}),
+    ):
+        answer = call(alice.user, method, path, body)
+        assert answer.status_code == 400 and answer.json()["detail"] == "Cannot parse request body", path
+    # A whole pair is a character as any other.
+    assert call(alice.user, "PUT", "collections/c/query-lists/dev", {"query_ids": ["\U0001f600"]}).status_code == 422

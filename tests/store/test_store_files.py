@@ -1,5 +1,6 @@
 """Files that machines share: published on one, fetched on another, verified, replaced, deleted, swept."""
 
+import os
 import shutil
 import sys
 from datetime import timedelta
@@ -214,3 +215,21 @@ def test_contents_that_the_store_lost_come_from_a_machine_that_has_them(turn_to:
     (gone,) = files.refill_contents()
     assert StoredFile.objects.get(pk=gone).name == "exports/birds/two"
     assert objects(tmp_path) == {sha256(b"1").hexdigest()} and files.refill_contents() == [gone]
+
+
+def test_a_folder_that_is_removed_while_files_are_listed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As a training prunes its oldest checkpoint between a look at its folder and a look into it.
+    for name in ("checkpoint-1", "checkpoint-2"):
+        write(tmp_path / "job" / name, weights="many")
+    scan = os.scandir
+
+    def look(path: Any) -> Any:
+        if Path(path).name == "checkpoint-1" and Path(path).exists():
+            (Path(path) / "weights").unlink()
+            Path(path).rmdir()
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", look)
+    assert list(files.files_below(tmp_path / "job")) == [tmp_path / "job" / "checkpoint-2" / "weights"]

@@ -233,6 +233,25 @@ def test_a_charset_that_reads_nothing_is_no_reason_to_break_off(web: Web, charse
         texts.extract_text(fetch_page("http://ice.example/plain"))
 
 
+@pytest.mark.parametrize(
+    ("charset", "body"),
+    [("utf-7", b"ice +2AA- sheets"), ("unicode_escape", rb"ice \ud800 sheets"), ("raw-unicode-escape", rb"ice \ud800")],
+)
+def test_no_charset_brings_half_a_surrogate_pair_which_nothing_can_store(web: Web, charset: str, body: bytes) -> None:
+    page = b"<html><head><title>%b</title></head><body><p>%b</p></body></html>" % (body, body * 20)
+    for kind, sent in (("plain", body), ("html", page)):
+        web.page(f"/{kind}", sent, Content_Type=f"text/{kind}; charset={charset}")
+        title, text = texts.extract_text(fetch_page(f"http://ice.example/{kind}"))
+        assert body.decode() in f"{title} {text}", "as bytes of ASCII it says this, and can be stored"
+
+
+def test_a_page_in_punycode_is_not_decoded_for_minutes(web: Web) -> None:
+    web.page("/", b"a" * 1_000_000 + b"-" + b"b" * 1_000_000, Content_Type="text/plain; charset=punycode")
+    began = time.process_time()
+    assert len(texts.extract_text(fetch_page("http://ice.example/"))[1]) == 2_000_001
+    assert time.process_time() - began < 20
+
+
 def test_an_error_of_the_server_and_a_missing_name_are_told(web: Web) -> None:
     with pytest.raises(BadInput, match="status 404"):
         fetch_page("http://ice.example/missing")
