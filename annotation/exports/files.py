@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,9 @@ class ExportOutput:
 
     def abandon(self) -> None:
         """Leave nothing of the file."""
-        self._file.close()
+        # Closing writes what is buffered, for which a full disk has no room: the file goes all the same.
+        with suppress(OSError):
+            self._file.close()
         self._part.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 

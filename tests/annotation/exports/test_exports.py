@@ -2,6 +2,7 @@
 
 import csv
 import json
+import resource
 from hashlib import sha256
 from importlib import import_module
 from io import StringIO
@@ -11,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from annotation.exports.files import ExportFiles
 from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models.snapshots import Snapshot
@@ -363,3 +365,20 @@ def test_an_export_sees_one_moment_however_long_it_takes(tmp_path):
     pair = make_pair(collection, make_query(collection, external_id="q"), make_document(collection, external_id="d"))
     make_label(pair, 1)
     assert export(collection, "qrels", tmp_path / "out") == "q 0 d 1\n"
+
+
+def test_on_a_full_disk_an_export_leaves_nothing_though_its_buffer_cannot_be_written(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    written = ExportFiles(tmp_path / "out")
+    # A limit of the size of files fails every write as a full disk does, that of the buffer on closing among them.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            for name in ("queries.jsonl", "corpus.jsonl"):
+                output = written.open(name)
+                for _row in range(1_000 if name == "corpus.jsonl" else 1):
+                    output.put("x" * 100 + "\n", 1)
+        written.discard()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "out").exists()
