@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from errno import ENOSPC
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,20 @@ from annotation.models.imports import FileImport, Upload
 from annotation.models.snapshots import Snapshot
 from corpus.collections.removal import delete_collection
 from corpus.models import Collection, Document
+from jobs.leases import Lease
 from store.files import fetch
 from store.models import StoredFile
 from store.objects import ObjectStore, StoreUnavailable
 from tests.evidence import make_label
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query, make_user
 from tests.imported_files import work_off
+from tests.instances import until
 from tests.machines import Turn, turn_to
 from tests.training_sets import write_set
-from training.jobs import pages
+from training.jobs import pages, shared_folder
+from training.jobs.folder import JobFolder
+from training.jobs.shared_folder import FolderPublisher
+from training.models import Job
 
 __all__ = ["turn_to"]
 
@@ -264,3 +270,23 @@ def test_the_check_of_the_settings_names_a_store_that_cannot_be(settings: Any) -
     assert found.id == "quorum.E002" and "is no address of a store" in found.msg
     settings.STORE = ""
     assert usable_store(None) == []
+
+
+def test_a_full_disk_ends_the_publishing_of_a_training_only_as_long_as_it_is_full(
+    turn_to: Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = JobFolder(turn_to("a") / "jobs" / "birds" / "1")
+    folder.path.mkdir(parents=True)
+    folder.log.write_text("step 1\n")
+    tries: list[Path] = []
+
+    def publish(path: Path, **_options: Any) -> None:
+        tries.append(path)
+        # Of what is copied before it is sent.
+        if len(tries) == 2:
+            raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shared_folder, "publish", publish)
+    monkeypatch.setattr(shared_folder, "PUBLISH_S", 0.01)
+    with FolderPublisher(Lease(Job(pk=1)), folder):
+        until(lambda: len(tries) >= 4)

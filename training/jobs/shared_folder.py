@@ -10,7 +10,6 @@ from django.db import DatabaseError, connection
 
 from jobs.leases import Lease
 from store.files import delete, fetch, is_shared, publish
-from store.objects import StoreUnavailable
 from training.jobs.folder import JobFolder
 from training.models import Job
 
@@ -89,7 +88,8 @@ class FolderPublisher:
                     return
                 try:
                     self._publish_progress()
-                except (StoreUnavailable, DatabaseError) as error:  # the next try may succeed
+                # The store or the database is away, or the disk is full: the next try may succeed.
+                except (OSError, DatabaseError) as error:
                     logger.warning("files of %s cannot be published: %s", self.lease.job, error)
         finally:
             connection.close()
