@@ -90,3 +90,22 @@ def test_keys_that_open_something_move_nothing(page):
         assert page.evaluate("scrollY") == before, key
         focus = page.evaluate("document.activeElement.matches('.danger, [data-key=u], .grade')")
         assert not focus, key
+
+
+SPILLS = """() => [...document.querySelectorAll(".panel .button, .pair-card .button")]
+  .filter((it) => it.checkVisibility())
+  .filter((it) => it.scrollWidth > it.clientWidth || it.getBoundingClientRect().right > innerWidth)
+  .map((it) => it.textContent.trim())"""
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True)
+def test_on_a_phone_no_words_of_skip_and_flag_leave_their_buttons(page):
+    for panel in ("skip", "flag"):
+        page.locator(f"#{panel} > summary").tap()
+        assert page.locator(f"#{panel} .panel .button").last.bounding_box()["width"] > 300
+        assert page.evaluate(SPILLS) == []
+    page.goto("/c/books/judge/query/")
+    assert page.locator(".query-keys", has_text="A grade key").is_hidden(), "a phone has no keys"
+    page.locator(".card-more > summary").first.tap()
+    assert page.locator(".card-comment").first.bounding_box()["width"] > 180
+    assert page.evaluate(SPILLS) == []
