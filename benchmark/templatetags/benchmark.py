@@ -47,6 +47,16 @@ def duration(value: float | None) -> str:
 
 
 @register.filter
+def setting(value: object) -> object:
+    """Print a value of a recipe: what a mapping or a list holds, by its names, without brackets."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {setting(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(str(setting(part)) for part in value)
+    return value
+
+
+@register.filter
 def of(values: dict[str, object], key: str) -> object:
     """Return what a mapping has under a key; None where it has nothing."""
     return values.get(key)

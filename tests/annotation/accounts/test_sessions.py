@@ -342,3 +342,9 @@ def test_the_people_of_the_site_are_found_and_paged(django_assert_max_num_querie
         address = "/people/" + nexts[0].replace("&amp;", "&") if nexts else ""
     assert seen == ["boss", *[f"p{number:03}" for number in range(120)]]
     assert "p007" in client.get("/people/?search=P007").content.decode()
+
+
+def test_an_owner_without_membership_is_not_told_to_wait_for_an_invitation(client: Client) -> None:
+    client.force_login(make_user("boss", is_owner=True))
+    page = client.get("/accounts/").text
+    assert "you can open every collection" in page and "need an invitation" not in page

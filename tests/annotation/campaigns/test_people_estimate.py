@@ -66,6 +66,12 @@ def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client,
     assert Campaign.objects.count() == 1, "nothing was started"
 
 
+def test_a_collection_without_pairs_is_not_said_to_be_judged(client, books: Collection) -> None:
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    page = client.post("/c/books/campaigns/start/", {"panel": "offline", "policy": "debate+ensemble", "rounds": 2}).text
+    assert "no pairs yet" in page and 'href="/c/books/import/"' in page and "judged every pair" not in page
+
+
 @pytest.mark.parametrize(("grades", "is_said"), [(1, False), (3, True)])
 def test_a_binary_panel_on_a_graded_scale_says_before_the_start_which_labels_will_come(
     client, books: Collection, grades: int, is_said: bool

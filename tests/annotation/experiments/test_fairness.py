@@ -326,6 +326,7 @@ def test_an_empty_page_says_what_to_do_next(books, admin):
 
 def test_the_settings_page_sets_the_weights(books, admin):
     assert "Debate shown to annotators" in admin.get("/c/books/settings/").text
+    assert 'debate-effect/">Debate effect study</a>' in admin.get("/c/books/settings/").text
     answer = admin.post("/c/books/settings/experiment-arms/", {"shown": 2, "hidden": 1, "reveal": 1})
     assert (answer.status_code, answer["Location"]) == (302, "/c/books/settings/")
     assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}

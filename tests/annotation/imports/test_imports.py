@@ -98,7 +98,7 @@ def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie
     refused = bring(charlie, "birds", more)
     assert refused.state == "failed"
     shown = page(charlie, refused)
-    assert 'Docs.csv, line 3: "d2" stands in the collection with other text' in shown
+    assert 'docs.csv, line 3: "d2" stands in the collection with other text' in shown
     assert "choose “Update documents whose text changed”" in shown
     charlie.post(f"/c/birds/import/{refused.pk}/", {"update": "on"})
     work_off()
@@ -125,6 +125,7 @@ def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
     assert row.state == "failed" and row.error.startswith(said) and contents() == [0, 0, 0, 0]
     shown = page(charlie, row)
     assert "Nothing was imported" in shown and "control_import" not in shown
+    assert said.replace("no file holds", "No file holds") in html.unescape(shown)
     charlie.post(f"/c/birds/import/{row.pk}/start/")
     row.refresh_from_db()
     assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"

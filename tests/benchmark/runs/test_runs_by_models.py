@@ -216,6 +216,7 @@ def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
     page = client.get(f"/c/wings/campaigns/{run.campaign}/ledger/")
     assert page.status_code == 200
     assert "query rewriting" in page.content.decode()
+    assert "these calls give no labels" in page.text and "generates evidence" not in page.text
     assert Campaign.judging.filter(collection=wings).count() == 0
 
 

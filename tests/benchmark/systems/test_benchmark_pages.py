@@ -15,6 +15,7 @@ from benchmark.models import Filling, Qrels, Report, Run, Suite
 from benchmark.qrels import comparing, reading
 from benchmark.qrels.versions import latest_version, original_version
 from benchmark.report import reports
+from benchmark.templatetags.benchmark import setting
 from corpus.models import Collection, Item, Label, Query
 from jobs.models import JobState
 from judges.models import Campaign, JudgeVersion, Panel
@@ -873,3 +874,8 @@ def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(measured:
         if len(statements) > 20:
             dear[part] = len(statements)
     assert dear == {}
+
+
+def test_a_value_of_a_recipe_is_printed_without_brackets():
+    assert setting({"kind": "bm25", "k1": 0.9}) == "kind: bm25, k1: 0.9"
+    assert setting([{"run": 1}, "bm25"]) == "run: 1; bm25" and setting(5) == 5
