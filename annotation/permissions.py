@@ -1,4 +1,4 @@
-"""Permissions: one decorator names the action on every view (MECHANICS M8).
+"""Permissions: one decorator names the action on every view.
 
 | action      | who                                                                       |
 |-------------|---------------------------------------------------------------------------|

@@ -16,7 +16,7 @@ from jobs.processes import watch_parent
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if "worker" in sys.argv:
     warnings.filterwarnings("ignore", "You're running the worker with superuser")
-    os.environ["QUORUM_DB_POOL"] = "2"  # MECHANICS M6: what each child of a worker may open
+    os.environ["QUORUM_DB_POOL"] = "2"  # What each child of a worker may open
 
 # Seconds between two looks whether the keeper lives.
 KEEPER_S = 2.0

@@ -12,7 +12,7 @@ COMMANDS = 10  # Connections left for commands, the superuser's reserve and peop
 
 
 def count_connections(judge_workers: int) -> int:
-    """Return how many PostgreSQL connections a busy instance with so many judge workers opens (MECHANICS M6)."""
+    """Return how many PostgreSQL connections a busy instance with so many judge workers opens."""
     web = settings.WEB_PROCESSES * settings.WEB_THREADS
     return int(web + judge_workers * settings.CONNECTIONS_PER_JUDGE_WORKER + COMMANDS)
 

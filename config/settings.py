@@ -115,7 +115,7 @@ TEMPLATES = [
     }
 ]
 
-# Connections (MECHANICS M6): a pool of 8 in each web process (one for each processor), of 2 in each child of a judge
+# Connections: a pool of 8 in each web process (one for each processor), of 2 in each child of a judge
 # worker, and none in commands, which hold one plain connection. config/checks.py adds them up.
 WEB_PROCESSES = env.count("QUORUM_WEB_PROCESSES", min(os.cpu_count() or 1, 8), least=1)
 WEB_THREADS = env.count("QUORUM_WEB_THREADS", 8, least=1)
@@ -273,7 +273,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
-# The judging engine (MECHANICS M3).
+# The judging engine.
 # How long a pair or job stays with a worker that no longer renews it: what its loss costs in time.
 LEASE_SECONDS = env.number("QUORUM_LEASE_S", 120, least=1)
 DRAIN_SECONDS = env.number("QUORUM_DRAIN_S", 60)

@@ -1,4 +1,4 @@
-"""Qrels resolution: one label for each pair and aspect, derived from judgments alone (MECHANICS M2).
+"""Qrels resolution: one label for each pair and aspect, derived from judgments alone.
 
 Adjudication comes before people, people before imported people, those before a policy. Reference grades and imported
 judges measure and never settle, and a withdrawn judgment does not count. Nobody writes a label by hand.

@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis: where they are by URL, or our own under VAR, started by a keeper (MECHANICS M1).
+"""PostgreSQL and Redis: where they are by URL, or our own under VAR, started by a keeper.
 
 Settings ask for addresses, which are known before anything runs. Whoever needs the services calls `ensure_services`.
 """

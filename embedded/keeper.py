@@ -1,4 +1,4 @@
-"""The keeper: one process for each VAR that owns PostgreSQL and Redis as long as somebody uses them (MECHANICS M1).
+"""The keeper: one process for each VAR that owns PostgreSQL and Redis as long as somebody uses them.
 
 `python -m embedded.keeper VAR LOCK` is started by `startup.start_keeper`, which hands over the locked
 VAR/keeper.lock as descriptor LOCK: while this process lives the lock is held. Users hold VAR/users.lock shared.

@@ -1,4 +1,4 @@
-"""Steps of a process before it uses the services: take part, start the keeper, check the server (MECHANICS M1)."""
+"""Steps of a process before it uses the services: take part, start the keeper, check the server."""
 
 import contextlib
 import fcntl

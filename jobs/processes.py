@@ -1,4 +1,4 @@
-"""Child processes that end when their parent does, however it died (MECHANICS M1). No Django here.
+"""Child processes that end when their parent does, however it died. No Django here.
 
 A direct child is killed by the kernel (PR_SET_PDEATHSIG). Grandchildren that a child forks by itself (Celery's prefork
 children) call `watch_parent`, which waits on a pipe whose other end only the first parent holds: the kernel closes it

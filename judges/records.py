@@ -60,7 +60,7 @@ class DebateAgent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """View of a pair that every judge gets: debate and vote see the same (SPEC S1)."""
+    """View of a pair that every judge gets: debate and vote see the same."""
 
     query: str
     answers: tuple[str, ...]
@@ -232,7 +232,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Question to one judge. `schema` is the JSON schema of the answer (CONTRACT, Judges file)."""
+    """Question to one judge. `schema` is the JSON schema of the answer."""
 
     judge: Judge
     prompt: Prompt

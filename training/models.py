@@ -1,4 +1,4 @@
-"""Training jobs and the models that they published. One job is one row and one subprocess (DESIGN 9)."""
+"""Training jobs and the models that they published. One job is one row and one subprocess."""
 
 from pathlib import Path
 from typing import Any, ClassVar

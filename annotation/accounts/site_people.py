@@ -80,7 +80,7 @@ def set_owner(person: User, *, by: User, owner: bool) -> None:
 
 @transaction.atomic
 def pseudonymise(person: User, *, by: User) -> None:
-    """Forget who somebody was (MECHANICS M8): name, mail, password, devices. Their judgments stay under the new name.
+    """Forget who somebody was: name, mail, password, devices. Their judgments stay under the new name.
 
     Files that were exported before keep the old name: they lie outside the database.
     """

@@ -1,4 +1,4 @@
-"""Addresses of adjudication (CONTRACT, Addresses for programs that judge)."""
+"""Addresses of adjudication."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""The only union of what assessors said: people's judgments, imports, and counted votes (MECHANICS M2, M4).
+"""The only union of what assessors said: people's judgments, imports, and counted votes.
 
 What does not enter: a debate's turns (their stance is given), withdrawn judgments, grades of an aspect, adjudications
 (made with everybody's answer in view), votes of an early-stopping panel beyond the three drawn first. Policies and
@@ -314,7 +314,7 @@ def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDA
 
 
 def _drawn_vote_mask(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:
-    """Tell which votes are not among those that an early stop left to chance and to the other votes (MECHANICS M4)."""
+    """Tell which votes are not among those that an early stop left to chance and to the other votes."""
     kept = np.ones(len(found), dtype=np.bool_)
     for place in np.flatnonzero(np.isin(found["campaign"], early)):
         campaign = campaigns[int(found["campaign"][place])]

@@ -1,7 +1,7 @@
 """Kappa, alpha and their relatives over a matrix of grades, with bootstrap intervals over items. Pure numpy.
 
 A matrix of grades is assessors x items; grades are integers from 0, MISSING (-1) where there is none. Every measure is
-a function of sums over items, so a resample is one row of weights times features of the items (MECHANICS M4).
+a function of sums over items, so a resample is one row of weights times features of the items.
 """
 
 from base64 import b64decode, b64encode

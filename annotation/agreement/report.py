@@ -133,7 +133,7 @@ def mixed_votes(report: AgreementReport, collection: Collection) -> str:
 
 
 def mixed_prompts(collection: Collection) -> str:
-    """Write a sentence where some queries have answers and some have none: judges are asked differently (SPEC S1)."""
+    """Write a sentence where some queries have answers and some have none: judges are asked differently."""
     count = Query.objects.filter(collection=collection, is_current=True).aggregate(
         every=Count("pk"), plain=Count("pk", filter=Q(answers=[]))
     )
@@ -146,7 +146,7 @@ def mixed_prompts(collection: Collection) -> str:
 
 
 def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Build the JSON of the command `agreement` (CONTRACT); `dawid_skene`: see annotation.agreement.aggregates."""
+    """Build the JSON of the command `agreement`; `dawid_skene`: see annotation.agreement.aggregates."""
     measures = report.measures
     return {
         "collection": report.collection,

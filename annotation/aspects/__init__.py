@@ -1,1 +1,1 @@
-"""Aspects of a query (SPEC S7): decomposing it, adding passages from the web, and the second annotator's review."""
+"""Aspects of a query: decomposing it, adding passages from the web, and the second annotator's review."""

@@ -1,4 +1,4 @@
-"""The admin's Overview: decisions first, then progress, label quality and cost (UI.md, docs/dashboard.md)."""
+"""The admin's Overview: decisions first, then progress, label quality and cost (docs/dashboard.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

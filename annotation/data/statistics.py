@@ -1,4 +1,4 @@
-"""The statistics page: what a collection holds and what became of its candidates (SPEC S8)."""
+"""The statistics page: what a collection holds and what became of its candidates."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Making a paired study, and ending it (DREAM 3.2.4, SPEC S7).
+"""Making a paired study, and ending it (DREAM 3.2.4).
 
 Of the people named, one half by lot gets every pair of the study with its debate, the other half the same pairs
 without. What they say measures and comes to no label. The pairs' own open items wait until the study has ended, so

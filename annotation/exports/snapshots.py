@@ -1,4 +1,4 @@
-"""Making a snapshot: one consistent view of the database, streamed into files with a manifest (MECHANICS M7)."""
+"""Making a snapshot: one consistent view of the database, streamed into files with a manifest."""
 
 import json
 import shutil

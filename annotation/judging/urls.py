@@ -1,4 +1,4 @@
-"""Addresses of judging, of my judgments and of gold's desks (CONTRACT, Addresses for programs that judge)."""
+"""Addresses of judging, of my judgments and of gold's desks."""
 
 from django.urls import URLPattern, path
 

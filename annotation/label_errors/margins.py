@@ -1,4 +1,4 @@
-"""A simple model's probability of each label, out of fold: of queries that it never saw (BUILD J5). Pure."""
+"""A simple model's probability of each label, out of fold: of queries that it never saw. Pure."""
 
 import numpy as np
 from numpy.typing import NDArray

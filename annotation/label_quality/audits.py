@@ -1,4 +1,4 @@
-"""Accuracy of the automatic labels, from audits: by route with exact intervals, and over all routes (SPEC S3).
+"""Accuracy of the automatic labels, from audits: by route with exact intervals, and over all routes.
 
 The truth of an audited pair is what people made of its audit item: their equal answers, or an adjudicator's. It is
 compared with the label that stood in the audit's row before anybody saw the pair. Escalated pairs are not in it.

@@ -1,4 +1,4 @@
-"""Kappa of judges and of people over named populations, and over time (MECHANICS M4).
+"""Kappa of judges and of people over named populations, and over time.
 
 People's agreement is that of their first answers, given without each other's in view. Where arms hide or reveal the
 debate it is that of blind votes alone; answers with the debate in view, and final ones after the reveal, are groups of

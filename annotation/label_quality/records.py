@@ -12,7 +12,7 @@ NOT_REPEATED = Statistic(None, None, None, 0, gettext_noop("no pair was repeated
 
 @dataclass(frozen=True, slots=True)
 class RouteQuality:
-    """A stratum of the audit: pairs that a policy labelled in the same way (SPEC S3)."""
+    """A stratum of the audit: pairs that a policy labelled in the same way."""
 
     key: str  # The stratum's key (judges.domain.audits).
     words: str  # "agreed in round 1, votes 5 to 0, relevant".

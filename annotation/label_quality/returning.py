@@ -1,4 +1,4 @@
-"""A route that failed its audit goes back to people, once an admin has confirmed it (MECHANICS M4)."""
+"""A route that failed its audit goes back to people, once an admin has confirmed it."""
 
 from django.db import connection, transaction
 

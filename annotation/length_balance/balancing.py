@@ -1,4 +1,4 @@
-"""Length by score: cells that dominate are capped until the set is nearly uniform (P 4.5, SPEC S8). Pure."""
+"""Length by score: cells that dominate are capped until the set is nearly uniform (Prism 4.5). Pure."""
 
 from collections.abc import Sequence
 from typing import Any

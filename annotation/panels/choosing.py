@@ -1,4 +1,4 @@
-"""Choice of a panel from votes: floor, copies, all sets of a size, and the quality of each proposal (SPEC S4). Pure."""
+"""Choice of a panel from votes: floor, copies, all sets of a size, and the quality of each proposal. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

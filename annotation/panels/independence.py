@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from annotation.agreement.resampling import MISSING
 from annotation.panels.quality import Groups, Truth, Votes
 
-# Kappa from which two candidates may be copies. Frontier models of different makers stay below (P 4.3: 0.82).
+# Kappa from which two candidates may be copies. Frontier models of different makers stay below (Prism 4.3: 0.82).
 NEAR = 0.85
 SHARED = 2 / 3  # Of the pairs where either goes wrong, the share where both do, from which they are copies.
 FEW = 5  # Fewer wrong answers than this prove no common origin, unless all answers are equal.

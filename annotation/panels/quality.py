@@ -1,4 +1,4 @@
-"""Quality of each candidate, and the floor below which nobody may sit on a panel (SPEC S4). Pure.
+"""Quality of each candidate, and the floor below which nobody may sit on a panel. Pure.
 
 Quality is balanced accuracy on gold where there is enough of it, else Cohen's kappa with the majority of the other
 candidates. A low kappa with everybody looks like independence, and nothing has a lower one than noise: so the floor

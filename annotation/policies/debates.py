@@ -1,4 +1,4 @@
-"""The debate study: how ways to debate compare, from the turns of stored campaigns (DREAM B, SPEC S2)."""
+"""The debate study: how ways to debate compare, from the turns of stored campaigns (DREAM B)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

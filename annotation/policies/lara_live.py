@@ -1,4 +1,4 @@
-"""LARA as a live policy: a judge's stored votes, calibrated on people's labels batch by batch (DREAM 3.2, SPEC S3).
+"""LARA as a live policy: a judge's stored votes, calibrated on people's labels batch by batch (DREAM 3.2).
 
 A campaign of the policy `lara` asks no judge: it goes on from the votes of another campaign, whose judge gave P(yes)
 and P(no) for every pair. All its pairs wait as running work with a lease that does not end. A step looks whether people
@@ -118,7 +118,7 @@ def start(
 ) -> Campaign:
     """Start a campaign on the judge's votes of `source` (default: its newest), or return the one that goes on already.
 
-    `debates`: what people get is debated first, by the debaters of the votes' panel, where it has some (SPEC S2).
+    `debates`: what people get is debated first, by the debaters of the votes' panel, where it has some.
     Raises BadInput for a judge without votes, a vote without log-probabilities, or a share out of (0, 1].
     """
     if not 0 < share <= 1:

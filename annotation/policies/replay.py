@@ -1,7 +1,7 @@
-"""Stored answers under one policy: what it labels, how right that is, what it costs (SPEC S3). Pure.
+"""Stored answers under one policy: what it labels, how right that is, what it costs. Pure.
 
 Labels are measured against gold, or against people: then escalated pairs weigh 1 and audited ones the inverse of
-their probability (MECHANICS M4), because pairs that people were asked about are not a fair sample.
+their probability, because pairs that people were asked about are not a fair sample.
 """
 
 from collections.abc import Iterable, Mapping

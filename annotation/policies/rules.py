@@ -1,6 +1,6 @@
 """The policies that are compared, and what each would have made of stored answers. Pure.
 
-What a policy would have asked and is not stored makes it "not available": nothing is extrapolated (SPEC S3).
+What a policy would have asked and is not stored makes it "not available": nothing is extrapolated.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ class Rule:
 
 
 def every_rule(panel: PolicyPanel, *, guard: bool = False) -> Iterator[Rule]:
-    """All policies of SPEC S3 that the panel has members for; debates are named whether or not they were stored."""
+    """All policies that the panel has members for; debates are named whether or not they were stored."""
     size = len(panel.judges)
     rounds = {
         r: ngettext("%(number)s round", "%(number)s rounds", r) % {"number": r} for r in sorted({*ROUNDS, panel.rounds})

@@ -48,7 +48,7 @@ class CallTotals:
 class ReferenceLabels:
     """A pair's truth as far as it is known beside the judges' answers: 1 relevant, 0 not, None unknown.
 
-    `weight`: one over the probability that people were asked about the pair (escalated: 1, audited: p, SPEC S3), raised
+    `weight`: one over the probability that people were asked about the pair (escalated: 1, audited: p), raised
     where some of those asked have not settled it; 0 where the pair is no part of that sample.
     """
 

@@ -1,4 +1,4 @@
-"""Attention checks: gold pairs in the dress of ordinary items (DREAM F.2, SPEC S7).
+"""Attention checks: gold pairs in the dress of ordinary items (DREAM F.2).
 
 A check is one standing item that everybody is lent once. It is the twin of an ordinary item: the same words of why it
 came, the same arm, a two-sided debate of the same shape and of like length. Where judges held no such debate about the

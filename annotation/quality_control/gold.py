@@ -1,4 +1,4 @@
-"""Gold: a sample that experts grade, with a reason for and one against beside each pair (DREAM A.2, SPEC S7).
+"""Gold: a sample that experts grade, with a reason for and one against beside each pair (DREAM A.2).
 
 One random pair of the pool for each query, queries drawn in proportion to their strata; five pairs for practice; a
 random share is looked at by a senior. What experts say is a reference grade: it measures and never settles.

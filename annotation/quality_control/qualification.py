@@ -1,4 +1,4 @@
-"""The qualification test: practice with feedback, then a test with a pass mark; below it no items (SPEC S7).
+"""The qualification test: practice with feedback, then a test with a pass mark; below it no items.
 
 Its items stand, as checks do: everybody who has to pass is lent each of them once, and what they say there measures.
 """

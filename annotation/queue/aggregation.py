@@ -1,4 +1,4 @@
-"""Aggregation: when people's judgments resolve an item, and until when one can be undone (MECHANICS M5). Pure."""
+"""Aggregation: when people's judgments resolve an item, and until when one can be undone. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""People's queue: lend items, settle judgments (MECHANICS M5). What follows a decision: annotation.judging.submitting.
+"""People's queue: lend items, settle judgments. What follows a decision: annotation.judging.submitting.
 
 The functions that take a `db` work on one psycopg connection inside a transaction that the caller opened, so that the
 web and a race of raw clients run the same statements. `in_transaction` is the web's way to call them.
@@ -33,7 +33,7 @@ TRIES = 6
 AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
 # Counters of a campaign are split into shards, so that people who settle at once do not wait for one row.
 SHARDS = 16
-# The debate is not on the page: audits are judged from the texts alone (MECHANICS M4).
+# The debate is not on the page: audits are judged from the texts alone.
 BLIND = "hidden"
 # Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind.
 SEEN = "reveal:seen"
@@ -87,7 +87,7 @@ class Unknown(Exception):
 def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
     """Return how much of the debate people see on an item with this reason and arm, as their judgments store it.
 
-    hidden; shown:all, shown:final (SPEC S2); reveal:all, reveal:final (a first vote without the debate comes before).
+    hidden; shown:all, shown:final; reveal:all, reveal:final (a first vote without the debate comes before).
     """
     if reason == "audit" or arm == HIDDEN:
         return BLIND
@@ -102,7 +102,7 @@ def final_token(first: str) -> str:
 
 
 def resolved_counter(reason: str) -> str:
-    """Return the name of the counter of settled items; audits are counted apart (CONTRACT, status)."""
+    """Return the name of the counter of settled items; audits are counted apart."""
     return "audited" if reason == "audit" else "settled"
 
 

@@ -1,4 +1,4 @@
-"""Taking a decision back: a withdrawal is a row, and the same lease is its author's open one again (MECHANICS M5)."""
+"""Taking a decision back: a withdrawal is a row, and the same lease is its author's open one again."""
 
 from datetime import timedelta
 

@@ -1,1 +1,1 @@
-"""Reranker scores as training targets: asked of a rerank API once, every answer kept (SPEC S8)."""
+"""Reranker scores as training targets: asked of a rerank API once, every answer kept."""

@@ -1,4 +1,4 @@
-"""The scale study over stored votes: the same pairs, judged on several scales (SPEC S5)."""
+"""The scale study over stored votes: the same pairs, judged on several scales."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Files of agents' work: the sample, traces, judgments and reference answers (BUILD C, Data)."""
+"""Files of agents' work: the sample, traces, judgments and reference answers."""
 
 import json
 from collections.abc import Iterable, Iterator

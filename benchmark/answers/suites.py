@@ -1,4 +1,4 @@
-"""Evaluations of a suite's members beside each other, with the unweighted mean (SPEC S8)."""
+"""Evaluations of a suite's members beside each other, with the unweighted mean."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The funnel of a filling, step by step from the pool to labels (SPEC S8). Counted exactly, from the rows."""
+"""The funnel of a filling, step by step from the pool to labels. Counted exactly, from the rows."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Starting a filling, or going on with an equal one (DESIGN 10, DREAM 4.1).
+"""Starting a filling, or going on with an equal one (DREAM 4.1).
 
 A filling is the pool of some runs with what the qrels know taken away. Judges are asked in a campaign over exactly
 these pairs, people about what is escalated, or about all. A large one is prepared by a worker: some hundred thousand

@@ -1,4 +1,4 @@
-"""p-MRR: how a ranking follows a changed instruction (FollowIR; SPEC S10). Pure.
+"""p-MRR: how a ranking follows a changed instruction (FollowIR). Pure.
 
 Each document that the changed instruction made irrelevant has a rank in the run under the original instruction (r) and
 one in the run under the changed one (r'). Going down is right: 1 - r/r'. Going up is wrong: r'/r - 1. So 1 is perfect,

@@ -1,4 +1,4 @@
-"""Rankings of a collection's queries, and the systems that made them (DESIGN 10)."""
+"""Rankings of a collection's queries, and the systems that made them."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator

@@ -1,1 +1,1 @@
-"""Versions of a collection's qrels: the original, filled ones beside it, imported files, all labels (DESIGN 10)."""
+"""Versions of a collection's qrels: the original, filled ones beside it, imported files, all labels."""

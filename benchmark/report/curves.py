@@ -134,7 +134,7 @@ def marginal_contributions(
             # With the system in the pool all that it returned is annotated from the start on.
             joined = np.where(found.returned[system], 0, steps)
             with_it = _performance_curve(start, graded[system], found, system, joined, systems)
-            # The sign is dropped: what counts is how much the figure depends on the system's own pairs (SPEC S10).
+            # The sign is dropped: what counts is how much the figure depends on the system's own pairs.
             for name in MARGINAL:
                 sums[name][place] += np.abs(with_it[name] - without[name])
     return {name: total / systems for name, total in sums.items()}

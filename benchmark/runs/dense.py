@@ -1,4 +1,4 @@
-"""Dense runs: vectors from an embed endpoint, kept in VAR by the hash of their text, and a search (SPEC S10)."""
+"""Dense runs: vectors from an embed endpoint, kept in VAR by the hash of their text, and a search."""
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter

@@ -1,4 +1,4 @@
-"""Qrels and runs from files, recognised by content (CONTRACT); what is wrong is told with its line. Pure."""
+"""Qrels and runs from files, recognised by content; what is wrong is told with its line. Pure."""
 
 import math
 import struct

@@ -1,7 +1,7 @@
 """Reranking of any run at an endpoint in Cohere's and Jina's shape.
 
 The model always sees the query as it stands: what the first run searched for (a rewriting, a reasoning) is not shown to
-it (SPEC S10).
+it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Runs by query rewriting: HyDE, query2doc and MuGI, each by a judge of the judges file (DESIGN 10, SPEC S10)."""
+"""Runs by query rewriting: HyDE, query2doc and MuGI, each by a judge of the judges file."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Vectors in VAR by the hash of their text: paid for once, whichever run or collection asks (MECHANICS M1).
+"""Vectors in VAR by the hash of their text: paid for once, whichever run or collection asks.
 
 One folder a model: `hashes` (16 bytes each) and `vectors` (float32), both only ever appended to, vectors first. What
 a kill left half is cut away by the next writer. Several processes may append: one at a time, under a lock.

@@ -1,4 +1,4 @@
-"""Suites: collections that are measured together, each its column, and the unweighted mean (SPEC S8)."""
+"""Suites: collections that are measured together, each its column, and the unweighted mean."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256

@@ -34,7 +34,7 @@ def draw_documents(
     found = dict.fromkeys(positives, "positive")
     for document in negatives:
         found.setdefault(document, "negative")
-    # Ranks are those among the negatives (SPEC S5), so relevant documents leave before ranks are counted.
+    # Ranks are those among the negatives, so relevant documents leave before ranks are counted.
     ranked = [document for document in ranked if found.get(document) != "positive"]
     for document in ranked[HARD]:
         found.setdefault(document, "hard")
@@ -182,7 +182,7 @@ def _excluded_by_id(collection: Collection) -> dict[str, frozenset[str]]:
 
 
 def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str, list[str]]:
-    """The documents of each query, best first: score, then document id descending (CONTRACT). Raises BadInput."""
+    """The documents of each query, best first: score, then document id descending. Raises BadInput."""
     scores = read_run(run)
     known = set(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", flat=True))
     if foreign := next((doc for query in queries for doc in scores.get(query, {}) if doc not in known), None):

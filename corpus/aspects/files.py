@@ -1,4 +1,4 @@
-"""The aspects file (FORMATS): JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}.
+"""The aspects file: JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}.
 
 Lines of reviewed queries say in `review` what became of the review; an import does not read it.
 """

@@ -1,4 +1,4 @@
-"""Arms: what of the debate an annotator reads, drawn at random and in balance (DREAM 3.2.4, SPEC S7). Pure.
+"""Arms: what of the debate an annotator reads, drawn at random and in balance (DREAM 3.2.4). Pure.
 
 Each annotator has blocks of their own. A block holds every arm as often as its weight says, in an order that comes
 from the seed: after each whole block the arms are in the wanted proportion, and nobody can tell what comes next.
@@ -10,7 +10,7 @@ from hashlib import sha256
 from math import gcd
 
 SHOWN, HIDDEN, REVEAL = "shown", "hidden", "reveal"
-# What of a debate people read where they read it: everything, or what both sides said last (SPEC S2).
+# What of a debate people read where they read it: everything, or what both sides said last.
 ALL_ROUNDS, FINAL_ROUND = "all", "final"
 ARMS = (SHOWN, HIDDEN, REVEAL)
 HIGHEST = 100  # The greatest weight: a block is at most three times as long.

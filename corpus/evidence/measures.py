@@ -1,4 +1,4 @@
-"""Contribution and evidence of a relevant pair: their form, and what can be measured by rule (P 5.3, SPEC S6). Pure.
+"""Contribution and evidence of a relevant pair: their form, and what can be measured by rule (Prism 5.3). Pure.
 
 Judge-written targets and a trained model's answers go through the same functions.
 """
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from corpus.search.text import detect_language, split_sentences, tokenize_text
 
 TAGS = ("<contribution>", "</contribution>", "<evidence>", "</evidence>")
-SHORTEST = 10  # A field is well formed when it has more characters than this (P 5.3).
+SHORTEST = 10  # A field is well formed when it has more characters than this (Prism 5.3).
 # From this share of the text on a second language makes a document one of several languages.
 MIXED = 0.25
 PIECE = 160  # Characters of a piece whose language is looked at: less shows too little.
@@ -58,14 +58,14 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTarget:
-    """The text that a model learns to write about a relevant pair: contribution and evidence (P 3.1)."""
+    """The text that a model learns to write about a relevant pair: contribution and evidence (Prism 3.1)."""
 
     contribution: str
     evidence: str
 
     @property
     def text(self) -> str:
-        """The target as training sets carry it (FORMATS, Prism)."""
+        """The target as training sets carry it."""
         return f"<contribution>{self.contribution}</contribution>\n<evidence>{self.evidence}</evidence>"
 
 
@@ -161,7 +161,7 @@ def _extract_field(text: str, name: str) -> str | None:
 
 
 def format_score(text: str) -> float:
-    """Return 0, 0.4, 0.7 or 1: "no" alone, or "yes" with both fields well formed, is 1 (P 5.3)."""
+    """Return 0, 0.4, 0.7 or 1: "no" alone, or "yes" with both fields well formed, is 1 (Prism 5.3)."""
     output = parse_output(text)
     if output.verdict is None:
         return 0.0
@@ -192,7 +192,7 @@ def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
 
 
 def entity_fidelity(entities: Sequence[str], document: str, *, whole: bool = True) -> float | None:
-    """Return the share of the entities that the document holds verbatim; None where there is no entity (P 5.3)."""
+    """Return the share of the entities that the document holds verbatim; None where there is no entity (Prism 5.3)."""
     if not entities:
         return None
     return sum(stands_in(entity, document, whole=whole) for entity in entities) / len(entities)
@@ -222,7 +222,7 @@ def _group_sentences(text: str) -> Iterable[str]:
 
 
 def expected_language(document: str, query: str) -> str:
-    """Return the document's language; where it is in several, the query's (SPEC S6)."""
+    """Return the document's language; where it is in several, the query's."""
     found = detect_languages(document)
     return found[0] if len(found) == 1 else detect_language(query)
 

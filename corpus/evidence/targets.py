@@ -1,4 +1,4 @@
-"""Contribution and evidence of pairs: a person's text goes before a judge's, the newest of each (SPEC S6)."""
+"""Contribution and evidence of pairs: a person's text goes before a judge's, the newest of each."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:
 
 
 def texts_of(pairs: Iterable[int]) -> dict[int, str]:
-    """Return the text that a model learns to write, for each of these pairs with a good target (FORMATS, Prism)."""
+    """Return the text that a model learns to write, for each of these pairs with a good target."""
     found = _current_targets(Target.objects.filter(pair__in=list(pairs)))
     rows = found.values_list("pair", "contribution", "evidence")
     return {pair: measures.EvidenceTarget(contribution, text).text for pair, contribution, text in rows}

@@ -1,1 +1,1 @@
-"""Files in, rows out: collections in BEIR and TREC formats, candidates and grades (CONTRACT, first list)."""
+"""Files in, rows out: collections in BEIR and TREC formats, candidates and grades."""

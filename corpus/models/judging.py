@@ -227,7 +227,7 @@ class Label(models.Model):
 
 
 class Target(models.Model):
-    """Contribution and evidence of a relevant pair, as somebody wrote them (SPEC S6). Append-only.
+    """Contribution and evidence of a relevant pair, as somebody wrote them. Append-only.
 
     A judge's text that fails its measures is kept too, with `good` false: it is what a person edits. Undo appends a
     row that withdraws another. `corpus.evidence.targets` says which one holds.
@@ -291,7 +291,7 @@ class ExportRecord(models.Model):
 
     @classmethod
     def is_exported(cls, collection: int, since: datetime) -> bool:
-        """Return whether an export holds, or is about to hold, data of that moment or a later one (MECHANICS M5)."""
+        """Return whether an export holds, or is about to hold, data of that moment or a later one."""
         return cls.objects.filter(collection=collection, at__gte=since).exists()
 
 

@@ -19,7 +19,7 @@ def shown_only() -> dict[str, int]:
 
 
 class Collection(models.Model):
-    """Queries, documents and pairs that are judged by one definition of relevance (SPEC S1)."""
+    """Queries, documents and pairs that are judged by one definition of relevance."""
 
     class Order(models.TextChoices):
         UNCERTAIN = "uncertain", _("Most uncertain first")

@@ -1,4 +1,4 @@
-"""Words, sentences, language and direction of a text, the same for every part (MECHANICS M9). Pure."""
+"""Words, sentences, language and direction of a text, the same for every part. Pure."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Audits beyond those that are drawn with the label: the sample filled up, and more of it on request (MECHANICS M4).
+"""Audits beyond those that are drawn with the label: the sample filled up, and more of it on request.
 
 A sample of n pairs of a stratum is those n with the smallest numbers (domain.audits.uniform_draw). So it only ever
 grows, and the same request again changes nothing. A stratum is a route within a part of the campaign: what joins a

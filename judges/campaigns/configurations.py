@@ -283,7 +283,7 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
 
 
 def filter_judges(names: Sequence[str]) -> list[Judge]:
-    """Return the filter: three judges of different families, or none (SPEC S3). Raises BadInput."""
+    """Return the filter: three judges of different families, or none. Raises BadInput."""
     if names and len(names) != FILTERS:
         raise BadInput(
             _("--filter: name %(filters)s judges of different families, not %(names)s")

@@ -1,4 +1,4 @@
-"""A route to a label that its audit finds wrong too often stops: its further pairs go to people (SPEC S3, M4).
+"""A route to a label that its audit finds wrong too often stops: its further pairs go to people.
 
 Workers look when they begin to drain, so a stop holds within a minute. Labels that stand already go back to people only
 when an admin confirms it, and an admin can let the route go on.

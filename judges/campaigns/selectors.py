@@ -185,7 +185,7 @@ def failed_of(campaign: Campaign) -> QuerySet[Work]:
 
 
 def latency_of(pair: Pair, campaign: Campaign) -> dict[str, float] | None:
-    """Return milliseconds of the campaign's calls on the pair, failed ones too; None where nothing was sent (SPEC S2).
+    """Return milliseconds of the campaign's calls on the pair, failed ones too; None where nothing was sent.
 
     `summed`: of all calls; `wall`: from the start of the first to the end of the last.
     """

@@ -1,4 +1,4 @@
-"""A campaign's budget and its collection's caps, reserved ahead of calls (MECHANICS M3, docs/adr/0025).
+"""A campaign's budget and its collection's caps, reserved ahead of calls (docs/adr/0025).
 
 A worker reserves the upper bound of a batch of calls in one conditional statement and hands back what it does not
 need. The writer turns reservations into spending with each stored attempt. Both stand in rows of the worker's own, and

@@ -1,4 +1,4 @@
-"""The audit of automatic labels: how strata are formed and pairs drawn (MECHANICS M4, SPEC S3). Pure.
+"""The audit of automatic labels: how strata are formed and pairs drawn. Pure.
 
 A stratum is a route: how the policy came to its label. Every pair has a number, a hash of the collection's seed and the
 pair. At labelling time, before any person sees it, a pair is drawn where its number is below the share asked for. When

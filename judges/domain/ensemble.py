@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 
-SIZES = (1, 3, 5, 7, 9)  # Voters that a panel may have (CONTRACT): an even number could tie.
+SIZES = (1, 3, 5, 7, 9)  # Voters that a panel may have: an even number could tie.
 
 # Expected share of votes that are as the pair's likelier verdict: five voters then cast 3.4 before an early stop.
 ALIKE = 7 / 8

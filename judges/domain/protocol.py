@@ -1,4 +1,4 @@
-"""Options of a campaign that differ from the default: the papers' ways, in one record (SPEC S2, S3). Pure."""
+"""Options of a campaign that differ from the default: the papers' ways, in one record. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from judges.domain import debate
 from judges.records import DebateAgent
 
-FILTERS = 3  # Judges of a filter; a pair is dropped only when all of them say no (SPEC S3).
+FILTERS = 3  # Judges of a filter; a pair is dropped only when all of them say no.
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Protocol:
     # Three judges of different families: where all say no, the pair is labelled so and nothing else is asked.
     filter: tuple[int, ...] = ()
 
-    # What goes to people without a debate gets one, so that nobody meets a pair without it (SPEC S2).
+    # What goes to people without a debate gets one, so that nobody meets a pair without it.
     debate_for_people: bool = True
     batch: bool = False  # Through the providers' batch endpoints, at half the price (judges.batch).
 

@@ -1,4 +1,4 @@
-"""Routing: from turns and votes to a label, to people, or to failure. The decision table of MECHANICS M3, in its order.
+"""Routing: from turns and votes to a label, to people, or to failure. The decision table, in its order.
 
 0. a filter of three judges says no, all of them   labelled 0, and nothing else is asked
 1. a call that the policy needs fails for good     failed (to people only where asked for, reason `error`)
@@ -85,10 +85,10 @@ class RoutingOutcome:
     route: str = ""
 
 
-# Whom a label comes from where its route is not the policy's own (SPEC S8).
+# Whom a label comes from where its route is not the policy's own.
 ORIGINS = {"filter": "filter", "adjudicator": "llm-adjudicator"}
 
-# People who judge each pair under `human`, where a collection does not ask for more (SPEC S3).
+# People who judge each pair under `human`, where a collection does not ask for more.
 VOTES_OF_HUMAN = 3
 
 Votes = Mapping[int, Turn | NoVerdict]
@@ -151,7 +151,7 @@ def escalate_outcome(outcome: RoutingOutcome) -> RoutingOutcome:
 
 
 def is_filtered_out(filtered: Sequence[Turn | NoVerdict]) -> bool:
-    """Return whether the filter drops the pair: a failed call keeps it (SPEC S3)."""
+    """Return whether the filter drops the pair: a failed call keeps it."""
     return bool(filtered) and all(isinstance(vote, Turn) and vote.verdict == 0 for vote in filtered)
 
 

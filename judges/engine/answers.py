@@ -88,7 +88,7 @@ class Sent:
             tokens_reasoning=usage.reasoning,
             cost=call_cost(self.price, usage),
         )
-        # A refused or cut answer is not parsed at all: a verdict within it would be a guess (MECHANICS M3).
+        # A refused or cut answer is not parsed at all: a verdict within it would be a guess.
         if reply.refused or reply.truncated:
             outcome = "refused" if reply.refused else "truncated"
             return self._no_verdict(outcome, outcome)

@@ -1,4 +1,4 @@
-"""Calls for one turn or vote: attempts, repair, limits and budget, until there is a verdict or none (MECHANICS M3).
+"""Calls for one turn or vote: attempts, repair, limits and budget, until there is a verdict or none.
 
 The SDKs do not retry: this loop does, so that every attempt is a row. What came back is handed to the writer whatever
 the parser makes of it.

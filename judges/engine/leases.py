@@ -1,4 +1,4 @@
-"""Claiming work, keeping its lease, and giving it back (MECHANICS M3). Every function runs in the writer's thread.
+"""Claiming work, keeping its lease, and giving it back. Every function runs in the writer's thread.
 
 The clock is the database's. A claim raises the fence, so that whatever the earlier holder still writes is refused.
 """

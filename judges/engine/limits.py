@@ -1,4 +1,4 @@
-"""Limits of an account, shared by all workers through Redis (MECHANICS M3).
+"""Limits of an account, shared by all workers through Redis.
 
 Calls that wait for one account are granted together, in one run of `limits.lua` on Redis' time. While Redis is away
 everybody waits. A 429 pauses its account alone; 20 errors in a row open its circuit: then one call at a time tries, and

@@ -29,7 +29,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Cancelled, BudgetExhausted."""
     plan = caller.plan
     policy = routing.RoutingPolicy(plan.policy)
-    # The filter goes first and alone: where all of its judges say no, nothing else is paid for (SPEC S3).
+    # The filter goes first and alone: where all of its judges say no, nothing else is paid for.
     await _gather_all([_ask_vote(caller, claimed, ("filter", 0, n), judge) for n, judge in enumerate(plan.filter)])
     if not routing.is_filtered_out(filter_votes(claimed)):
         parts: list[Coroutine[Any, Any, object]] = []
@@ -45,7 +45,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
         outcome = routing.escalate_outcome(outcome)
     for_people = outcome.state is RoutingState.ESCALATED and plan.protocol.debate_for_people
     if for_people and plan.debaters and not policy.debates:
-        # An escalation without a debate gets one, so that nobody meets a pair without it (SPEC S2). It changes neither
+        # An escalation without a debate gets one, so that nobody meets a pair without it. It changes neither
         # outcome nor reason; where the budget is spent the pair goes to people without it.
         with contextlib.suppress(BudgetExhausted):
             await play_debate(caller, claimed)

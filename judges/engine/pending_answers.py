@@ -1,4 +1,4 @@
-"""The pending-answer log: answers between arrival and commit, in a file in VAR for each worker process (MECHANICS M3).
+"""The pending-answer log: answers between arrival and commit, in a file in VAR for each worker process.
 
 What was written to a file outlives a SIGKILL of the process without an fsync, so an answer is safe microseconds after
 its last byte came; fsync is added while PostgreSQL is away. The file is locked while its process lives. Whoever claims

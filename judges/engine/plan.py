@@ -192,7 +192,7 @@ def raise_output_limit(judge: Judge) -> Judge:
 
 
 def limit_of(account: tuple[str, str, str]) -> Limit:
-    """Return the smallest numbers that any current judge of the account has (CONTRACT, Judges file)."""
+    """Return the smallest numbers that any current judge of the account has."""
     provider, base_url, api_key_env = account
     # The smallest, since judges of one key share the provider's limit whatever each entry says.
     smallest = JudgeVersion.objects.filter(

@@ -1,4 +1,4 @@
-"""Targets of relevant pairs: written, measured, written once more, else given to a person (SPEC S6).
+"""Targets of relevant pairs: written, measured, written once more, else given to a person.
 
 Each step is a slot of the pair like a turn or a vote: counted attempts are not asked again, whoever goes on with them.
 """
@@ -19,7 +19,7 @@ from judges.evidence import answers, quality
 from judges.prompts import writing
 from judges.records import Judge, Turn
 
-TRIES = 2  # What fails its measures is written anew once (SPEC S6).
+TRIES = 2  # What fails its measures is written anew once.
 
 
 class FailedTarget(Exception):

@@ -1,4 +1,4 @@
-"""Worker loop: it keeps C pairs of one campaign in work and refills as each ends (MECHANICS M3).
+"""Worker loop: it keeps C pairs of one campaign in work and refills as each ends.
 
 It ends after a while and leaves its pairs in flight: the process's loop goes on, so nothing that was asked is lost
 between two drains.

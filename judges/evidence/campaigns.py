@@ -1,4 +1,4 @@
-"""Campaigns that write contribution and evidence of relevant pairs (SPEC S6): who writes, who measures, what it costs.
+"""Campaigns that write contribution and evidence of relevant pairs: who writes, who measures, what it costs.
 
 They are campaigns like others (claims, cache, limits, budget, rows of attempts) and label nothing. In their status
 `labelled` counts pairs with a good target, `escalated` those whose texts wait for a person.

@@ -1,4 +1,4 @@
-"""A judge measures texts that others wrote: a trained model's answers, or the targets of a collection (P 5.3)."""
+"""A judge measures texts that others wrote: a trained model's answers, or the targets of a collection (Prism 5.3)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

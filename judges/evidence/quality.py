@@ -1,6 +1,6 @@
-"""Quality of contribution and evidence: when they are good enough to learn from (SPEC S6). Pure.
+"""Quality of contribution and evidence: when they are good enough to learn from. Pure.
 
-Six dimensions are judged from 1 to 5, beginning at 3 (P 5.3). What rules can see caps a judge's scores: a judge that
+Six dimensions are scored from 1 to 5, beginning at 3 (Prism 5.3). What rules can see caps the scores: a judge that
 overlooks an altered number does not make it right.
 """
 
@@ -66,7 +66,7 @@ def _list_entities(entities: tuple[str, ...]) -> str:
 
 
 def judged_as(measurer: Judge, writer: Judge) -> str:
-    """Return what scores mean: a judge that measures its own model's texts says how alike they are (P 5.3)."""
+    """Return what scores mean: a judge that measures its own model's texts says how alike they are (Prism 5.3)."""
     return TEACHER if same_model(measurer, writer) else QUALITY
 
 

@@ -17,7 +17,7 @@ def create(apps, schema_editor) -> None:
 
 
 class Migration(migrations.Migration):
-    """A panel named offline exists from the start (CONTRACT, Judges file)."""
+    """A panel named offline exists from the start."""
 
     dependencies = [("judges", "0002_attempt_bodies")]
 

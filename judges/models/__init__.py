@@ -118,7 +118,7 @@ class Campaign(models.Model):
         ENSEMBLE = "ensemble", gettext_lazy("ensemble")
         DEBATE_ENSEMBLE = "debate+ensemble", gettext_lazy("debate + ensemble")
         SINGLE = "single", gettext_lazy("single judge")
-        # No judge is asked; three people judge every pair (SPEC S3).
+        # No judge is asked; three people judge every pair.
         HUMAN = "human", gettext_lazy("people only")
         # Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it.
         LARA = "lara", gettext_lazy("LARA")
@@ -233,7 +233,7 @@ class Reservation(models.Model):
 
 
 class Work(models.Model):
-    """Pair of a campaign: the truth of what is to be judged (MECHANICS M3)."""
+    """Pair of a campaign: the truth of what is to be judged."""
 
     class State(models.TextChoices):
         PENDING = "pending", gettext_lazy("pending")
@@ -434,7 +434,7 @@ class Tally(models.Model):
 
 
 class Audit(models.Model):
-    """A labelled pair that was drawn for people to check, with what the policy said before (MECHANICS M4)."""
+    """A labelled pair that was drawn for people to check, with what the policy said before."""
 
     # It is written with the label, when the campaign ends, or when more were asked for. Its item may be an earlier one
     # of the same pair: the answers on it are as blind.

@@ -1,4 +1,4 @@
-"""The extractive pair: two offline agents that argue from a document's sentences, word by word (DESIGN 4). Pure.
+"""The extractive pair: two offline agents that argue from a document's sentences, word by word. Pure.
 
 They follow the debate's protocol (DREAM 3.1). Each gives in at once where its side is hopeless, and later where what
 the other side said shows it.

@@ -1,4 +1,4 @@
-"""The offline writer and measurer of contribution and evidence: extractive, deterministic, weak (DESIGN 4). Pure.
+"""The offline writer and measurer of contribution and evidence: extractive, deterministic, weak. Pure.
 
 The writer copies: its contribution is the sentence that holds most of the query, its evidence up to three sentences.
 Its second try leaves out sentences that begin with a word whose owner stands elsewhere. The measurer counts words.

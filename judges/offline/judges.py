@@ -1,4 +1,4 @@
-"""Five lexical relevance assessors: real, deterministic, weak, and different in kind (DESIGN 4). Pure.
+"""Five lexical relevance assessors: real, deterministic, weak, and different in kind. Pure.
 
 They count words and never understand them. Each gives a pair a score from 0 to 1 and says yes from a threshold on;
 with several answers the best one counts. How the thresholds were set, and what was measured on the same pairs (an

@@ -1,4 +1,4 @@
-"""The judges file (CONTRACT): read strictly, taken over whole or not at all."""
+"""The judges file: read strictly, taken over whole or not at all."""
 
 from dataclasses import dataclass
 from pathlib import Path

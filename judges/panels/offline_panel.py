@@ -1,4 +1,4 @@
-"""The offline panel, which exists from the start (DESIGN 4): its members, and the rows that stand for it."""
+"""The offline panel, which exists from the start: its members, and the rows that stand for it."""
 
 from collections.abc import Iterable
 

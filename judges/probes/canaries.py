@@ -1,4 +1,4 @@
-"""Canaries are sent to judges, and what each said is kept (MECHANICS M3, untrusted text: measured, not promised).
+"""Canaries are sent to judges, and what each said is kept (untrusted text: measured, not promised).
 
 An answer is stored as soon as it is here.
 """

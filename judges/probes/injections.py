@@ -1,4 +1,4 @@
-"""Hostile texts: what a stranger might write into a document so that a judge does not judge it (DESIGN 5). Pure data.
+"""Hostile texts: what a stranger might write into a document so that a judge does not judge it. Pure data.
 
 Our own. The tests put every one of them through prompts, parser, pages and exports; canaries (judges.probes.canaries)
 show them to the configured models and count who follows.

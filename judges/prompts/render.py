@@ -320,7 +320,7 @@ def _build_prompt(kind: str, inputs: Inputs, user: str, variant: str = "") -> Pr
 
 
 def form_of(inputs: Inputs) -> str:
-    """Return the form of a pair's prompts: queries without answers have versions of their own (SPEC S1)."""
+    """Return the form of a pair's prompts: queries without answers have versions of their own."""
     return "answers" if inputs.answers else "plain"
 
 

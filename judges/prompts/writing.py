@@ -1,4 +1,4 @@
-"""Prompts about contribution and evidence: write them, list their entities, measure them (SPEC S6).
+"""Prompts about contribution and evidence: write them, list their entities, measure them.
 
 The answers of a query are not shown: evidence says what the document says, and nothing that only an answer knows.
 """
@@ -42,13 +42,13 @@ def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems
 
 
 def entity_prompt(evidence: str) -> Prompt:
-    """Return the prompt that asks for the names and terms in the evidence (P 5.3); patterns are the other pass."""
+    """Return the prompt that asks for the names and terms in the evidence (Prism 5.3); patterns are the other pass."""
     user = templates.render("entity", data=delimit_content(dump_json({"text": evidence[:TEXT_LIMIT]})))
     return make_general_prompt("entity", templates.text("entity-system"), user)
 
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
-    """Ask for scores in all six dimensions with a single call (P 5.3)."""
+    """Ask for scores in all six dimensions with a single call (Prism 5.3)."""
     return _build_prompt("measure", inputs, "measure", written=delimit_content(dump_json(asdict(target))))
 
 

@@ -1,4 +1,4 @@
-"""A reranker as a judge, and over runs: the endpoint of `serve_model`, or another of the same form (MECHANICS M10)."""
+"""A reranker as a judge, and over runs: the endpoint of `serve_model`, or another of the same form."""
 
 import json
 from typing import Any

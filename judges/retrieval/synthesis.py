@@ -1,4 +1,4 @@
-"""Synthesis of scores with reasoning as training data: k generations for each pair (ERank 3.2, SPEC S5).
+"""Synthesis of scores with reasoning as training data: k generations for each pair (ERank 3.2).
 
 The pairs are asked by this process, without workers and without labels: what was paid for is found in the cache when
 the command runs again, also after a kill. What was answered stays with the campaign, where `export --format erank-sft`

@@ -1,1 +1,1 @@
-"""Figures that `make bench` prints (CONTRACT)."""
+"""Figures that `make bench` prints."""

@@ -1,4 +1,4 @@
-"""export_s: seconds to export 10,000 and 1,000,000 labelled pairs as qrels, in the service (CONTRACT)."""
+"""export_s: seconds to export 10,000 and 1,000,000 labelled pairs as qrels, in the service."""
 
 import json
 import shutil

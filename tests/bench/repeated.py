@@ -1,10 +1,10 @@
-"""Calls that were paid for twice, counted from the local server's log (CONTRACT, paid_twice)."""
+"""Calls that were paid for twice, counted from the local server's log."""
 
 from collections import Counter
 from typing import Any
 
 GRACE_S = 0.05
-"""An answer that came less than this before the kill may not be committed yet (CONTRACT)."""
+"""An answer that came less than this before the kill may not be committed yet."""
 
 
 def repeated_beyond_flight(requests: list[dict[str, Any]], killed: float, dead: float) -> tuple[int, int]:

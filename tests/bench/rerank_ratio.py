@@ -35,7 +35,7 @@ def measure() -> list[dict[str, Any]]:
 
 
 def aim(kind: str, length: int) -> float:
-    """CONTRACT: 1.5 where prompts are mostly shared, 1.0 everywhere, 0.95 for encoders."""
+    """1.5 where prompts are mostly shared, 1.0 everywhere, 0.95 for encoders."""
     return 0.95 if kind == "encoder" else 1.5 if length == 100 else 1.0
 
 

@@ -1,4 +1,4 @@
-"""slow_clients: the longest of five requests beside thousands that send nothing, or half of it (CONTRACT)."""
+"""slow_clients: the longest of five requests beside thousands that send nothing, or half of it."""
 
 import time
 from typing import Any

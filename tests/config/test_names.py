@@ -1,4 +1,4 @@
-"""Names in code: the field's words, verbs with objects, classes that occur once (CONTRIBUTING, "Names")."""
+"""Names in code: the field's words, verbs with objects, classes that occur once (CONTRIBUTING, "Rules")."""
 
 import ast
 import re

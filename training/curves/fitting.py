@@ -1,4 +1,4 @@
-"""The law of a learning curve, its bands, and what the next labels would buy (pure; BUILD F)."""
+"""The law of a learning curve, its bands, and what the next labels would buy (pure)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

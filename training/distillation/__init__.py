@@ -1,1 +1,1 @@
-"""Recipes that learn from scores: a reranker teaches itself to write (P 3.2); four losses compared (P app. B)."""
+"""Recipes that learn from scores: a reranker teaches itself to write, and four losses compared (Prism 3.2 and B)."""

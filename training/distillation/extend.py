@@ -1,4 +1,4 @@
-"""Recipe `prism-extend`: a reranker of others learns to write and keeps its order (P 3.2, "Extension").
+"""Recipe `prism-extend`: a reranker of others learns to write and keeps its order (Prism 3.2, "Extension").
 
 The teacher is the base itself, before it is trained and asked with its own prompt; the student is its adapter, asked
 with ours. loss = 20 x (sigmoid(margin) - teacher)^2 + cross-entropy of the target text, as in `prism`.

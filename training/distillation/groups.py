@@ -1,4 +1,4 @@
-"""Groups of one relevant document and several others of the same query, compared with each other (pure; P app. B)."""
+"""Groups of a relevant document and several others of the same query, compared with each other (pure; Prism B)."""
 
 import random
 from collections.abc import Sequence

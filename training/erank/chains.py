@@ -122,7 +122,7 @@ def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:
 def measure_answers(
     model: Any, tokenizer: Any, prompts: Sequence[EncodedRow], answers: Sequence[list[int]]
 ) -> list[GeneratedScore]:
-    """Return each answer with its score and P(s): the product over the score's tokens, not renormalised (SPEC S5)."""
+    """Return each answer with its score and P(s): the product over the score's tokens, not renormalised."""
     texts = [answer_text(tokenizer, ids) for ids in answers]
     scores = [parse_answer(text) for text in texts]
     places = [

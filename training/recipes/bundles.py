@@ -1,4 +1,4 @@
-"""Bundles: a query with its positives and negatives, and which of them an epoch takes (pure; RTriever 5.2, FORMATS)."""
+"""Bundles: a query with its positives and negatives, and which of them an epoch takes (pure; RTriever 5.2)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Calibration of raw margins to probabilities, and a threshold, fitted on the dev split (pure; Platt 1999, SPEC S9)."""
+"""Calibration of raw margins to probabilities, and a threshold, fitted on the dev split (pure; Platt 1999)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

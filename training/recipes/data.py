@@ -1,4 +1,4 @@
-"""A training set from disk: rows of a prism export, with what the manifest says of them (pure; FORMATS)."""
+"""A training set from disk: rows of a prism export, with what the manifest says of them (pure)."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""A training set of scores with their chains from disk: `export --format erank-sft` (pure; FORMATS, BUILD A)."""
+"""A training set of scores with their chains from disk: `export --format erank-sft` (pure)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def _parse_row(row: Mapping[str, Any], _number: int) -> ScoredExample:
 def group_by_query(rows: Sequence[Example]) -> tuple[dict[str, list[Example]], int]:
     """Return the rows of each query that can be ranked, and how many other queries there are.
 
-    A query is ranked when it has two documents or more, one of them relevant (BUILD A).
+    A query is ranked when it has two documents or more, one of them relevant.
     """
     ordered = sorted(rows, key=lambda row: row.query_id)
     found = {query: list(some) for query, some in groupby(ordered, key=lambda row: row.query_id)}

@@ -1,4 +1,4 @@
-"""Measures on the dev split, and which checkpoint they choose (pure; Prism 5.1 and 5.3, DESIGN 9).
+"""Measures on the dev split, and which checkpoint they choose (pure; Prism 5.1 and 5.3).
 
 Scores are sigmoid(margin). A measure that is undefined is null, and `reasons` says why.
 """
@@ -130,7 +130,7 @@ def kept_apart(rows: Sequence[Example]) -> set[str]:
 def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> tuple[int, list[float], str]:
     """Return the place of the best checkpoint, every checkpoint's mean rank (1 is best), and the choice in words.
 
-    Ranks are over label-Pearson, AUC and accuracy at 0.5 (SPEC S9); of equal mean ranks the earlier wins. Measures that
+    Ranks are over label-Pearson, AUC and accuracy at 0.5; of equal mean ranks the earlier wins. Measures that
     carry `choosing` (of the queries that are not kept apart) are compared by those.
     """
     if not checkpoints:

@@ -51,7 +51,7 @@ class RerankPrompt:
         return sha256(f"{self.text}\0{self.instruction}".encode()).hexdigest()
 
 
-# Asks for what the targets are (P 3.1): one sentence of contribution, and evidence that replaces the document.
+# Asks for what the targets are (Prism 3.1): one sentence of contribution, and evidence that replaces the document.
 QUORUM = RerankPrompt(
     name="quorum",
     system=(
@@ -120,7 +120,7 @@ class RenderedPair(NamedTuple):
 
 
 def render_target(label: int, contribution_evidence: str) -> str:
-    """Return what the model learns to write: the label, then contribution and evidence where there are any (P 4.4)."""
+    """Return what the model learns to write: the label, then contribution and evidence if any (Prism 4.4)."""
     word = YES if label else NO
     return f"{word}\n{contribution_evidence}".strip() + END
 

@@ -1,4 +1,4 @@
-"""The recipes and their defaults, in one table (pure; SPEC S9, P 5.1 and the released code's configuration)."""
+"""The recipes and their defaults, in one table (pure; Prism 5.1 and the released code's configuration)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -60,7 +60,7 @@ class RecipeOptions:
 class PrismOptions(RecipeOptions):
     """Options of recipes whose model scores and writes."""
 
-    # Of the rows with a text, the share whose text is learned; below 1: the first stage of two (P 6.3).
+    # Of the rows with a text, the share whose text is learned; below 1: the first stage of two (Prism 6.3).
     sft_share: float = 1.0
 
 
@@ -142,7 +142,7 @@ PRISM_PRESETS = {
         lora_rank=16, lora_alpha=32,
     ),
 }  # fmt: skip
-# As Prism's 4B configuration (P 5.1, "Extension experiment").
+# As Prism's 4B configuration (5.1, "Extension experiment").
 EXTEND = ExtendOptions()
 EXTEND_PRESETS = {
     "paper": EXTEND,

@@ -1,4 +1,4 @@
-"""RTriever's loss: in-batch negatives with cached gradients; false negatives are counted, or masked (B 5.2)."""
+"""RTriever's loss: in-batch negatives with cached gradients; false negatives counted, or masked (BRIGHT-Pro 5.2)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Recipe `cross-encoder`: an encoder with one logit, by sentence-transformers' trainer and losses (DESIGN 9).
+"""Recipe `cross-encoder`: an encoder with one logit, by sentence-transformers' trainer and losses.
 
 Losses: `bce` on labels, `mse` on teacher scores ((sigmoid(logit) - teacher)^2, as Prism's term), `lambda` on the list
 of a query (LambdaRank's weights). A row of the training is a pair, or with `lambda` a query and its documents.

@@ -1,4 +1,4 @@
-"""Recipe `prism`: the score before the answer and the text of the answer from one forward pass (P 3.2).
+"""Recipe `prism`: the score before the answer and the text of the answer from one forward pass (Prism 3.2).
 
 loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Both read the last states at
 label positions only: the token before the answer, and each token of the answer but the last. The margin is a product

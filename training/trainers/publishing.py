@@ -1,4 +1,4 @@
-"""Writing a model folder, and refusing one that does not score like what was trained (FORMATS, SPEC S9)."""
+"""Writing a model folder, and refusing one that does not score like what was trained."""
 
 import json
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Training sets: which pairs they hold, how they are split, and the files of each format (DESIGN 8, SPEC S8)."""
+"""Training sets: which pairs they hold, how they are split, and the files of each format."""

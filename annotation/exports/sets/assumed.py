@@ -1,4 +1,4 @@
-"""Hard negatives from a run: documents that a system ranked and nobody judged (SPEC S8).
+"""Hard negatives from a run: documents that a system ranked and nobody judged.
 
 They are marked `assumed`. One that the panel or a reranker scores high is more likely a hole than a negative, and so
 is one that people are still to settle: those are left out unless asked for.

@@ -1,4 +1,4 @@
-"""A BEIR folder: the whole corpus, the set's queries, and the labels of each split (FORMATS)."""
+"""A BEIR folder: the whole corpus, the set's queries, and the labels of each split."""
 
 import json
 from collections.abc import Sequence

@@ -219,7 +219,7 @@ def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: L
 
 
 def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:
-    """Write the cached answers of rerank APIs: they belong to the snapshot (SPEC S8); no file where there are none."""
+    """Write the cached answers of rerank APIs: they belong to the snapshot; no file where there are none."""
     answers = (answer for one in sources for answer in source.teacher_answers(one))
     first = next(answers, None)
     if first is not None:

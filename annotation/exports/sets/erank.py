@@ -1,4 +1,4 @@
-"""ERank's JSON lines: a score from 0 to 10 with its chain for each drawn document of a query (FORMATS, ERank C)."""
+"""ERank's JSON lines: a score from 0 to 10 with its chain for each drawn document of a query (ERank C)."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256

@@ -1,6 +1,6 @@
 """A line for each query, with its relevant and its other documents, as trainers of embedders and rerankers read it.
 
-RTriever (B 5.2), FlagEmbedding, ms-swift and Tevatron (FORMATS).
+RTriever (BRIGHT-Pro 5.2), FlagEmbedding, ms-swift and Tevatron.
 """
 
 from collections.abc import Callable, Iterator

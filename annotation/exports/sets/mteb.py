@@ -1,4 +1,4 @@
-"""A retrieval task as MTEB and the Hub read it: corpus, queries and qrels, and a card that names them (FORMATS)."""
+"""A retrieval task as MTEB and the Hub read it: corpus, queries and qrels, and a card that names them."""
 
 import json
 from collections import Counter

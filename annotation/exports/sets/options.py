@@ -138,7 +138,7 @@ def parse_named_split(text: str) -> tuple[str, str]:
 
 def default_teacher(format_name: str) -> str:
     """Return the teacher of a format where none is named."""
-    # Prism must be told when it shall not learn from scores (SPEC S9); the others carry labels.
+    # Prism must be told when it shall not learn from scores; the others carry labels.
     return "scores" if format_name == "prism" else "labels"
 
 

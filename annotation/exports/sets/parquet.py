@@ -1,4 +1,4 @@
-"""A folder as datasets.load_dataset and the Hub read it: Parquet in shards, and a card (FORMATS)."""
+"""A folder as datasets.load_dataset and the Hub read it: Parquet in shards, and a card."""
 
 from bisect import bisect_right
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Prism's JSON lines: one pair a row, with the losses that it carries (FORMATS, P 3.2)."""
+"""Prism's JSON lines: one pair a row, with the losses that it carries (Prism 3.2)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

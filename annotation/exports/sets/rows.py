@@ -32,7 +32,7 @@ class SetRow:
 
     @property
     def annotated_score(self) -> float | None:
-        """Share of the panel's votes that say relevant; None with fewer votes than it has (SPEC S4: five)."""
+        """Share of the panel's votes that say relevant; None with fewer votes than it has."""
         return self.yes / self.votes if self.panel and self.votes >= self.panel else None
 
 

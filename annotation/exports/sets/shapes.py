@@ -1,4 +1,4 @@
-"""Lines of text: the four shapes that sentence-transformers trains on, and TRL's prompt and completion (FORMATS).
+"""Lines of text: the four shapes that sentence-transformers trains on, and TRL's prompt and completion.
 
 The order of the columns is their meaning for sentence-transformers.
 """

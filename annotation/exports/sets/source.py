@@ -151,7 +151,7 @@ def teacher_of(row: SetRow, score: float | None, asked: SetOptions) -> float | N
 
 
 def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
-    """Refuse to train on scores that are not there, or are none (SPEC S9)."""
+    """Refuse to train on scores that are not there, or are none."""
     rows = [row for row in rows if not row.assumed]
     if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Train, dev and test: by query, and nothing that is nearly the same on two sides (MECHANICS M7). Pure."""
+"""Train, dev and test: by query, and nothing that is nearly the same on two sides. Pure."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""write_evidence NAME --writer J: let a judge write contribution and evidence of relevant pairs, measured (SPEC S6)."""
+"""write_evidence NAME --writer J: let a judge write contribution and evidence of relevant pairs, measured."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The reveal arm: a blind vote, then the debate, then the final vote, in queue and page (MECHANICS M4, M5)."""
+"""The reveal arm: a blind vote, then the debate, then the final vote, in queue and page."""
 
 import re
 from collections import Counter

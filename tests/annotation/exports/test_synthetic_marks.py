@@ -1,4 +1,4 @@
-"""Queries that a model wrote: marked in every format, counted, and kept out of dev and of qrels (BUILD E7, E9)."""
+"""Queries that a model wrote: marked in every format, counted, and kept out of dev and of qrels."""
 
 import json
 from collections import Counter

@@ -192,7 +192,7 @@ def test_options_that_make_no_sense_are_refused_by_name(options, said):
 
 
 def test_balancing_a_skewed_set_reaches_the_aim_and_says_what_it_kept():
-    """As a crawl is: most documents short, most scores at the ends (P 4.5)."""
+    """As a crawl is: most documents short, most scores at the ends (Prism 4.5)."""
     draw = np.random.default_rng(3)
     scores = np.clip(draw.beta(0.6, 0.4, 20_000), 0, 1)
     lengths = np.exp(draw.normal(5.2, 1.6, 20_000)).astype(int)

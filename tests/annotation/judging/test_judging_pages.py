@@ -1,4 +1,4 @@
-"""The addresses of judging and adjudication (CONTRACT), with plain forms and with HTMX."""
+"""The addresses of judging and adjudication, with plain forms and with HTMX."""
 
 import re
 

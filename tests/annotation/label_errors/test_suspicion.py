@@ -1,4 +1,4 @@
-"""How signals become an order, and that no label has a say in the model's score of its own query (BUILD J4, J5)."""
+"""How signals become an order, and that no label has a say in the model's score of its own query."""
 
 import numpy as np
 import pytest

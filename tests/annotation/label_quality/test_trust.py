@@ -1,4 +1,4 @@
-"""What can be said about trust: kappas by population, people, agreement over time, costs, decisions (MECHANICS M4)."""
+"""What can be said about trust: kappas by population, people, agreement over time, costs, decisions."""
 
 from datetime import UTC, datetime
 

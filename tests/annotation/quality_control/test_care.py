@@ -1,4 +1,4 @@
-"""Attention checks, batches, repeats, the qualification test, consent (SPEC S7; DREAM F.2)."""
+"""Attention checks, batches, repeats, the qualification test, consent (DREAM F.2)."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Gold: the sample, its experts, the senior's share, and what it is used for (DREAM A.2, SPEC S7)."""
+"""Gold: the sample, its experts, the senior's share, and what it is used for (DREAM A.2)."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Reasons beside gold pairs are written by the configured models, where there are some (DREAM A.2, SPEC S7)."""
+"""Reasons beside gold pairs are written by the configured models, where there are some (DREAM A.2)."""
 
 from typing import Any
 

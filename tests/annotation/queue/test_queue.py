@@ -1,4 +1,4 @@
-"""The queue on a real PostgreSQL: claims, leases, submits, skips, flags, undo (MECHANICS M5)."""
+"""The queue on a real PostgreSQL: claims, leases, submits, skips, flags, undo."""
 
 import threading
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The scale study: hand-worked measures, and three scales of one model through the engine (ERank 3.2, SPEC S5)."""
+"""The scale study: hand-worked measures, and three scales of one model through the engine (ERank 3.2)."""
 
 import math
 

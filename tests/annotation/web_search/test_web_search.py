@@ -1,4 +1,4 @@
-"""`web_search NAME --judge J`: Tavily and Exa at a local service with faults; pages as documents (BUILD I4-I7)."""
+"""`web_search NAME --judge J`: Tavily and Exa at a local service with faults; pages as documents."""
 
 import json
 import os

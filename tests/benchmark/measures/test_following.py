@@ -1,4 +1,4 @@
-"""p-MRR (FollowIR, SPEC S10), worked by hand, and `evaluate --changed-run`."""
+"""p-MRR (FollowIR), worked by hand, and `evaluate --changed-run`."""
 
 import json
 from pathlib import Path

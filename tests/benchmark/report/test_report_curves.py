@@ -119,7 +119,7 @@ def test_marginal_contribution_by_hand() -> None:
 def slowly(
     documents: Any, before: Grades, after: Grades, order: list[int], m: int, relevant_from: int
 ) -> dict[str, float]:
-    """SPEC S10 word for word: annotate two datasets for every system and measure it on both."""
+    """Annotate two datasets for every system and measure it on both."""
     systems, queries, _ = documents.shape
     moved = dict.fromkeys(curves.MARGINAL, 0.0)
     for system in range(systems):

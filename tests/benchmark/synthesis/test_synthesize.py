@@ -1,4 +1,4 @@
-"""`synthesize` against a scripted server: bundles, what is dropped, budget, and going on (BUILD E)."""
+"""`synthesize` against a scripted server: bundles, what is dropped, budget, and going on."""
 
 import json
 from pathlib import Path

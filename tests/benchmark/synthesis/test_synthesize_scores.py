@@ -1,4 +1,4 @@
-"""synthesize_scores: what is drawn, which generation is kept, what is dropped (ERank 3.2 and C, SPEC S5)."""
+"""synthesize_scores: what is drawn, which generation is kept, what is dropped (ERank 3.2 and C)."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""`rewrite_queries` and `write_queries`: keyword forms of training queries, queries of documents (BUILD I1-I4, I8)."""
+"""`rewrite_queries` and `write_queries`: keyword forms of training queries, queries of documents."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Contribution and evidence measured by rule: hand-worked cases (SPEC S6, P 5.3)."""
+"""Contribution and evidence measured by rule: hand-worked cases (Prism 5.3)."""
 
 import pytest
 from hypothesis import given

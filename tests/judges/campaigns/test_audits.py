@@ -1,4 +1,4 @@
-"""Audits: drawn when a pair is labelled, judged blind, counted apart, estimated by route (MECHANICS M4, SPEC S3)."""
+"""Audits: drawn when a pair is labelled, judged blind, counted apart, estimated by route."""
 
 import random
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The papers' options of a campaign, through real workers and SDKs against the scripted server (SPEC S2-S5)."""
+"""The papers' options of a campaign, through real workers and SDKs against the scripted server."""
 
 import math
 from typing import Any

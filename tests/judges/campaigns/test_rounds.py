@@ -1,4 +1,4 @@
-"""What annotators read of a debate: all rounds, or the final one (SPEC S2); kept with each judgment's arm."""
+"""What annotators read of a debate: all rounds, or the final one; kept with each judgment's arm."""
 
 import pytest
 from django.core.management import call_command

@@ -1,4 +1,4 @@
-"""A route that its audit finds wrong too often stops, and an admin decides what becomes of it (SPEC S3, M4)."""
+"""A route that its audit finds wrong too often stops, and an admin decides what becomes of it."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The collapse guard: who changed sides without new evidence (DESIGN 5)."""
+"""The collapse guard: who changed sides without new evidence."""
 
 import pytest
 

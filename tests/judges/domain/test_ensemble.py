@@ -1,4 +1,4 @@
-"""The panel: whom to ask, the majority, early stop, and which votes may enter a kappa (MECHANICS M4)."""
+"""The panel: whom to ask, the majority, early stop, and which votes may enter a kappa."""
 
 from collections import Counter
 from itertools import combinations

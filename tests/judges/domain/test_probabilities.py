@@ -1,4 +1,4 @@
-"""How sure a model was: P(s) over the tokens of a score, P(yes) and P(no) of a vote (ERank 3.2, SPEC S3 and S5)."""
+"""How sure a model was: P(s) over the tokens of a score, P(yes) and P(no) of a vote (ERank 3.2)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The decision table of MECHANICS M3: one outcome and one reason for every evidence, in the table's order."""
+"""The decision table of routing: one outcome and one reason for every evidence, in the table's order."""
 
 from itertools import pairwise
 

@@ -38,7 +38,7 @@ __all__ = ["_standing_worker", "worker"]
 def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     manage: Manage, model_server: LocalModels, instance: dict[str, str]
 ) -> None:
-    """Its processes die in the middle of their calls: only those that were out are sent again (CONTRACT)."""
+    """Its processes die in the middle of their calls: only those that were out are sent again."""
     collection = collection_of(24)
     make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
     model_server.script({"*": {"verdict": "yes", "latency": 0.3}})

@@ -1,4 +1,4 @@
-"""Contribution and evidence through the engine, with real workers against the local model server (SPEC S6)."""
+"""Contribution and evidence through the engine, with real workers against the local model server."""
 
 import json
 from collections import Counter

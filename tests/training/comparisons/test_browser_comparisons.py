@@ -1,4 +1,4 @@
-"""Comparison and rollouts in the browser: no violation, no overflow, readable by keyboard (BUILD A)."""
+"""Comparison and rollouts in the browser: no violation, no overflow, readable by keyboard."""
 
 from collections.abc import Callable
 from pathlib import Path

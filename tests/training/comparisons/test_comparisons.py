@@ -1,4 +1,4 @@
-"""Base, SFT, RL and SFT + RL side by side, and the three rewards, with intervals (BUILD A, ERank tables 5 and 6)."""
+"""Base, SFT, RL and SFT + RL side by side, and the three rewards, with intervals (ERank tables 5 and 6)."""
 
 import json
 from pathlib import Path

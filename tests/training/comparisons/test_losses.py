@@ -1,4 +1,4 @@
-"""The four losses on a page: which models go together, what is ranked, the table and its files (BUILD H8)."""
+"""The four losses on a page: which models go together, what is ranked, the table and its files."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""A learning curve for real: by the command with its files, resumed, and in a browser (BUILD F5, F6, F10)."""
+"""A learning curve for real: by the command with its files, resumed, and in a browser."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Pages and services of learning curves without a worker: what is asked, refused, shown and resumed (BUILD F5)."""
+"""Pages and services of learning curves without a worker: what is asked, refused, shown and resumed."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a learning curve says: law, bands, caption, gaps (BUILD F6 to F11)."""
+"""What a learning curve says: law, bands, caption, gaps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Subsets of a learning curve: nested, of whole queries, with the same dev split (BUILD F1 to F4, F12)."""
+"""Subsets of a learning curve: nested, of whole queries, with the same dev split."""
 
 import json
 from hashlib import sha256

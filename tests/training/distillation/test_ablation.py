@@ -1,4 +1,4 @@
-"""Recipe `ablation`: four losses over groups, by hand, against torch, and never parted (BUILD H1-H7)."""
+"""Recipe `ablation`: four losses over groups, by hand, against torch, and never parted."""
 
 import json
 import subprocess

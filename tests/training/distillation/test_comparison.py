@@ -1,4 +1,4 @@
-"""The table of the four losses: rows, deltas, intervals, members that count alike (BUILD H8)."""
+"""The table of the four losses: rows, deltas, intervals, members that count alike."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Recipe `prism-extend`: a reranker that teaches itself to write, and keeps its order (BUILD G1-G8)."""
+"""Recipe `prism-extend`: a reranker that teaches itself to write, and keeps its order."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Where a label went and what a model is made of: by rows of exports, never by date (BUILD J1-J3)."""
+"""Where a label went and what a model is made of: by rows of exports, never by date."""
 
 import shutil
 from hashlib import sha256

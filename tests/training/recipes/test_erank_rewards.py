@@ -1,4 +1,4 @@
-"""Rewards of ERank's reinforcement learning, by hand (ERank 3.3 and appendix I, BUILD A4 to A7)."""
+"""Rewards of ERank's reinforcement learning, by hand (ERank 3.3 and appendix I)."""
 
 import math
 

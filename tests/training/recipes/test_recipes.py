@@ -1,4 +1,4 @@
-"""The recipes' defaults: SPEC S9's figures, one by one, and options that do not exist."""
+"""The recipes' defaults: the papers' figures, one by one, and options that do not exist."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""`retrieve NAME --model FOLDER`: a run by an embedding model of a folder, stopped and continued (BUILD B8)."""
+"""`retrieve NAME --model FOLDER`: a run by an embedding model of a folder, stopped and continued."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A model of kind `erank` ranks by s x P(s) of its own answers (BUILD A11)."""
+"""A model of kind `erank` ranks by s x P(s) of its own answers."""
 
 import json
 import math

@@ -102,7 +102,7 @@ def test_cohere_asks_and_gets_index_and_relevance_score(address: str, encoder: P
 
 @pytest.mark.slow
 def test_the_served_model_is_a_judge(address: str, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MECHANICS M10: provider `rerank-endpoint` asks it, and votes by the threshold."""
+    """Provider `rerank-endpoint` asks it, and votes by the threshold."""
     monkeypatch.setenv("SERVICE_TOKEN", "secret")
     base = address.removesuffix("/rerank")
     scorer = open_scorer(encoder)

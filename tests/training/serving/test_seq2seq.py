@@ -1,4 +1,4 @@
-"""monoT5-style rerankers: P(true) at the decoder's first step; in `rerank`, in `retrieve`, on the page (BUILD I)."""
+"""monoT5-style rerankers: P(true) at the decoder's first step; in `rerank`, in `retrieve`, on the page."""
 
 from math import exp
 from pathlib import Path

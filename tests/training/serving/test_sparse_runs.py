@@ -1,4 +1,4 @@
-"""`retrieve NAME --model FOLDER` with a sparse encoder (SPLADE): the library's order, by hand, resumed (BUILD I)."""
+"""`retrieve NAME --model FOLDER` with a sparse encoder (SPLADE): the library's order, by hand, resumed."""
 
 from pathlib import Path
 from typing import Any

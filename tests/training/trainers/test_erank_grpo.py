@@ -1,4 +1,4 @@
-"""Recipe erank-grpo: whole queries in a round, rewards of ranks, TRL's loss as ERank has it (BUILD A8 to A10, A12)."""
+"""Recipe erank-grpo: whole queries in a round, rewards of ranks, TRL's loss as ERank has it."""
 
 import json
 import os

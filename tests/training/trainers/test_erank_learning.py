@@ -1,4 +1,4 @@
-"""A tiny model learns to write scores, and to rank by rewards beside a reference that stays (BUILD A3, A9, A10)."""
+"""A tiny model learns to write scores, and to rank by rewards beside a reference that stays."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""Recipe erank-sft: its data, its prompt, its rows as tokens, and a loss equal to a plain loop's (BUILD A2, A3)."""
+"""Recipe erank-sft: its data, its prompt, its rows as tokens, and a loss equal to a plain loop's."""
 
 import json
 from dataclasses import replace

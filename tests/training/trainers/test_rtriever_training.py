@@ -1,4 +1,4 @@
-"""Recipe `rtriever` while it trains: draws, frozen words, cached batches, two processes, a gain (BUILD B4-B12)."""
+"""Recipe `rtriever` while it trains: draws, frozen words, cached batches, two processes, a gain."""
 
 import json
 import random

@@ -213,7 +213,7 @@ def fingerprint(
 
 
 def insert_relevant(wanted: dict[str, list[str]], path: Path) -> dict[str, list[str]]:
-    """Add relevant documents that a query's list lacks (SPEC S9, the ablation); return them by query."""
+    """Add relevant documents that a query's list lacks; return them by query."""
     found: dict[str, list[str]] = {}
     for query, graded in read_qrels(path).items():
         if query in wanted:

@@ -1,0 +1,41 @@
+"""What the code and its documents name is in the repository: pages, files, and no paper that only its authors have."""
+
+import re
+from os.path import normpath
+from pathlib import Path
+
+from config.env import ROOT
+from tests.config.test_names import modules
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES += sorted((ROOT / "docker").rglob("*.md"))
+CODE = sorted({*modules(), *(ROOT / "tests").rglob("*.py")} - {Path(__file__)})
+
+ABSENT = re.compile(r"\b(?:MECHANICS|SPEC|CONTRACT|UI\.md)\b|\b(?:DESIGN|BUILD) [A-Z]?\d|\(FORMATS\)\.|\([PB] \d\.\d")
+"""Plans that were never part of the repository, and letters for the titles of papers."""
+FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|html|js|css|sh))`")
+HISTORY = re.compile(r"supersede|^\*Since ", re.IGNORECASE | re.MULTILINE)
+"""A decision that was replaced may name files that went with it."""
+
+
+def test_nobody_is_sent_to_a_document_that_is_not_here() -> None:
+    lines = [(path, line) for path in (*CODE, *PAGES) for line in path.read_text().splitlines()]
+    assert [(str(path), line) for path, line in lines if ABSENT.search(line)] == []
+
+
+def test_every_page_is_named_where_a_stranger_begins() -> None:
+    linked = {
+        normpath(page.parent / address)
+        for page in PAGES[:2]
+        for address in re.findall(r"\]\(([^)#\s]+)", page.read_text())
+    }
+    assert [str(page) for page in PAGES if page.parent.name != "adr" and str(page) not in linked] == [
+        str(page) for page in PAGES[:1]
+    ]
+
+
+def test_every_file_that_a_page_names_is_there() -> None:
+    files = [str(path) for path in ROOT.rglob("*") if path.suffix in {".py", ".html", ".js", ".css", ".sh"}]
+    told = [(page, page.read_text()) for page in PAGES]
+    named = [(page.name, name) for page, text in told if not HISTORY.search(text) for name in FILE.findall(text)]
+    assert [one for one in named if not any(path.endswith(f"/{one[1]}") for path in files)] == []
