@@ -81,7 +81,7 @@ def start_runs(collection: Collection) -> list[Run]:
 
 
 def are_ready(runs: list[Run]) -> bool:
-    """Return whether every run has come to its end, good or bad."""
+    """Return whether every run is ready, or has failed."""
     return not Run.objects.filter(
         pk__in=[run.pk for run in runs], state__in=[JobState.WAITING, JobState.RUNNING]
     ).exists()
@@ -120,7 +120,7 @@ def start_web_search(folder: Path) -> WebSearch:
 
 
 def is_searched(search: WebSearch) -> bool:
-    """Return whether the web search has come to its end, good or bad."""
+    """Return whether the web search is done, or has failed."""
     return WebSearch.objects.get(pk=search.pk).is_over
 
 

@@ -62,7 +62,7 @@ class HumanCost:
 
     @property
     def hours(self) -> float:
-        """Pauses do not count."""
+        """Return the hours that people worked, without pauses."""
         return (self.settling + self.auditing) * (self.seconds or 0.0) / 3600
 
     @property

@@ -24,7 +24,7 @@ MOST = 2_000  # Pairs of a study.
 # Priority of its items: those who take part do them in one go, so that both groups work alike.
 FIRST = -1e9
 
-# Escalated pairs with a debate that nobody has on the desk or has reserved, and that nobody of the study has met, by
+# Escalated pairs with a debate that nobody has open or has reserved, and that nobody of the study has met, by
 # lot.
 CANDIDATES = """
 SELECT p.id FROM corpus_pair p
@@ -120,7 +120,7 @@ def make_study(
     gold: bool = True,
     seed: int = 0,
 ) -> Study:
-    """Draw the pairs and the groups and lend them out. `gold`: only pairs with a reference grade. Raises BadInput."""
+    """Draw pairs and groups, and reserve the pairs. `gold`: only pairs with a reference grade. Raises BadInput."""
     members = list_candidates(collection).filter(pk__in=people)
     shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
     _check_sizes(pairs, overlap, len(hidden))

@@ -47,7 +47,7 @@ def debate_effect_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Draw pairs and groups, and lend them out."""
+    """Draw pairs and groups, and reserve the pairs for them."""
     form = StudyForm(request.POST, collection=scope.collection)
     if not form.is_valid():
         return _render_debate_effect(request, scope, form, status=422)

@@ -15,7 +15,7 @@ from corpus.models import Collection
 LONGEST = 5_000  # Characters of a comment or note.
 # Fields of the page that are kept before they are sent, and their greatest length.
 DRAFTED = {"comment": LONGEST, "note": LONGEST, "contribution": 20_000, "evidence": 20_000, "spans": 2_000}
-CONFLICT, GOLD = "conflict", "gold"  # Desks whose pairs nobody lends.
+CONFLICT, GOLD = "conflict", "gold"  # Kinds of task without a lease.
 SALT = "annotation.judging.shown"
 
 
@@ -110,7 +110,7 @@ def parse_draft(data: QueryDict) -> dict[str, str]:
 def stamp_shown(desk: str, membership: Membership, item: int) -> str:
     """Return the value of the hidden field `shown`, for a pair that is being shown now.
 
-    Nobody lends conflicts and gold pairs, so no row says when such a pair came to a page: the signed field does.
+    Conflicts and gold pairs have no lease, so no row says when such a pair came to a page: the signed field does.
     """
     # The wall clock, because another process may read it: monotonic clocks have no common beginning.
     return signing.dumps([desk, membership.pk, item, time.time_ns() // 1_000_000], salt=SALT)

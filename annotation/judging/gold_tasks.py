@@ -11,7 +11,7 @@ def build_gold_task(collection: Collection, row: GoldPair) -> page.TaskView:
     pair = row.pair
     return page.TaskView(
         item=row.pk,
-        # Gold is not lent: there is neither a token nor a time that runs out.
+        # Gold has no lease: there is neither a token nor a time that runs out.
         token="",
         seconds=0,
         why="",

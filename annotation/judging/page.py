@@ -52,7 +52,7 @@ RATINGS = {
 
 @dataclass(frozen=True)
 class TaskView:
-    """A pair on somebody's desk. `seconds` are left of the lease (negative: it ran out)."""
+    """A pair as an annotator sees it. `seconds` are left of the lease (negative: it ran out)."""
 
     item: int  # Its public id (Assignment.item_of); its own id for adjudicators.
     token: str
@@ -128,7 +128,7 @@ class Desktop:
         return round(self.spent_ms / 1000 / self.today) if self.today else 0
 
 
-# Where the debate must not be seen, it does not even leave the database. An item that was lent before there were arms
+# Where the debate must not be seen, it does not even leave the database. An item assigned before there were arms
 # has none: its debate is shown.
 _READS = """
 i.reason NOT IN ('audit', 'evidence')

@@ -86,7 +86,7 @@ def _claim_new(
 ) -> int | None:
     """Claim a new lease, after quality control: the qualification test, and a complete batch is closed."""
     if desk.closed:
-        # Closed to the member: what they hold ended already, and nothing new is lent.
+        # Closed to the member: what they hold ended already, and nothing new is assigned.
         return None
     if desk.trial is not None:
         lease = assignment.claim_qualification_task(db, desk)

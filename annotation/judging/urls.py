@@ -1,4 +1,4 @@
-"""Addresses of judging, of my judgments and of gold's desks."""
+"""Addresses of judging, of my judgments and of the pages of gold."""
 
 from django.urls import URLPattern, path
 

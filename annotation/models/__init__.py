@@ -131,7 +131,7 @@ LOWEST_PUBLIC_ID = 1 << 52
 
 
 class Assignment(models.Model):
-    """An item lent to one annotator: a lease until it is settled, skipped, returned or expired."""
+    """An item assigned to one annotator: a lease until it is settled, skipped, returned or expired."""
 
     class State(models.TextChoices):
         OPEN = "open", gettext_lazy("open")
@@ -219,7 +219,7 @@ class Assignment(models.Model):
 
 
 class ReservedFor(models.Model):
-    """A reserved item is lent to the people who have a row here, and to nobody else."""
+    """A reserved item is assigned to the people who have a row here, and to nobody else."""
 
     item = models.ForeignKey(Item, models.CASCADE, related_name="reserved_for", db_index=False)
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="reserved_for", db_index=False)

@@ -35,7 +35,7 @@ def close(membership: int) -> list[Batch]:
         held = Assignment.objects.filter(membership=row, number__gte=begin, number__lt=begin + size)
         mine = list(held.select_related("item", "judgment"))
         if any(one.state == State.OPEN for one in mine):
-            break  # An item of the batch is still on the desk.
+            break  # An item of the batch is still open.
         answers = _check_answers(row, mine)
         made = Batch.objects.create(
             membership=row, number=number, size=size, checks=len(answers), missed=answers.count(False)

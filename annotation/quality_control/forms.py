@@ -1,4 +1,4 @@
-"""Forms of care: shares of checks, the qualification test, consent, gold, setting aside."""
+"""Forms of quality control: shares of checks, the qualification test, consent, gold, exclusion."""
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator

@@ -1,7 +1,7 @@
 """Configured models argue for and against gold pairs: beside what experts grade, and in attention checks.
 
 A worker asks them once a sample is drawn or somebody asks for it (docs/jobs.md). Until then, and where a model leaves
-its side, the offline pair's words stand. The calls are booked and capped like all of the collection's.
+its side, the offline pair's words stand. The calls are recorded and limited like all of the collection's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -110,7 +110,7 @@ def forecast_cost(collection: Collection, wanted: Configuration, form: Form, pai
 
 
 def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
-    """Assign debaters to seats: where four speak and there are two models, each holds both stances (DREAM B.4.1)."""
+    """Assign debaters to places: where four speak and there are two models, each holds both stances (DREAM B.4.1)."""
     agents, own = 2 * form.couples, wanted.debaters
     debaters = tuple(own[place * len(own) // agents] for place in range(agents))
     return replace(wanted, debaters=debaters, rounds=form.rounds)

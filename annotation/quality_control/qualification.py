@@ -1,6 +1,6 @@
 """The qualification test: practice with feedback, then a test with a pass mark; below it no items.
 
-Its items stand, as checks do: everybody who has to pass is lent each of them once, and what they say there measures.
+Its items stand, as checks do: everybody who has to pass is assigned each of them once, and their answers measure them.
 """
 
 from collections.abc import Mapping, Sequence

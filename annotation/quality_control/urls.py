@@ -1,4 +1,4 @@
-"""Addresses of care: consent, checks, the test, gold, near-duplicates."""
+"""Addresses of quality control: consent, checks, the test, gold, near-duplicates."""
 
 from django.urls import URLPattern, path
 

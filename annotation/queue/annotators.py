@@ -57,11 +57,11 @@ class AnnotatorContext:
     seed: int = 0
     drawn: int = 0  # Items whose arm was drawn for this member so far.
     rounds: str = ALL_ROUNDS  # What is read of a debate.
-    lent: int = 0  # Items that were lent to this member so far.
+    lent: int = 0  # Items that were assigned to this member so far.
     closed_to: int = 0  # Of those, how many are in batches that were looked at.
     # Size of a batch, share of checks (0 where none were made), share of repeats.
     shares: tuple[int, float, float] = (20, 0.0, 0.0)
-    closed: str = ""  # Why nothing is lent (`closed`); empty: the queue is open.
+    closed: str = ""  # Why nothing is assigned (`closed`); empty: the queue is open.
     least_ms: int = 0  # A grade that comes sooner after its pair was served is refused.
     # The qualification test that comes before everything else; None: none.
     trial: int | None = None
@@ -105,7 +105,7 @@ class AnnotatorContext:
 
     @property
     def instead(self) -> str:
-        """Kind of item that is lent next in place of the queue's: check, repeat, or "" for none."""
+        """Kind of item that is assigned next in place of the queue's: check, repeat, or "" for none."""
         size, checks, repeats = self.shares
         place = {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
         return schedule_item(**place, checks=checks, repeats=repeats, size=size)

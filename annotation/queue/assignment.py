@@ -1,4 +1,4 @@
-"""People's queue: lend items, settle judgments. What follows a decision: annotation.judging.submitting.
+"""People's queue: assign items, resolve them by judgments. What follows a decision: annotation.judging.submitting.
 
 The functions that take a `db` work on one psycopg connection inside a transaction that the caller opened, so that the
 web and a race of raw clients run the same statements. `in_transaction` is the web's way to call them.
@@ -63,7 +63,7 @@ class OwnAssignment(NamedTuple):
     # Of the blind vote in the reveal arm; None where it is yet to be given, or was taken back.
     first_grade: int | None
     place: int  # In a lease group; 0: not in one.
-    held: float  # Seconds since it was lent.
+    held: float  # Seconds since it was assigned.
     served_ms: float | None  # Since it came to the page.
 
     @property
@@ -81,7 +81,7 @@ class TooSoon(Exception):
 
 
 class Unknown(Exception):
-    """The item was never lent to this member."""
+    """The item was never assigned to this member."""
 
 
 def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
@@ -300,12 +300,12 @@ def claim_next_task(
 
 
 def claim_qualification_task(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
-    """Claim the next item of the member's qualification test and return the lease's id; None when all were lent."""
+    """Claim the next item of the member's qualification test and return the lease's id; None when all were assigned."""
     return _claim_lease(db, sql.CLAIM_TRIAL, _claim_parameters(desk) | {"kind": QUALIFICATION, "trial": desk.trial})
 
 
 def claim_lease_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) -> None:
-    """Lend the member the other waiting pairs of a new lease's query, up to 20 with it."""
+    """Assign the member the other waiting pairs of a new lease's query, up to 20 with it."""
     arms = [desk.arm_at(desk.drawn + number) for number in range(sql.GROUP_SIZE)]
     run_statement(
         db,

@@ -195,7 +195,7 @@ _REPEAT = f"""
 
 
 def claim_statement(*, above_watermark: bool, again: bool = False, before: str = "") -> str:
-    """Return the SQL that lends the first item that is new to the member; `again`: one whose lease they let run out.
+    """Return the SQL that assigns the first item that is new to the member; `again`: one whose lease they let run out.
 
     A lease that was given back by an undo, and has time left, counts as new: it was never judged. The member's own
     assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the member ever judged.
@@ -225,7 +225,7 @@ WITH {instead} queue AS ({queue}), found AS ({found}),
 
 
 def _assign_clause(*, counts: bool, keeps: bool = False) -> str:
-    """Return SQL that lends the item in `found`. `counts`: it adds to the member's work; `keeps`: for nobody else."""
+    """Return SQL that assigns the item in `found`. `counts`: it adds to the member's work; `keeps`: for nobody else."""
     kept = """reserved AS (
     INSERT INTO annotation_reservedfor (item_id, membership_id)
     SELECT id, %(membership)s FROM instead
@@ -252,7 +252,7 @@ SET state = 'open', token = excluded.token, lent_at = now(), lease_until = exclu
 RETURNING id"""
 
 
-GROUP_SIZE = 20  # Pairs of one query that are lent together, at most.
+GROUP_SIZE = 20  # Pairs of one query that are assigned together, at most.
 
 # Of reserved items only those that a bulk act reserved for this member.
 _GROUPED = """{item}.reason <> 'evidence' AND CASE WHEN {item}.reserved THEN {item}.reason NOT IN ('study', 'repeat')

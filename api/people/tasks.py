@@ -73,7 +73,7 @@ class TaskOut(PairTextsOut):
 
     item: int
     token: str
-    seconds_left: int = Field(description="Of the lease; negative: it ran out and may be lent to somebody else.")
+    seconds_left: int = Field(description="Of the lease; negative: it ran out and may be assigned to somebody else.")
     asks: Literal["grade", "texts"] = Field(description="texts: contribution and evidence, which write takes.")
     texts: EvidenceDraftOut | None = Field(description="What stands there of contribution and evidence.")
     why: str

@@ -43,7 +43,7 @@ class MissingAnswers:
 
     @classmethod
     def of(cls, evaluation: AnswerEvaluation, judges: dict[str, Judge]) -> "MissingAnswers":
-        """Read what is there."""
+        """Read which of the evaluation's answers are stored."""
         queries = evaluations.answered_queries(evaluation.collection)
         rows = GeneratedAnswer.objects.filter(evaluation=evaluation, query__in=queries)
         return cls(

@@ -74,7 +74,7 @@ def compute_report(
     names = [system.name for system in asked.systems]
     told = _compare_systems(values, measures.RANKING, names, asked.seed)
     if (about := asked.aspects) is not None and about.queries:
-        # They stand apart: over other queries, so under random signs of their own.
+        # Tested apart: over other queries, so with random signs of their own.
         own = {key: Values(None, found) for key, found in about.values.items()}
         values |= own
         told |= _compare_systems(own, tuple(own), names, asked.seed)

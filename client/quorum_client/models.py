@@ -2681,7 +2681,7 @@ class TaskOut(ApiModel):
     token: str
     seconds_left: Annotated[
         int,
-        Field(description="Of the lease; negative: it ran out and may be lent to somebody else."),
+        Field(description="Of the lease; negative: it ran out and may be assigned to somebody else."),
     ]
     asks: Annotated[
         Literal["grade", "texts"],

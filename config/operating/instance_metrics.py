@@ -1,8 +1,8 @@
 """Metrics of the whole instance, read from PostgreSQL and Redis when somebody asks: exact, whichever process answers.
 
-Money and calls come from the ledger (judges.models.costs), which is booked in the transaction that stores a call, so
+Money and calls come from the ledger (judges.models.costs), which is written in the transaction that stores a call, so
 the two agree to the cent at any moment. A scrape runs four statements over counters and partial indexes; none reads
-attempts. What only this node knows (its spool and disk) says so in its help.
+attempts. What only this node knows (its pending answers and disk) says so in its help.
 """
 
 import logging

@@ -108,7 +108,7 @@ def add_request_facts(logger: Any, method: str, event: EventDict) -> EventDict:
 
 
 def masked_path(request: Any) -> str:
-    """Return the address that was asked for, without its query and without what would open a door."""
+    """Return a request's address without its query and without secrets (tokens of invitations and the like)."""
     from django.urls import Resolver404, resolve
 
     path = str(request.path)

@@ -14,7 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from config.operating import instance_metrics, web_metrics
 
 ADDRESS = "/metrics"
-# Somebody else speaks through whoever connects: a proxy on this machine is not its visitor.
+# A proxy sends these: the visitor is then not whoever connects, even from this machine.
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")
 REFUSAL = "Set QUORUM_METRICS_TOKEN and send it: “Authorization: Bearer TOKEN”.\n"
 
@@ -43,7 +43,7 @@ def may_read(request: HttpRequest) -> bool:
     # In production a proxy stands in front, and all come from its address.
     if settings.PRODUCTION or any(name in request.headers for name in FORWARDED):
         return False
-    request.get_host()  # refuses a page of elsewhere whose name was made to lead here
+    request.get_host()  # refuses another host's name, which a page elsewhere may have pointed here (DNS rebinding)
     try:
         return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
     except ValueError:

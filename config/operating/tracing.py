@@ -111,7 +111,7 @@ def without_texts(exporter: Any) -> Any:
 
 
 def mask_address(span: Any, request: Any, response: Any) -> None:
-    """Take the query and what opens a door out of a request's address."""
+    """Remove the query string and secrets (tokens of invitations and the like) from a request's address."""
     path = masked_path(request)
     for name in ("http.url", "url.full", "http.target", "url.path"):
         if name in (span.attributes or {}):
@@ -121,7 +121,7 @@ def mask_address(span: Any, request: Any, response: Any) -> None:
 
 
 def trace_connection(connection: Any, **_: Any) -> None:
-    """Let every statement of a database connection be a span."""
+    """Make a span of every statement of a database connection."""
     # A connection that is opened again keeps its wrappers, and a second one would make two spans of a statement.
     if trace_statement not in connection.execute_wrappers:
         connection.execute_wrappers.append(trace_statement)

@@ -1,4 +1,4 @@
-"""The order of the queue: an item's priority (smaller is lent first) and its place among equals."""
+"""The order of the queue: an item's priority (smaller is assigned first) and its place among equals."""
 
 from collections.abc import Sequence
 from hashlib import sha256

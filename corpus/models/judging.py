@@ -114,7 +114,7 @@ class Item(models.Model):
             models.CheckConstraint(name="item_done", condition=Q(done__lte=F("taken"))),
         ]
         indexes = [
-            # Small on purpose: only what can be lent stands in it, so a queue of a million settled items costs nothing.
+            # Small on purpose: it holds only what can be assigned, so a queue of a million settled items costs nothing.
             models.Index(
                 fields=["collection", "priority", "place"],
                 name="item_queue",

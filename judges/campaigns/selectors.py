@@ -233,7 +233,7 @@ def voter_name(attempt: Attempt) -> str:
     name, voters = attempt.judge.name, attempt.campaign.voters
     if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
         return name
-    # The place is the seat among the voters: the same judge before it makes this its next sample.
+    # The place is that among the voters: the same judge before it makes this its next sample.
     return sample_name(name, voters[: attempt.place].count(attempt.judge_id))
 
 

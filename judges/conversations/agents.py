@@ -62,7 +62,7 @@ class AspectScore(AnswerFormat):
     @field_validator("score")
     @classmethod
     def is_a_step(cls, score: float) -> float:
-        """Refuse what lies between."""
+        """Refuse a grade that is not on the scale."""
         if score not in SCORES:
             raise ValueError("it is not 0, 0.5 or 1")
         return score

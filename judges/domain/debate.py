@@ -14,7 +14,7 @@ MOST_AGENTS = 4
 # Opening stances of agents A and B, by the name of the order; C and D hold the same again.
 ORDERS = {"relevant-first": (Side.FOR, Side.AGAINST), "irrelevant-first": (Side.AGAINST, Side.FOR)}
 
-Turns = Mapping[tuple[int, DebateAgent], Turn | NoVerdict]  # By round and seat.
+Turns = Mapping[tuple[int, DebateAgent], Turn | NoVerdict]  # By round and agent.
 
 
 def debate_agents(agents: int = 2, order: str = "relevant-first") -> tuple[DebateAgent, ...]:

@@ -1,7 +1,7 @@
 """Meaning of an answer for its turn or vote, and the row that it becomes.
 
 Everything that this takes is known when the call leaves. So the worker that sent it and one that finds the answer in
-a dead worker's spool come to the same row.
+a dead worker's pending-answer log come to the same row.
 """
 
 import asyncio

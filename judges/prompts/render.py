@@ -24,7 +24,7 @@ DOCUMENT_LIMIT = 24_000
 TEXT_LIMIT = 8_000  # Characters of a title, query, answer, definition, reason or quotation that a judge sees.
 
 History = Mapping[DebateAgent, Turn]  # The turns of a round.
-NAMES = "ABCD"  # Of a debate's agents, by their place among the seats.
+NAMES = "ABCD"  # Of a debate's agents, by their place in the debate.
 NUMBERS = {2: "Two", 3: "Three", 4: "Four"}
 STANCES = {
     Side.FOR: "yes, the document is relevant to the query",

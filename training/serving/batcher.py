@@ -1,4 +1,4 @@
-"""Batching before a model: one thread scores for all requests, whose rows share passes; each ends by itself."""
+"""Batching before a model: one thread scores the rows of all requests in common passes, and answers each as it ends."""
 
 import threading
 from concurrent.futures import Future, InvalidStateError
@@ -16,7 +16,7 @@ PASSES = 2
 
 @dataclass(eq=False)
 class PendingRequest:
-    """The rows of one request, those that were scored first; `future` gets all margins, or is cancelled."""
+    """The rows of one request, scored ones first; `future` gets all margins, or is cancelled."""
 
     rows: "list[EncodedRow]"
     future: Future[list[float]] = field(default_factory=Future)

@@ -1,4 +1,4 @@
-"""The workshop of aspects: the list of queries, the desk of one query, and every act on it."""
+"""Aspects: the list of queries, the editor of one query's aspects, and every act in it."""
 
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -58,7 +58,7 @@ def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
 @action("adjudicate")
 @require_GET
 def workshop(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
-    """The desk of one query; with HX-Request its body alone, for news of pages that are fetched."""
+    """The editor of one query; with HX-Request its body alone, for news of pages that are fetched."""
     found = query_of(scope, query)
     # Who reviews the query gives weights of their own before they see the first ones.
     if review := blind_review_of(scope.member, found):
@@ -138,7 +138,7 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
 
 
 def show_workshop(scope: Scope, query: Query, focus: str) -> HttpResponseRedirect:
-    """The way to the desk of a query, with the focus on one of its elements."""
+    """Redirect to the editor of a query, with the focus on one of its elements."""
     address = reverse("aspects_workshop", args=[scope.collection.name, query.pk])
     return HttpResponseRedirect(f"{address}?focus={focus}#{focus}")
 

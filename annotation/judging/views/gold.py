@@ -1,4 +1,4 @@
-"""Gold: the expert's desk and the senior's desk."""
+"""Gold: the expert's page and the senior's page."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render

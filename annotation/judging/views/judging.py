@@ -192,7 +192,7 @@ def form_context(scope: Scope, names: Sequence[str]) -> dict[str, object]:
 def render_pair_page(
     request: HttpRequest, scope: Scope, fragment: str, context: dict[str, object], *, status: int
 ) -> HttpResponse:
-    """Render the fragment of a desk alone for HTMX, else inside the whole page."""
+    """Render the pair's fragment alone for HTMX, else inside the whole page."""
     collection = scope.collection
     context |= {"scope": scope, "collection": collection, "fragment": fragment}
     context["grades"] = judging.grade_choices(collection)

@@ -15,7 +15,7 @@ from corpus.errors import BadInput
 @action("judge")
 @require_POST
 def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Agree to the text that holds; the desk comes with the answer."""
+    """Agree to the current consent text; the answer is the next pair."""
     try:
         consent.accept(membership=scope.member, version=parse_whole_number(request.POST, "version"))
     except (BadInput, Invalid) as error:

@@ -1,4 +1,4 @@
-"""The collapse guard: who changed sides without new evidence."""
+"""The stance-flip guard: who changed sides without new evidence."""
 
 import pytest
 
