@@ -214,7 +214,7 @@ class FileSource:
         return next(((number, line.strip()) for number, line in self.lines() if line.strip()), (0, b""))
 
     def foreign(self) -> str:
-        """Return whose JSON, or what form of it, this is instead of JSON lines; "" for ours."""
+        """Return whose JSON this is, or its form, where it is not JSON lines of ours; else ""."""
         return str(recognition.json_of(self.head()) or "")
 
     def identifier(self, number: int, value: object, field: str) -> str:
