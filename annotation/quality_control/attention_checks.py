@@ -1,7 +1,7 @@
 """Attention checks: gold pairs that look like ordinary items (DREAM F.2).
 
-A check is one standing item that everybody is assigned once. It is the twin of an ordinary item: the same reason for
-coming, the same arm, a two-sided debate of the same shape and of like length. Where judges held no such debate about the
+A check is one standing item that everybody is assigned once. It is the twin of an ordinary item: the same reason,
+the same arm, a two-sided debate of the same shape and of like length. Where judges held no such debate about the
 pair, arguments for and against are written for it once (annotation.quality_control.arguments), so easy gold of both
 labels serves.
 """
