@@ -21,8 +21,8 @@ from annotation.audit_log.recording import record
 from annotation.exports import files, held_labels
 from annotation.exports.formats import EVERY, Format
 from annotation.exports.rows import rows_of
-from annotation.exports.sets.assumed import identify_run
 from annotation.exports.sets.building import make_set
+from annotation.exports.sets.hard_negatives import identify_run
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.label_sources.aggregated_labels import aggregate_labels
 from annotation.label_sources.choices import MADE_OF_GRADES, check_aggregate

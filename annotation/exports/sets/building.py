@@ -9,13 +9,13 @@ from typing import Any
 
 from annotation.exports.files import Counts, ExportFiles
 from annotation.exports.sets import source
-from annotation.exports.sets.assumed import add_assumed
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
 from annotation.exports.sets.choosing import Left, filter_queries
 from annotation.exports.sets.dividing import divide_queries
 from annotation.exports.sets.erank import Chains, read_scored_rows
 from annotation.exports.sets.grouped import GROUPED, Grouped
+from annotation.exports.sets.hard_negatives import add_assumed
 from annotation.exports.sets.mteb import Mteb
 from annotation.exports.sets.options import DEV, TRAIN, SetOptions
 from annotation.exports.sets.parquet import Parquet
