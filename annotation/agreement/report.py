@@ -118,7 +118,7 @@ SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = 
 
 
 def mixed_votes(report: AgreementReport, collection: Collection) -> str:
-    """Write a sentence where people's votes are blind ones and others: the Overview keeps them apart (MECHANICS M4)."""
+    """Write a sentence where people's votes are blind ones and others: the Overview keeps them apart."""
     if not any(one.kind == Assessor.Kind.PERSON for one in report.assessors):
         return ""
     with connection.cursor() as cursor:
