@@ -182,7 +182,7 @@ def _costs_per_label(
 def costs_by_audits(
     status: Mapping[str, Any], counts: Mapping[str, float], people: HumanCost, audits: Audits | None
 ) -> tuple[PerLabel, PerLabel]:
-    """What a correct label cost by the audits: the judges' labels, and all labels with people's work."""
+    """Return what a correct label cost by the audits: the judges' labels, and all labels with people's work."""
     machine = of_status(status)
     labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
     audited = audits.overall if audits else Statistic(None, None, None, 0, NO_AUDIT)
