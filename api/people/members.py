@@ -21,6 +21,7 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given, validate_form
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.withheld import GuardedSchema
 from corpus.errors import BadInput
 
 router = Router(tags=["members"])
@@ -68,13 +69,13 @@ class ReusableLinkIn(Given):
     last_day: date
 
 
-class InvitationOut(Schema):
+class InvitationOut(GuardedSchema):
     """An invitation that is open. Whoever opens its link joins."""
 
     number: int
     role: RoleName
     note: str
-    link: str
+    link: str | None = Field(description="Null for a token without the scope `manage`.")
     limit: int
     uses_left: int
     mailed: bool

@@ -24,6 +24,7 @@ from api.models import AccessToken
 from api.problems import CleanText, Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.withheld import GuardedSchema
 from corpus.errors import BadInput
 from jobs import notifications
 from judges.costs.price_entries import HIGHEST, PRICES
@@ -102,8 +103,11 @@ class JudgesFileIn(Given):
     text: str = Field(max_length=LONGEST)
 
 
-class JudgesFileOut(Schema):
-    """The judges file in use; after it was loaded, with the names of judges that are new or changed."""
+class JudgesFileOut(GuardedSchema):
+    """The judges file in use; after it was loaded, with the names of judges that are new or changed.
+
+    extra_headers, extra_body and token_command are masked for a token without the scope `manage`.
+    """
 
     text: str
     changed: list[str]

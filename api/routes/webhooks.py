@@ -17,6 +17,7 @@ from api.problems import Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST
+from api.withheld import GuardedSchema
 
 router = Router(tags=["webhooks"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -40,11 +41,11 @@ class WebhookChanges(Given):
     active: bool | None = Field(None, description="False: nothing is sent, and what is pending fails.")
 
 
-class WebhookOut(Schema):
+class WebhookOut(GuardedSchema):
     """A webhook."""
 
     number: int
-    url: str
+    url: str = Field(description="Without its path for a token without the scope `manage`.")
     events: list[str]
     description: str
     active: bool
@@ -60,14 +61,14 @@ class WebhookSecretOut(Schema):
     secret: str
 
 
-class WebhookAttemptOut(Schema):
+class WebhookAttemptOut(GuardedSchema):
     """Attempt to deliver an event. `answer`: its first 1,000 bytes, or the error of the connection."""
 
     at: datetime
     status: int | None
     milliseconds: int
     problem: str = Field(description="Empty: delivered. Else status, redirect, timeout, name, address, ...")
-    answer: str
+    answer: str = Field(description="Masked for a token without the scope `manage`.")
 
 
 class WebhookDeliveryOut(Schema):

@@ -297,7 +297,7 @@ class InvitationOut(ApiModel):
     number: int
     role: Literal["annotator", "adjudicator", "admin"]
     note: str
-    link: str
+    link: Annotated[str | None, Field(description="Null for a token without the scope `manage`.")]
     limit: int
     uses_left: int
     mailed: bool
@@ -1067,7 +1067,11 @@ class SelfCheckStartedOut(ApiModel):
 
 
 class JudgesFileOut(ApiModel):
-    """The judges file in use; after it was loaded, with the names of judges that are new or changed."""
+    """
+    The judges file in use; after it was loaded, with the names of judges that are new or changed.
+
+    extra_headers, extra_body and token_command are masked for a token without the scope `manage`.
+    """
 
     text: str
     changed: list[str]
@@ -2511,7 +2515,10 @@ class WebhookOut(ApiModel):
     """A webhook."""
 
     number: int
-    url: str
+    url: Annotated[
+        str,
+        Field(description="Without its path for a token without the scope `manage`."),
+    ]
     events: list[str]
     description: str
     active: bool
@@ -2581,7 +2588,7 @@ class WebhookAttemptOut(ApiModel):
         str,
         Field(description="Empty: delivered. Else status, redirect, timeout, name, address, ..."),
     ]
-    answer: str
+    answer: Annotated[str, Field(description="Masked for a token without the scope `manage`.")]
 
 
 class WebhookDeliveryOut(ApiModel):

@@ -1,0 +1,78 @@
+"""What opens something by itself, and so is shown only to a token with the scope `manage`.
+
+A token of scope `read` reads what its person may see, but must not become more than that: a link of an invitation makes
+an admin of whoever opens it, and many receivers of webhooks know their sender by the address alone. `FIELDS` is the one
+list of such fields. A schema with one of them is a `GuardedSchema`, and `tests/api/test_withheld.py` walks all reads.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest
+from ninja import Schema
+from pydantic import ValidationInfo, model_validator
+
+from api.models import AccessToken
+
+MASK = "***"
+# Of a validation's context: as a reader sees it, whose token is not at hand.
+WITHHELD = "withheld"
+# A judges file names variables and never a key, but these hold whatever an owner wrote.
+JUDGE_KEYS = re.compile(r"^(extra_headers|extra_body|token_command) = .*$", re.MULTILINE)
+
+
+def leave_out(value: Any) -> None:
+    """Show nothing."""
+
+
+def show_host(url: str) -> str:
+    """Show where an address leads, without its path and query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}/{MASK}"
+
+
+def mask_text(text: str) -> str:
+    """Show that there is a text."""
+    return text and MASK
+
+
+def mask_judges_text(text: str) -> str:
+    """Show a judges file without what its judges send beside the question, or run to get a token."""
+    return JUDGE_KEYS.sub(rf'\1 = "{MASK}"', text)
+
+
+FIELDS: Mapping[str, Callable[[Any], Any]] = {
+    "InvitationOut.link": leave_out,
+    "WebhookOut.url": show_host,
+    # A receiver may answer with what it was sent, its own address included.
+    "WebhookAttemptOut.answer": mask_text,
+    "JudgesFileOut.text": mask_judges_text,
+}
+
+
+def is_withheld(request: HttpRequest) -> bool:
+    """Return whether the answer to this request leaves out, or masks, what `FIELDS` names."""
+    token: AccessToken | None = getattr(request, "access_token", None)
+    return token is None or AccessToken.TokenScope.MANAGE not in token.scopes
+
+
+class GuardedSchema(Schema):
+    """An answer with a field that `FIELDS` names: whole for a token with the scope `manage` alone."""
+
+    @model_validator(mode="after")
+    def _withhold(self, info: ValidationInfo) -> Self:
+        context = info.context or {}
+        request = context.get("request")
+        # Without a request it is compared (api.etags), and not sent.
+        if context.get(WITHHELD) or (request is not None and is_withheld(request)):
+            for name, show in fields_of(type(self)).items():
+                setattr(self, name, show(getattr(self, name)))
+        return self
+
+
+def fields_of(schema: type[Schema]) -> dict[str, Callable[[Any], Any]]:
+    """Return the fields of a schema that are withheld, and what is shown instead."""
+    named = ((*key.split("."), show) for key, show in FIELDS.items())
+    return {field: show for owner, field, show in named if owner == schema.__name__}
