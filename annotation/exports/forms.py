@@ -19,7 +19,7 @@ from annotation.query_splits.lists import list_names
 from annotation.query_splits.named import SPLIT, suggest_split
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
-from corpus.importing.grades import top_of_run
+from corpus.importing.run_lines import top_of_run
 from corpus.models import Collection, Pair
 from corpus.search import lengths
 from store.files import publish

@@ -11,7 +11,7 @@ from annotation.models.imports import FileImport, Upload
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import tables
-from corpus.importing.detection import DetectedFile, detect, keep_one_each, list_sources
+from corpus.importing.detection import HOLDS, DetectedFile, detect, keep_one_each, list_sources
 from corpus.importing.service import ImportFiles, plan_import
 
 
@@ -66,7 +66,10 @@ def correct_files(found: Sequence[GivenFile], said: dict[str, str], uploads: dic
             chosen = {name: said.get(f"field-{number}-{n}", holds.fields[name]) for n, name in enumerate(holds.header)}
             table = tables.read_table(_source_of(file, uploads, chosen))
             holds.fields = table.fields if table else chosen
-            holds.kind = table.kind if table and kind != "skip" else ""
+            problem = table.problem if table else ""
+            holds.kind = table.kind if table and kind != "skip" and not problem else ""
+            holds.problem = problem if kind != "skip" else ""
+            holds.unused = tables.unused_columns(table, HOLDS[holds.kind]) if table and holds.kind else {}
         if holds.kind or kind in ("", "skip"):
             holds.problem = ""
     return [asdict(one) for one in found]

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.formats.files import MAX_ID, FileSource
-from corpus.importing.grades import read_grades, refuse_json, run_width
+from corpus.importing.grades import read_grades
+from corpus.importing.run_lines import read_run_lines
 
 _FLOAT = struct.Struct("f")
 TOP_GRADE = 1_000_000_000
@@ -26,7 +27,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     source = FileSource(path)
     found: dict[str, dict[str, int]] = {}
     bad: list[str] = []
-    for row in read_grades(source, TOP_GRADE):
+    for row in read_grades(source, TOP_GRADE, by_ids=True):
         if row.problem:
             bad.append(describe_line(row.line, row.problem))
         # A pair may stand twice with the same grade, as some published qrels do.
@@ -125,28 +126,11 @@ class RunFile:
     def _read(self, source: FileSource) -> None:
         known: dict[str, int] = {}
         queries, problems = self.queries, self.problems
-        width = 0
-        for number, text in source.texts():
-            # A JSON file by mistake would bring a problem with each line; it is refused at its first.
-            if not known and not problems:
-                refuse_json(source, number, text)
-            columns = text.split()
-            width = width or run_width(columns)
-            if len(columns) != width:
-                words = _("%(n)s columns instead of the 6 of a run")
-                if width == 3:
-                    words = _("%(n)s columns instead of 3, as in the first line")
-                elif len(columns) > 6:
-                    words = _("%(n)s columns instead of the 6 of a run (an id or a tag with white space?)")
-                problems.add(number, words % {"n": len(columns)})
+        for number, query, document, score, tag, problem in read_run_lines(source):
+            self.tag = tag or self.tag
+            if problem:
+                problems.add(number, problem)
                 continue
-            if width == 3:
-                query, document, rank = columns
-                # A rank as a score below 0: the first rank is the highest, and what is no number is told as a bad
-                # score.
-                score = f"-{rank}" if rank.isdecimal() else rank
-            else:
-                query, _zero, document, _rank, score, self.tag = columns
             value = _parse_float32(score)
             if not math.isfinite(value):
                 is_none = math.isnan(value)

@@ -4,6 +4,12 @@ import json
 from typing import Any
 
 
+class StructuredCell(str):
+    """A list or an object of Parquet or JSON, as JSON: never a text, although it is written as one."""
+
+    __slots__ = ()
+
+
 def as_cell(value: Any) -> str:
     """Return a value as a text: none as "", a list or an object as JSON, a date as 2026-11-26T09:30:00.
 
@@ -19,27 +25,22 @@ def as_cell(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=as_cell)
+        return StructuredCell(json.dumps(value, ensure_ascii=False, default=as_cell))
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def as_texts(cell: str) -> list[str]:
-    """Return the texts of a cell that holds a JSON list of them; of another cell, itself."""
-    if cell[:1] != "[":
-        return [cell] if cell else []
+def parse_cell(cell: str) -> Any:
+    """Return the list or the object that a cell holds as JSON; of another cell, its text."""
+    if cell[:1] not in ("[", "{"):
+        return cell
     try:
-        found = json.loads(cell)
+        value = json.loads(cell)
     except ValueError:
-        return [cell]
-    return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else [cell]
+        return cell
+    return value if isinstance(value, list | dict) else cell
 
 
 def as_metadata(cell: str) -> dict[str, Any]:
     """Return the object that a cell holds as JSON; {} for another cell."""
-    if cell[:1] != "{":
-        return {}
-    try:
-        found = json.loads(cell)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    value = parse_cell(cell)
+    return value if isinstance(value, dict) else {}

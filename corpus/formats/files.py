@@ -109,17 +109,31 @@ class FileSource:
         # A text may begin with these letters, and a Parquet file is never UTF-8 without NUL.
         return PARQUET if self.head().startswith(b"PAR1") and not recognition.is_text(self.head()) else TEXT
 
+    @cached_property
+    def counts_objects(self) -> bool:
+        """True for a JSON list in one line, as tools write it: what is wrong there is told by the object's number."""
+        if self.form != TEXT:
+            return False
+        head = self.head().removeprefix(_BOM).lstrip()
+        body = head.rstrip() if head.rstrip().endswith(b"]") else head
+        return head.startswith(b"[") and b"\n" not in body and b"\r" not in body
+
     def place(self, line: int | str) -> str:
-        """Return the words by which an error names a line; in Parquet and workbooks they name a row."""
+        """Return the words by which an error names a line; in Parquet and workbooks a row, in a JSON list an object."""
+        if self.counts_objects:
+            return _("object %(n)s") % {"n": line}
         return (_("line %(n)s") if self.form == TEXT else _("row %(n)s")) % {"n": line}
 
     def bad(self, line: int, problem: str) -> BadInput:
-        """Return the error for a line."""
+        """Return the error for a line, or for an object of a JSON list in one line."""
+        if self.counts_objects:
+            said = _("%(file)s, line 1: %(problem)s (object %(n)s)")
+            return BadInput(said % {"file": self, "problem": problem, "n": line})
         said = _("%(file)s, %(place)s: %(problem)s")
         return BadInput(said % {"file": self, "place": self.place(line), "problem": problem})
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Yield (number, bytes) of each line without its end; blank ones are skipped unless asked for.
+        """Yield (number, bytes) of each line without its end (LF, CR LF, CR); blank ones are skipped unless asked for.
 
         Raises BadInput for NUL and for a gzip file that is cut off or damaged.
         """
@@ -133,7 +147,7 @@ class FileSource:
                 if b"\0" in line:
                     raise self.bad(number, _("a NUL byte; remove it"))
                 if blank or not line.isspace():
-                    yield number, line.rstrip(b"\r\n")
+                    yield number, line.rstrip(b"\n")
 
     @contextmanager
     def _damage_told(self) -> Iterator[list[int]]:
@@ -278,6 +292,7 @@ class _Bounded(io.RawIOBase):
     def __init__(self, of: FileSource, stream: _Stream, most: int | None, *, in_lines: bool) -> None:
         self.of, self.stream, self.most, self.in_lines = of, stream, most, in_lines
         self.read_so_far = self.in_line = 0
+        self.ends_in_return = False  # So that a LF at the beginning of the next buffer ends no second line.
 
     def readable(self) -> bool:
         return True
@@ -286,8 +301,10 @@ class _Bounded(io.RawIOBase):
         # Whole buffers are looked at, so that reading lines stays as fast as without a bound.
         view = memoryview(buffer)
         data = self.stream.read1(len(view))
-        view[: len(data)] = data
+        if self.in_lines:
+            data = self._with_one_line_end(data, len(view))
         self.read_so_far += len(data)
+        view[: len(data)] = data
         end = data.rfind(b"\n")
         self.in_line = self.in_line + len(data) if end < 0 else len(data) - end - 1
         if self.in_lines and self.in_line > MAX_LINE:
@@ -300,3 +317,11 @@ class _Bounded(io.RawIOBase):
             )
             raise BadInput(said % {"file": self.of, "ratio": MAX_RATIO})
         return len(data)
+
+    def _with_one_line_end(self, data: bytes, size: int) -> bytes:
+        """Return the data with LF in place of CR LF, and of CR alone, by which old Excel for Mac ends lines."""
+        if self.ends_in_return and data[:1] == b"\n":
+            # Nothing at all would mean the end of the file.
+            data = data[1:] or self.stream.read1(size)
+        self.ends_in_return = data[-1:] == b"\r"
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data

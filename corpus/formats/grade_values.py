@@ -37,6 +37,8 @@ class GradeReader:
         if found := _NUMBER.match(text):
             return self._read_number(line, int(found[1]))
         word = _simplify(text)
+        if not word:
+            return 0, _("the grade is empty"), "malformed"
         if word not in WORDS:
             return 0, _("the grade is not an integer, nor yes or no: %(value)r") % {"value": text[:40]}, "malformed"
         if self.relevant_from > 1:

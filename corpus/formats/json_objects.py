@@ -43,6 +43,8 @@ def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool 
 def read_objects(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line where it begins, object) of each object, whether a line, an entry of a list, or over several lines.
 
+    In a JSON list of one line, the number of the object stands for its line.
+
     Raises BadInput for anything else, for a list that does not end, and for NUL in an object.
     """
     if is_in_lines(source):
@@ -74,6 +76,12 @@ class _Stream:
         self.pieces = source.pieces()
         self.decoder = json.JSONDecoder(parse_constant=_refuse_constant)
         self.text, self.at, self.line = "", 0, 1
+        self.number = 0  # Of the object.
+
+    @property
+    def place(self) -> int:
+        """The line that is reached, or the number of the object where the whole file is one line."""
+        return self.number if self.source.counts_objects else self.line
 
     def read(self) -> Iterator[tuple[int, dict[str, Any]]]:
         self._skip()
@@ -87,12 +95,13 @@ class _Stream:
                 self.at += 1
                 self._skip()
                 if self.at < len(self.text):
-                    raise self.source.bad(self.line, _("text after the end of the JSON list; remove it"))
+                    raise self.source.bad(self.place, _("text after the end of the JSON list; remove it"))
                 return
-            began = self.line
+            self.number += 1
+            began = self.place
             yield began, self._next_object()
         if is_list:
-            raise self.source.bad(self.line, _("the JSON ends in the middle; copy the file again"))
+            raise self.source.bad(self.place, _("the JSON ends in the middle; copy the file again"))
 
     def _skip(self) -> None:
         """Go past blanks and commas, and read on where the text ends in them."""
@@ -125,25 +134,25 @@ class _Stream:
                 at = error.pos - self.at if isinstance(error, json.JSONDecodeError) else 0
                 if left > MAX_LINE:
                     said = _("an object that does not end within %(most)s MB; is it the right file?")
-                    raise self.source.bad(self.line, said % {"most": MAX_LINE >> 20}) from None
+                    raise self.source.bad(self.place, said % {"most": MAX_LINE >> 20}) from None
                 # Each time twice as much, so that a long object is not begun too often.
                 if isinstance(error, RecursionError) or not self._read_on(left):
                     self._refuse(at, is_open=str(error).startswith("Unterminated"))
         if not isinstance(row, dict):
-            raise self.source.bad(self.line, _("not a JSON object"))
+            raise self.source.bad(self.place, _("not a JSON object"))
         written = self.text[self.at : end]
         if "\\u0000" in written and _holds_nul(row):
-            raise self.source.bad(self.line, _("a NUL character (\\u0000); remove it"))
+            raise self.source.bad(self.place, _("a NUL character (\\u0000); remove it"))
         # Half of a surrogate pair, which the library lets pass and no file in UTF-8 can hold.
         if ("\\ud" in written or "\\uD" in written) and not _is_whole(written.encode()):
-            raise self.source.bad(self.line, _("half of a character (\\ud800 to \\udfff alone); remove it"))
+            raise self.source.bad(self.place, _("half of a character (\\ud800 to \\udfff alone); remove it"))
         self._go_to(end)
         return row
 
     def _refuse(self, at: int, *, is_open: bool) -> NoReturn:
         """Raise BadInput for the object that begins here and cannot be read from its character `at` on."""
         rest = self.text[self.at :]
-        line = self.line + rest.count("\n", 0, at)
+        line = self.number if self.source.counts_objects else self.line + rest.count("\n", 0, at)
         if is_open or len(rest.rstrip()) <= at:
             raise self.source.bad(line, _("the JSON ends in the middle; copy the file again"))
         before = self.text.rfind("\n", 0, self.at + at)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from corpus.formats import own_exports
 from corpus.formats.cell_values import as_cell
 from corpus.formats.files import FileSource
 from corpus.formats.json_objects import read_objects
@@ -17,7 +18,7 @@ _PAIR = {"query_id", "doc_id"}
 def is_ours(row: dict[str, Any]) -> bool:
     """Return whether an object is a text, a pair or a judgment of Quorum's own formats, whose keys need no mapping."""
     keys = row.keys()
-    is_pair = keys >= _PAIR and (keys <= _PAIR or keys & {"teacher_score", "gold"})
+    is_pair = _PAIR <= keys <= _PAIR | {"teacher_score", "gold"}
     return bool({"_id", "text"} <= keys or keys >= JUDGMENT or is_pair)
 
 
@@ -28,9 +29,11 @@ def read_columns(source: FileSource) -> tuple[tuple[str, ...], tuple[str, ...]] 
     """
     header: dict[str, None] = {}
     answers: dict[str, None] = {}
-    for place, (_line, row) in enumerate(read_objects(source)):
+    for place, (line, row) in enumerate(read_objects(source)):
         if not place and is_ours(row):
             return None
+        if not place and (problem := own_exports.find_unreadable(row)):
+            raise source.bad(line, problem)
         if place == LOOKED_AT:
             header[OTHER] = None
             break
@@ -52,4 +55,4 @@ def read_rows(source: FileSource, header: tuple[str, ...]) -> Iterator[tuple[int
 
 
 def _flat_rows(row: dict[str, Any]) -> list[FlatRow]:
-    return flatten(row) if is_tool_export(row) else [FlatRow(row, ())]
+    return flatten(row) if is_tool_export(row) else [FlatRow(own_exports.read_line(row), ())]

@@ -1,7 +1,8 @@
 """Three columns without a header, as MS MARCO writes them: qrels, a run, triples of ids or of texts. Pure."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from corpus.formats.files import FileSource
@@ -15,15 +16,24 @@ FIELDS = {
     TRIPLES: ("query_id", "positive_id", "negative_id"),
     TEXT_TRIPLES: ("query", "positive", "negative"),
 }
+_DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?\Z")
+_RUN_NAME = re.compile(r"run|top\d|rank")
 _MOST = 100  # The highest grade that a scale can have.
 _WORDS_OF_TEXT = 4  # As many words a passage has at least, and a header hardly.
+
+
+def is_decimal(text: str) -> bool:
+    """Return whether a third column is a score, as 3.0 or 1e-3, and no rank, as 3."""
+    return bool(_DECIMAL.match(text))
 
 
 def kind_of(source: FileSource, first: Sequence[str]) -> str:
     """Return what three columns are, whose first line is `first`; "" where that is a header or nothing known.
 
     Whole numbers as the third column are ranks where they count up from the first line of each query, ids where one
-    is above every scale, and grades else. Where one line a query leaves it open, the file's name decides.
+    is above every scale, and grades else. Where one line a query leaves it open, the file's name decides. Decimals are
+    scores where one is no whole number, or where they fall from line to line of each query; else they are grades, as
+    programs write them beside missing ones.
     """
     if len(first) != 3:
         return ""
@@ -34,15 +44,41 @@ def kind_of(source: FileSource, first: Sequence[str]) -> str:
         return ""
     if third.isdigit():
         return _kind_of_integers(source)
+    if is_decimal(third):
+        return _kind_of_decimals(source)
     # "relevant" may be a header; beside an id it is a grade, and ids are hardly without a digit.
     return QRELS if is_grade(third) and re.search(r"\d", third + second) else ""
+
+
+def _kind_of_decimals(source: FileSource) -> str:
+    last: dict[str, float] = {}
+    is_whole, is_falling, several, lowest = True, True, False, math.inf
+    for columns in _first_columns(source):
+        if len(columns) != 3 or not is_decimal(columns[2]):
+            break  # of which the reader will tell
+        query, value = columns[0], float(columns[2])
+        is_whole, lowest = is_whole and value.is_integer(), min(lowest, value)
+        if query in last:
+            several, is_falling = True, is_falling and value < last[query]
+        last[query] = value
+    name = source.name.rpartition("/")[2].lower()
+    if "qrel" in name:
+        return QRELS
+    # A grade of 0 is common, and a score of 0.0 at the end of each query hardly.
+    is_run = not is_whole or (several and is_falling and lowest > 0) or _RUN_NAME.search(name)
+    return RUN if is_run else QRELS
+
+
+def _first_columns(source: FileSource) -> Iterator[list[str]]:
+    """Yield the columns of the first lines without the comments of trec_eval."""
+    lines = (text for _number, text in source.texts() if not text.startswith("#"))
+    return (text.split() for text in islice(lines, LOOKED_AT))
 
 
 def _kind_of_integers(source: FileSource) -> str:
     last: dict[str, int] = {}
     is_rising, several, highest = True, False, 0
-    for _number, text in islice(source.texts(), LOOKED_AT):
-        columns = text.split()
+    for columns in _first_columns(source):
         if len(columns) != 3 or not columns[2].isdigit():
             break  # of which the reader will tell
         query, value = columns[0], int(columns[2])
@@ -57,4 +93,4 @@ def _kind_of_integers(source: FileSource) -> str:
         return RUN
     if highest > _MOST or "triple" in name:
         return TRIPLES
-    return RUN if is_rising and "qrel" not in name and re.search(r"run|top\d|rank", name) else QRELS
+    return RUN if is_rising and "qrel" not in name and _RUN_NAME.search(name) else QRELS

@@ -15,16 +15,23 @@ from corpus.formats.files import FileSource
 
 _TAG = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>]*)?/?>", re.DOTALL)
 _NUL = re.compile(r"&#(?:0+|[xX]0+);")
+# Of topics, in TREC's years: 51 to 200 have <head>, <dom>, <smry>, <con>, <fac> with <nat> in it, and <def>.
+_TOPIC = {"num", "number", "query", "title", "question", "summary", "description", "desc", "narrative", "narr"}
+_TOPIC |= {"head", "dom", "smry", "con", "fac", "nat", "def"}
 _FIELDS = {
     "doc": {"docno", "docid", "id", "title", "headline", "text", "author", "bib", "date", "url"},
-    "top": {"num", "title", "desc", "narr"},
-    "topic": {"num", "number", "query", "title", "question", "summary", "description", "desc", "narrative", "narr"},
+    "top": _TOPIC,
+    "topic": _TOPIC,
 }
 # Which field of a topic is the query, the first that it has; "": the text of a topic without fields.
-TOPIC_TEXTS = ("title", "query", "summary", "question", "description", "desc", "")
+TOPIC_TEXTS = ("title", "query", "summary", "question", "description", "desc", "smry", "")
 _RECORD = re.compile(rb"<(doc|topic|top)[\s>]", re.IGNORECASE)
 _NUMBER = re.compile(r"""\s(?:number|num|id|qid)\s*=\s*["']([^"'<>]*)["']""", re.IGNORECASE)
 MAX_RECORD = 64 * 2**20  # Characters: a record that does not end by then is not one.
+# Before a record there may be a DOCTYPE with declarations of its own, and comments, each over several lines.
+_DECLARATION = re.compile(r"<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
+_DECLARES = re.compile(r"<!--|<!DOCTYPE", re.IGNORECASE)
+MAX_DECLARATION = 1 << 16  # Characters.
 
 
 def find_record(source: FileSource, names: tuple[str, ...] = tuple(_FIELDS)) -> str:
@@ -43,8 +50,14 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
     parts: list[str] = []
     attributes = ""
     start = size = found = 0
+    declared = ""  # A declaration that goes on in the next line.
     for number, line in source.texts(blank=True):
         rest = line + "\n"
+        if not start:
+            rest, is_whole = _without_declarations(declared + rest, opening)
+            declared = "" if is_whole or len(rest) > MAX_DECLARATION else rest
+            if declared:
+                continue
         while rest:
             edge = (closing if start else opening).search(rest)
             before, rest = (rest[: edge.start()], rest[edge.end() :]) if edge else (rest, "")
@@ -67,6 +80,18 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
         raise source.bad(start, _("a <%(tag)s> that does not end: </%(tag)s> is missing") % {"tag": record})
     if not found:
         raise BadInput(_("%(file)s: no <%(tag)s> in it") % {"file": source, "tag": record})
+
+
+def _without_declarations(text: str, opening: re.Pattern[str]) -> tuple[str, bool]:
+    """Return a text without the declarations before its first record, and False where one of them does not end."""
+    while True:
+        record, begins = opening.search(text), _DECLARES.search(text)
+        if not begins or (record and record.start() < begins.start()):
+            return text, True
+        whole = _DECLARATION.match(text, begins.start())
+        if not whole:
+            return text, False
+        text = text[: whole.start()] + text[whole.end() :]
 
 
 def _parse_fields(source: FileSource, line: int, body: str, record: str, opening: str) -> dict[str, str]:

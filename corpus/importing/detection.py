@@ -15,6 +15,7 @@ from corpus.formats.grade_values import is_grade
 from corpus.formats.json_objects import read_objects
 from corpus.formats.trec import find_record, read_elements
 from corpus.importing import tables
+from corpus.importing.grades import is_comment
 
 # What a file can be, and what it then holds. In the last three each row of a table is a pair, with the text of its
 # query, of its document, or of both.
@@ -54,6 +55,7 @@ class DetectedFile:
     rows: list[list[str]] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
     problem: str = ""  # Why it is left out.
+    unused: dict[str, str] = field(default_factory=dict)  # Of a table: why each column is not read, by its header.
 
 
 def list_sources(path: Path, name: str = "") -> list[FileSource]:
@@ -76,7 +78,7 @@ def detect(source: FileSource) -> DetectedFile:
     try:
         if source.form != TEXT:
             return _detect_table(source)
-        return _detect_json_or_xml(source) or _detect_trec(source) or _detect_table(source)
+        return _detect_json_or_xml(source) or _detect_names(source) or _detect_trec(source) or _detect_table(source)
     except BadInput as error:
         # One file that cannot be read must not hide what the others hold.
         return DetectedFile("", problem=str(error))
@@ -143,12 +145,11 @@ def _detect_xml(source: FileSource) -> DetectedFile:
 
 
 def _detect_trec(source: FileSource) -> DetectedFile | None:
-    """Return what a file of qrels or of a run holds; None where its first line is neither."""
-    number, line = source.first()
-    text = source.decode(number, line)
+    """Return what a file of qrels or of a run without names of columns holds; None where its first line is neither."""
+    text = next((text for _number, text in source.texts() if not is_comment(text)), "")
     columns = text.split("\t") if "\t" in text else text.split()
     kind = ""
-    if len(columns) == 6 and columns[3].isdecimal() and re.fullmatch(r"[-+.\deE]+", columns[4]):
+    if len(columns) == 6 and columns[3].strip().isdecimal() and re.fullmatch(r"[-+.\deE]+", columns[4].strip()):
         kind = "runs"
     # A word such as "relevant" may be a header: beside it the document's id has a digit.
     elif (
@@ -162,29 +163,42 @@ def _detect_trec(source: FileSource) -> DetectedFile | None:
         return _detect_three_columns(source, columns)
     if not kind:
         return None
-    return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(text.split() for _number, text in source.texts()))
+    return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(_lines_without_comments(source)))
+
+
+def _lines_without_comments(source: FileSource) -> Iterator[list[str]]:
+    return (text.split() for _number, text in source.texts() if not is_comment(text))
 
 
 def _detect_three_columns(source: FileSource, columns: list[str]) -> DetectedFile | None:
-    rows = (text.split() for _number, text in source.texts())
     kind = three_columns.kind_of(source, columns)
-    if kind in (three_columns.QRELS, three_columns.RUN):
-        header = ["query", "document", "grade" if kind == three_columns.QRELS else "rank"]
-        return DetectedFile(kind, ["qrels", "runs"], header, _first(rows))
+    if kind not in (three_columns.QRELS, three_columns.RUN):
+        return None
+    value = "grade" if kind == three_columns.QRELS else "score" if three_columns.is_decimal(columns[2]) else "rank"
+    header = ["query", "document", value]
+    return DetectedFile(kind, ["qrels", "runs"], header, _first(_lines_without_comments(source)))
+
+
+def _detect_names(source: FileSource) -> DetectedFile | None:
+    """Return what a table holds whose columns have names that are known; None for any other file."""
     table = tables.read_table(source)
-    is_of_ids = table is None or table.kind in ("", "qrels", "pairs")
-    if not kind and is_of_ids and re.search(r"score|grade|label|rel", columns[2], re.IGNORECASE):
-        return DetectedFile("qrels", ["qrels"], columns, _first(islice(rows, 1, None)))
-    return None
+    return _describe_table(source, table) if table and table.has_header and table.places else None
 
 
 def _detect_table(source: FileSource) -> DetectedFile:
     table = tables.read_table(source)
     if table is None:
         raise source.bad(source.first()[0], _("not JSON, XML, a table, qrels or a run; see docs/importing.md"))
-    problem = "" if table.kind else _("say what its columns are")
+    return _describe_table(source, table)
+
+
+def _describe_table(source: FileSource, table: tables.Table) -> DetectedFile:
+    kind, problem = table.kind, table.problem
+    if problem:
+        kind = ""
     rows = _first(row for _line, row in tables.read_ragged_rows(source, table))
-    return DetectedFile(table.kind, [], list(table.header), rows, table.fields, problem)
+    unused = tables.unused_columns(table, HOLDS[kind]) if kind else {}
+    return DetectedFile(kind, [], list(table.header), rows, table.fields, problem, unused)
 
 
 def _json_rows(source: FileSource, columns: Iterable[str]) -> Iterator[list[str]]:

@@ -1,11 +1,8 @@
-"""Grades and rankings in files: qrels (BEIR, TREC, MS MARCO), tables and JSON of judgments, runs. Pure."""
+"""Grades in files: qrels (BEIR, TREC, MS MARCO), tables and JSON of judgments. Pure."""
 
-import math
 import re
-import struct
 from collections.abc import Iterator
-from heapq import heappush, heapreplace
-from itertools import islice
+from dataclasses import replace
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -14,9 +11,9 @@ from corpus.formats import json_rows
 from corpus.formats.files import TEXT, FileSource
 from corpus.formats.grade_values import GradeReader, is_grade
 from corpus.formats.json_objects import read_objects
-from corpus.importing import table_records, tables
+from corpus.importing import columns, table_records, tables
+from corpus.importing.tables import Table
 
-_COLUMNS = ("query_id", "doc_id", "grade")
 _HEADER = re.compile(r"score|grade|label|rel|judg|rating", re.IGNORECASE)
 
 
@@ -37,10 +34,12 @@ class GradeRow(NamedTuple):
     said_at: str = ""
 
 
-def read_grades(source: FileSource, top: int, relevant_from: int = 1) -> Iterator[GradeRow]:
+def read_grades(source: FileSource, top: int, relevant_from: int = 1, *, by_ids: bool = False) -> Iterator[GradeRow]:
     """Return the rows of qrels (3 columns, or TREC's 4), of a table or of judgments in JSON: the content tells which.
 
-    `relevant_from`: the lowest relevant grade, by which grades in words may be ambiguous.
+    Columns with names go by their names, and by their places only where no name is known. `relevant_from`: the lowest
+    relevant grade, by which grades in words may be ambiguous. `by_ids`: there are no texts, so that a column called
+    "query" holds ids.
     """
     reader = GradeReader(top, relevant_from)
     number, first = source.first() if source.form == TEXT else (1, b"")
@@ -50,21 +49,37 @@ def read_grades(source: FileSource, top: int, relevant_from: int = 1) -> Iterato
     table = tables.read_table(source)
     if table is None and text[:1] in "{[" and text:
         return _read_judgments(source, reader)
-    # Three columns with tabs are BEIR's qrels, whatever their header says, but for triples.
-    is_beir = table and table.delimiter == "\t" and len(table.header) == 3 and table.kind in ("", "qrels", "pairs")
-    if table and not is_beir and "grade" in table.places:
-        for texts, name in (("query", "query_id"), ("text", "doc_id")):
-            if texts not in table.places:
-                tables.require_fields(source, table, (name,))
-        return _read_table(source, table, reader)
-    if table and table.delimiter != "\t":
-        tables.require_fields(source, table, _COLUMNS)
-    width = len(text.split())
-    if width not in (3, 4):
-        raise source.bad(number, _("%(n)s columns; qrels have 3 or 4") % {"n": width})
-    third = text.split()[2]
-    has_header = width == 3 and not is_grade(third) and (bool(_HEADER.search(third)) or not re.search(r"\d", third))
-    return _read_qrels(source, reader, width, has_header=has_header)
+    if table is None or (table.form == TEXT and _is_by_place(table)):
+        return _read_qrels(source, reader)
+    table = _with_grades(table, by_ids=by_ids)
+    for texts, name in (("query", "query_id"), ("text", "doc_id")):
+        if texts not in table.places and not (name == "doc_id" and table.has_lists):
+            tables.require_fields(source, table, (name,))
+    if not table.places.keys() & {"grade", "positive", "negative", "positive_id", "negative_id"}:
+        tables.require_fields(source, table, ("grade",))
+    return _read_table(source, table, reader)
+
+
+def _is_by_place(table: Table) -> bool:
+    """Return whether columns of text have no name that is known, so that their places tell what they are."""
+    return not table.has_header or (
+        table.delimiter == "\t"
+        and len(table.header) in (3, 4)
+        and not table.places
+        and not columns.name_fields(table.header)
+    )
+
+
+def _with_grades(table: Table, *, by_ids: bool) -> Table:
+    """Return a table that is read for its grades: a score is one where there is no other, a text an id `by_ids`."""
+    fields = dict(table.fields)
+    if "grade" not in table.places:
+        fields = {name: "grade" if field == "score" else field for name, field in fields.items()}
+    if by_ids and not table.has_lists:
+        for text, name in (("query", "query_id"), ("text", "doc_id")):
+            if name not in table.places:
+                fields = {header: name if field == text else field for header, field in fields.items()}
+    return replace(table, fields=fields)
 
 
 def refuse_json(source: FileSource, number: int, text: str) -> None:
@@ -75,34 +90,78 @@ def refuse_json(source: FileSource, number: int, text: str) -> None:
         )
 
 
-def _read_qrels(source: FileSource, reader: GradeReader, width: int, *, has_header: bool) -> Iterator[GradeRow]:
-    for number, text in islice(source.texts(), int(has_header), None):
-        columns = text.split()
-        if len(columns) != width:
-            yield GradeRow(number, "", "", 0, "", _columns_problem(len(columns), width), "malformed")
-            continue
-        yield _grade_row(reader, number, columns[0], columns[-2], columns[-1])
+def is_comment(text: str) -> bool:
+    """Return whether a line of qrels or of a run is a comment, as trec_eval has them; `#12 0 d1 1` has an id."""
+    if text[:1] != "#":
+        return False
+    cells = text.split()
+    is_row = (len(cells) in (3, 4) and is_grade(cells[-1])) or (len(cells) == 6 and cells[3].isdecimal())
+    return cells[0] == "#" or not is_row
 
 
-def _read_table(source: FileSource, table: tables.Table, reader: GradeReader) -> Iterator[GradeRow]:
+def split_line(text: str, width: int) -> list[str]:
+    """Return the columns of a line without a header: between blanks, or between tabs where one of them is empty."""
+    cells = text.split()
+    if len(cells) < width and text.count("\t") == width - 1:
+        return [cell.strip() for cell in text.split("\t")]
+    return cells
+
+
+def _read_qrels(source: FileSource, reader: GradeReader) -> Iterator[GradeRow]:
+    """Yield the rows of qrels whose columns have no names: query, document and grade, or with TREC's iteration."""
+    lines = ((number, text) for number, text in source.texts() if not is_comment(text))
+    number, text = next(lines, (1, ""))
+    width = len(text.split("\t")) if text.count("\t") in (2, 3) else len(text.split())
+    if width not in (3, 4):
+        raise source.bad(number, _("%(n)s columns; qrels have 3 or 4") % {"n": width})
+    last = split_line(text, width)[-1]
+    is_header = bool(last) and not is_grade(last) and (bool(_HEADER.search(last)) or not re.search(r"\d", last))
+    if not is_header:
+        yield _read_place(reader, number, text, width)
+    for number, text in lines:
+        yield _read_place(reader, number, text, width)
+
+
+def _read_place(reader: GradeReader, number: int, text: str, width: int) -> GradeRow:
+    cells = split_line(text, width)
+    if len(cells) != width:
+        return GradeRow(number, "", "", 0, "", _columns_problem(len(cells), width), "malformed")
+    return _grade_row(reader, number, cells[0], cells[-2], cells[-1])
+
+
+def _read_table(source: FileSource, table: Table, reader: GradeReader) -> Iterator[GradeRow]:
     """Yield the rows of a table that has columns of query, document and grade, and perhaps one of who graded.
 
     Where the table has the texts themselves, a row without a grade is a pair that waits for one.
     """
     places = table.places
-    has_ids = {"query_id", "doc_id"} <= places.keys()
+    has_ids = {"query_id", "doc_id", "grade"} <= places.keys() and not table.has_lists
     for number, row in tables.read_ragged_rows(source, table):
         if len(row) != len(table.header):
-            yield GradeRow(number, "", "", 0, "", _columns_problem(len(row), len(table.header)), "malformed")
+            if not is_comment(row[0]):
+                yield GradeRow(number, "", "", 0, "", _columns_problem(len(row), len(table.header)), "malformed")
             continue
         if has_ids:
             query, document = (row[places[field]].strip() for field in ("query_id", "doc_id"))
+            found = [(document, "" if _is_assumed(table, row) else row[places["grade"]].strip())]
         else:
-            query, document = table_records.read_ids(source, table, number, row)
-        grade = row[places["grade"]].strip()
+            query = table_records.read_query_id(source, table, number, row)
+            found = [(one.id, one.grade) for one in table_records.read_candidates(source, table, number, row)]
+        if table.names_assessors:
+            for place in table.columns["grade"]:
+                if grade := row[place].strip():
+                    yield _grade_row(reader, number, query, found[0][0], grade, table.header[place])
+            continue
         assessor = row[places["assessor"]].strip() if "assessor" in places else ""
-        if grade or not table.repeats_texts:
-            yield _grade_row(reader, number, query, document, grade, assessor)
+        for document, grade in found:
+            if grade == table_records.RELEVANT:
+                yield GradeRow(number, query, document, max(1, reader.relevant_from), assessor)
+            elif grade or not (table.repeats_texts or table.has_lists):
+                yield _grade_row(reader, number, query, document, grade, assessor)
+
+
+def _is_assumed(table: Table, row: list[str]) -> bool:
+    return "assumed" in table.places and row[table.places["assumed"]].lower() in ("true", "1")
 
 
 def _read_judgments(source: FileSource, reader: GradeReader) -> Iterator[GradeRow]:
@@ -128,65 +187,3 @@ def _columns_problem(found: int, expected: int) -> str:
 def _grade_row(reader: GradeReader, number: int, query: str, document: str, grade: str, assessor: str = "") -> GradeRow:
     value, problem, kind = reader.read(number, grade)
     return GradeRow(number, query, document, value, assessor, problem, kind)
-
-
-def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, query, document) of the best `depth` of each query, in the order in which trec_eval ranks.
-
-    A run has TREC's six columns, or MS MARCO's three: query, document, rank. Memory holds `depth` lines a query. Every
-    line is checked, also those below the depth.
-    """
-    best: dict[str, list[tuple[float, str, int]]] = {}
-    names: dict[str, set[str]] = {}
-    width = 0
-    for number, text in source.texts():
-        if not best:
-            refuse_json(source, number, text)
-        columns = text.split()
-        width = width or run_width(columns)
-        if len(columns) != width:
-            raise source.bad(number, _run_columns_problem(len(columns), width))
-        query, document = columns[0], columns[1 if width == 3 else 2]
-        score = _read_score(source, number, columns)
-        kept, among = best.setdefault(query, []), names.setdefault(query, set())
-        # Noticed among the kept alone: to remember every document of a run would take as much memory as the run.
-        if document in among:
-            said = _('document "%(document)s" stands twice for query "%(query)s"')
-            raise source.bad(number, said % {"document": document, "query": query})
-        if len(kept) < depth:
-            heappush(kept, (score, document, number))
-            among.add(document)
-        # Of equal scores the greater document id ranks first, as in trec_eval.
-        elif (score, document, number) > kept[0]:
-            among.discard(heapreplace(kept, (score, document, number))[1])
-            among.add(document)
-    for query, kept in best.items():
-        for _score, document, number in sorted(kept, reverse=True):
-            yield number, query, document
-
-
-def run_width(first: list[str]) -> int:
-    """Return how many columns a run has by its first line: MS MARCO's three (query, document, rank), or TREC's six."""
-    return 3 if len(first) == 3 and first[2].isdecimal() else 6
-
-
-def _run_columns_problem(found: int, width: int) -> str:
-    if width == 3:
-        return _columns_problem(found, 3)
-    return _("%(n)s columns instead of the 6 of a run") % {"n": found}
-
-
-def _read_score(source: FileSource, number: int, columns: list[str]) -> float:
-    """Return the score of a line; in a file of ranks the first is the highest."""
-    if len(columns) == 3:
-        if not columns[2].isdecimal():
-            raise source.bad(number, _("the rank is not a number: %(value)r") % {"value": columns[2][:40]})
-        return -float(columns[2])
-    # trec_eval keeps scores in 32 bits: two that differ by less are equal there, and the document id decides.
-    try:
-        score = struct.unpack("f", struct.pack("f", float(columns[4])))[0]
-    except (ValueError, OverflowError):
-        score = math.nan
-    if math.isnan(score):
-        raise source.bad(number, _("the score is not a number: %(value)r") % {"value": columns[4][:40]})
-    return float(score)

@@ -18,7 +18,10 @@ from corpus.importing import table_records, tables
 from corpus.importing.table_records import CandidateRecord, TextRecord, content_hash
 
 _OWN_KEYS = {"_id", "title", "text", "metadata", "answers", "instruction"}  # Others are metadata, too.
-_PREFIX = re.compile(r"\A(?:Number|Topic|Description|Narrative):")
+_PREFIX = re.compile(
+    r"\A(?:Number|Topic|Description|Narrative|Domain|Summary|Concept(?:\(s\))?|Factor(?:\(s\))?|Nationality"
+    r"|Definition(?:\(s\))?):"
+)
 
 
 def read_documents(source: FileSource) -> Iterator[TextRecord]:
@@ -121,7 +124,7 @@ def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
         name = fields.pop("num", "") or fields.pop("number", "")
         called = next((key for key in TOPIC_TEXTS if fields.get(key)), "")
         # A description in place of a title stays what it is, too.
-        text = fields.get(called, "") if called == "desc" else fields.pop(called, "")
+        text = fields.get(called, "") if called in ("desc", "smry") else fields.pop(called, "")
         text = " ".join(text.split())
         metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
         yield TextRecord(line, name, "", text, metadata, content_hash(text, ""))

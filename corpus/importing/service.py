@@ -15,7 +15,8 @@ from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import assess, candidates, judgments, records, staging, tables, texts
 from corpus.importing.detection import HOLDS, SEVERAL, goes_on
-from corpus.importing.grades import read_grades, top_of_run
+from corpus.importing.grades import read_grades
+from corpus.importing.run_lines import top_of_run
 from corpus.importing.staging import ImportProgress, ignore_progress
 from corpus.importing.table_records import TextRecord
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query

@@ -2,9 +2,10 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from django.utils.translation import gettext as _
 
@@ -12,37 +13,20 @@ from charts.cells import parse_csv_cell
 from corpus.errors import BadInput
 from corpus.formats import json_rows, parquet_rows, recognition, three_columns, workbooks
 from corpus.formats.files import MAX_LINE, PARQUET, SHEET, TEXT, FileSource
+from corpus.importing import columns
+from corpus.importing.columns import EVERY_FIELD, FIELDS, IGNORED, METADATA
 
 # The library's own limit, 131,072 characters, is less than a long document.
 csv.field_size_limit(MAX_LINE)
 
-# What a column can be, with the headers that say so: small letters, what is no letter or digit as "_".
-HEADERS = {
-    "query_id": "query_id qid queryid q_id query_no query_number topic topic_id topic_no search_id question_id",
-    "query": "query query_text querytext question question_text search search_term search_query keywords anchor",
-    "answers": "answers answer reference_answer",
-    "instruction": "instruction instructions",
-    "doc_id": "doc_id docid docno document_id documentid d_id did corpus_id corpusid pid passage_id product_id",
-    "title": "title doc_title document_title headline product_title",
-    "text": "text document doc passage body content contents document_text doc_text passage_text abstract",
-    "positive": "positive pos positive_passage positive_document positive_text pos_text positives",
-    "negative": "negative neg negative_passage negative_document negative_text neg_text negatives",
-    "positive_id": "positive_id pos_id positive_doc_id positive_docid positive_pid pos_pid doc_id_a",
-    "negative_id": "negative_id neg_id negative_doc_id negative_docid negative_pid neg_pid doc_id_b",
-    "grade": "grade label gold relevance rel rating judgment judgement qrel relevance_label relevance_grade",
-    "score": "teacher_score score similarity",
-    "assessor": "assessor annotator rater",
-}
-FIELDS = tuple(HEADERS)
-METADATA, IGNORED = "metadata", "ignore"  # Of a column that is no field: kept with the text, or left out.
-EVERY_FIELD = (*FIELDS, METADATA, IGNORED)
-_FIELD_OF = {header: field for field, headers in HEADERS.items() for header in headers.split()}
-_IDS = ("id", "identifier", "key")  # Of the query or of the document: the other columns tell.
-_TASK = "annotation_id"  # The column by which Label Studio's tables are known; their column "id" is the task's.
 _DELIMITERS = "\t,;|^~\x1f\x01"
+BLANKS = " "  # The delimiter of a table whose columns stand between blanks, as in TREC's files.
 _QUERIES = re.compile(r"quer|topic|question", re.IGNORECASE)  # In names of files.
+_SEPARATOR = re.compile(r'"?sep=(\\t|.)"?\s*', re.IGNORECASE)  # Excel's own first line.
 _JSON = "json"
 _OUR_LABELS = ("query_id", "doc_id", "grade", "origin")  # Our own labels.csv, whose cells no spreadsheet runs.
+LOOKED_AT, LOOKED_AT_CHARACTERS = 100, 1 << 18  # Rows at the beginning that show what the columns are.
+Rows = list[list[str]]
 
 
 @dataclass(frozen=True)
@@ -54,36 +38,69 @@ class Table:
     has_header: bool
     fields: dict[str, str]
     form: str = TEXT
+    begins: int = 1  # The line of the header, or of the first row of a file without one.
+    first_rows: tuple[list[str], ...] = ()
+
+    @cached_property
+    def columns(self) -> dict[str, list[int]]:
+        """The indexes of the columns of each field: lists of documents and grades may stand in several."""
+        found: dict[str, list[int]] = {}
+        for place, name in enumerate(self.header):
+            if (field := self.fields[name]) in FIELDS:
+                found.setdefault(field, []).append(place)
+        return found
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The index of the column of each field."""
-        return {self.fields[name]: place for place, name in enumerate(self.header) if self.fields[name] in FIELDS}
+        """The index of the column of each field, of several the first."""
+        return {field: places[0] for field, places in self.columns.items()}
+
+    @cached_property
+    def has_lists(self) -> bool:
+        """True if a row may hold several documents."""
+        return bool(self.places.keys() & columns.LISTS) or self.lists_ids
+
+    @cached_property
+    def lists_ids(self) -> bool:
+        """True if the column of document ids holds lists of them."""
+        place = self.places.get("doc_id")
+        return place is not None and any(row[place][:1] == "[" for row in self.first_rows if place < len(row))
+
+    @property
+    def names_assessors(self) -> bool:
+        """True if each column of grades is one assessor's."""
+        return len(self.columns.get("grade", ())) > 1
 
     @property
     def has_assessors(self) -> bool:
         """True if the table names the assessor of each grade."""
-        return {"assessor", "grade"} <= self.places.keys()
+        return {"assessor", "grade"} <= self.places.keys() or self.names_assessors
 
     @property
     def kind(self) -> str:
         """Kind of the table's content (corpus.importing.detection.KINDS); "": none is clear."""
         has = self.places.keys()
-        has_texts = "text" in has or {"positive", "negative"} <= has
-        has_documents = "doc_id" in has or {"positive_id", "negative_id"} <= has
+        has_texts = bool(has & {"text", "positive", "negative", "passages"})
+        has_documents = bool(has & {"doc_id", "positive_id", "negative_id"})
         if "query" in has and has_texts:
             return "all"
         if "query" in has:
             return "queries-pairs" if has_documents else "queries"
-        # Documents may have a column of topics: only a grade or a score makes a pair of a row.
         if has_texts:
-            is_pair = "query_id" in has and has & {"grade", "score", "positive"}
-            return "documents-pairs" if is_pair else "documents"
+            is_pair = has & {"grade", "score", "doc_id", "positive", "negative", "passages"}
+            return "documents-pairs" if "query_id" in has and is_pair else "documents"
         if "query_id" in has and has_documents:
             if self.has_assessors:
                 return "judgments"
+            if "rank" in has and "grade" not in has:
+                return "runs"
             return "qrels" if "grade" in has and "score" not in has else "pairs"
         return ""
+
+    @property
+    def problem(self) -> str:
+        """Why the table is not imported as it is understood; "" where it can be."""
+        return columns.find_problem(self.kind, self.header, self.fields, self.first_rows)
 
     @property
     def repeats_texts(self) -> bool:
@@ -102,34 +119,113 @@ def read_table(source: FileSource) -> Table | None:
     Raises BadInput for a header that stands twice, and for two columns that are the same field.
     """
     if source.form == PARQUET:
-        return _build_table(source, 1, parquet_rows.read_header(source), form=PARQUET)
+        first = [row for _number, row in islice(parquet_rows.read_rows(source, ()), LOOKED_AT)]
+        return _build_table(source, 1, parquet_rows.read_header(source), first, form=PARQUET)
     if source.form == SHEET:
-        number, cells = next(workbooks.read_sheet(source), (1, []))
-        return _build_table(source, number, _name_columns(cells), form=SHEET)
+        rows = list(islice(workbooks.read_sheet(source), LOOKED_AT))
+        number, cells = rows[0] if rows else (1, [])
+        return _build_table(source, number, _name_columns(cells), [row for _number, row in rows[1:]], form=SHEET)
     number, line = source.first()
     if not number or line[:1] == b"<":
         return None
     if line[:1] in b"{[":
         return _read_json_table(source, number)
-    text = source.decode(number, line)
-    widths = {one: len(next(csv.reader([text], delimiter=one))) for one in _DELIMITERS}
-    # The one that cuts the first line into most columns; of equals the first of the list.
-    delimiter = max(_DELIMITERS, key=lambda one: widths[one])
-    if widths[delimiter] < 2:
+    lines = _first_lines(source)
+    separator = _SEPARATOR.fullmatch(lines[0][1]) if lines else None
+    lines = lines[1:] if separator else _without_comments(lines)
+    if not lines:
         return None
-    cells = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter))]
+    delimiter = separator[1].replace("\\t", "\t") if separator else _choose_delimiter([text for _n, text in lines])
+    number, text = lines[0]
+    if not delimiter:
+        # Columns between blanks are a table where names say so; else TREC's files are read by their places.
+        named = _name_columns(text.split())
+        is_named = len(named) > 2 and columns.name_pair(named)
+        return (
+            _build_table(source, number, named, [row.split() for _n, row in lines[1:]], delimiter=BLANKS)
+            if is_named
+            else None
+        )
+    cells = [cell.strip() for cell in _split(text, delimiter)]
+    if len(cells) < 2:
+        return None
     # Known files without a header, as MS MARCO's, have tabs; a first line with commas is a header.
     has_header = not (delimiter == "\t" and _is_data(source, cells))
     header = _name_columns(cells if has_header else [""] * len(cells))
-    return _build_table(source, number, header, delimiter=delimiter, first=() if has_header else cells)
+    rows = _split_rows([text for _n, text in lines], delimiter, quoted=has_header)
+    return _build_table(source, number, header, rows[has_header:], delimiter=delimiter, has_header=has_header)
+
+
+def _first_lines(source: FileSource) -> list[tuple[int, str]]:
+    """Return the first lines with their numbers, without blank ones at the beginning and lines of delimiters alone."""
+    lines: list[tuple[int, str]] = []
+    size = 0
+    for number, text in source.texts(blank=True):
+        if not lines and not text.strip(",;\t| "):
+            continue
+        lines.append((number, text))
+        size += len(text)
+        if len(lines) > LOOKED_AT or size > LOOKED_AT_CHARACTERS:
+            break
+    return lines
+
+
+def _without_comments(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the lines from the first that is no comment on; `#query_id` begins a header and no comment."""
+    for place, (_number, text) in enumerate(lines):
+        if not text.startswith("#") or columns.name_pair(_name_columns(re.split(r"[\s,;|]+", text))):
+            return lines[place:]
+    return []
+
+
+def _split(text: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:
+        return text.split(delimiter)
+
+
+def _split_rows(lines: Sequence[str], delimiter: str, *, quoted: bool) -> Rows:
+    """Return the rows of lines as far as they can be read; the last may be cut."""
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    rows: Rows = []
+    try:
+        for row in csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, quoting=quoting):
+            if any(row):
+                rows.append(row)
+    except csv.Error:
+        pass
+    return rows
+
+
+def _choose_delimiter(lines: Sequence[str]) -> str:
+    """Return what cuts the first lines into columns; "" for nothing.
+
+    It cuts the rows into as many columns as the header has. Of several that do so a tab goes first, for texts hold
+    commas and hardly tabs; then the one whose header has the more known names, then the more columns.
+    """
+    best: tuple[bool, bool, int, float, int] = (False, False, 0, 0.0, 1)
+    chosen = ""
+    for delimiter in _DELIMITERS:
+        if delimiter not in lines[0]:
+            continue
+        # In a file without a header a double quote is a character like any other, as in MS MARCO's files.
+        widths = [[len(row) for row in _split_rows(lines, delimiter, quoted=quoted)] for quoted in (True, False)]
+        share = max(sum(width == some[0] for width in some) / len(some) if some else 0.0 for some in widths)
+        header = _split(lines[0], delimiter)
+        rank = (share >= 0.8, delimiter == "\t", len(columns.name_fields(header)), share, len(header))
+        if len(header) > 1 and rank > best:
+            best, chosen = rank, delimiter
+    return chosen
 
 
 def _read_json_table(source: FileSource, number: int) -> Table | None:
-    columns = json_rows.read_columns(source)
-    if columns is None:
+    found = json_rows.read_columns(source)
+    if found is None:
         return None
-    header, answers = columns
-    table = _build_table(source, number, header, form=_JSON, answers=answers)
+    header, answers = found
+    first = [row for _number, row in islice(json_rows.read_rows(source, header), LOOKED_AT)]
+    table = _build_table(source, number, header, first, form=_JSON, answers=answers)
     # Another tool's texts with labels that speak of no query are not what a person wants to import.
     is_tool = not answers and table.kind in ("", "documents", "queries") and not source.fields
     if is_tool and (known := recognition.tool_of(source.head())):
@@ -145,20 +241,21 @@ def _build_table(
     source: FileSource,
     number: int,
     header: tuple[str, ...],
+    first: Rows,
     *,
     delimiter: str = "",
     form: str = TEXT,
-    first: Sequence[str] = (),
+    has_header: bool = True,
     answers: Sequence[str] = (),
 ) -> Table:
-    """Return the table with what its columns are. `first`: the first row of a file without a header."""
+    """Return the table with what its columns are. `first`: its first rows."""
     if twice := next((name for place, name in enumerate(header) if name in header[:place]), ""):
         raise source.bad(number, _('two columns have the header "%(header)s"; rename one') % {"header": twice})
-    fields = _choose_fields(source, header, first, answers)
-    table = Table(delimiter, header, not first, fields, form)
-    for field in FIELDS:
-        same = [name for name in header if fields[name] == field]
-        if len(same) > 1:
+    fields = _choose_fields(source, header, first, answers, has_header=has_header)
+    table = Table(delimiter, header, has_header, fields, form, number, tuple(first))
+    for field, places in table.columns.items():
+        same = [header[place] for place in places]
+        if len(same) > 1 and field not in columns.LISTS and not columns.name_assessors(same, source.fields):
             said = _('the columns "%(first)s" and "%(second)s" are both "%(field)s"; choose one')
             raise source.bad(number, said % {"first": same[0], "second": same[1], "field": field})
     return table
@@ -169,9 +266,11 @@ def require_fields(source: FileSource, table: Table, fields: tuple[str, ...]) ->
     for field in fields:
         if field not in table.places:
             said = _(
-                '%(file)s: no column is "%(field)s"; the columns are %(names)s; name it with --column HEADER=%(field)s'
+                '%(file)s: no column is "%(field)s"; the columns are %(names)s; '
+                "name it with --column %(header)s=%(field)s"
             )
-            raise BadInput(said % {"file": source, "field": field, "names": ", ".join(table.header)})
+            header = columns.likely_header(field, table.header, table.fields, table.first_rows)
+            raise BadInput(said % {"file": source, "field": field, "names": ", ".join(table.header), "header": header})
 
 
 def read_rows(source: FileSource, table: Table) -> Iterator[tuple[int, list[str]]]:
@@ -203,95 +302,76 @@ def read_ragged_rows(source: FileSource, table: Table) -> Iterator[tuple[int, li
 
 
 def _read_lines(source: FileSource, table: Table) -> Iterator[tuple[int, list[str]]]:
+    if table.delimiter == BLANKS:
+        for number, text in source.texts():
+            if number > table.begins and not text.startswith("#"):
+                yield number, text.split()
+        return
     last = 0
 
     def lines() -> Iterator[str]:
         nonlocal last
         for number, text in source.texts(blank=True):
             last = number
-            yield text + "\n"
+            if number >= table.begins:
+                yield text + "\n"
 
     # Without a header, as in MS MARCO's files, a double quote is a character like any other.
     if table.has_header:
         reader = csv.reader(lines(), delimiter=table.delimiter, strict=True)
     else:
         reader = csv.reader(lines(), delimiter=table.delimiter, quoting=csv.QUOTE_NONE)
-    begins, skip, is_ours = 1, table.has_header, table.header == _OUR_LABELS
+    begins, skip, is_ours = table.begins, table.has_header, table.header == _OUR_LABELS
     try:
         for row in reader:
             line, begins = begins, last + 1
-            if row and not skip:
+            # Rows of delimiters alone, as Excel leaves them, say nothing.
+            if any(row) and not skip:
                 yield line, [parse_csv_cell(cell) for cell in row] if is_ours else row
             skip = skip and not row
     except csv.Error as error:
-        closed = "expected after" in str(error)
-        problem = (
-            _('text after a closing quote; write a quote inside a quoted text twice: ""')
-            if closed
-            else _('a quoted text that does not end; write a quote inside a quoted text twice: ""')
-        )
+        problem = _("the columns cannot be told apart: %(error)s") % {"error": error}
+        if "expected after" in str(error):
+            problem = _('text after a closing quote; write a quote inside a quoted text twice: ""')
+        elif "unexpected end" in str(error) or "field larger" in str(error):
+            problem = _('a quoted text that does not end; write a quote inside a quoted text twice: ""')
         raise source.bad(begins, problem) from None
 
 
 def _is_data(source: FileSource, cells: list[str]) -> bool:
     """Return whether the first line of a file is data already, as in MS MARCO's files, and no known header."""
-    if any(_simplify(cell) in _FIELD_OF or _simplify(cell) in _IDS for cell in cells):
+    if columns.name_fields(cells) or any(columns.simplify(cell) in columns.IDS for cell in cells):
         return False
     if len(cells) == 3:
         return bool(three_columns.kind_of(source, cells))
     return len(cells) in (2, 4) and any(map(str.isdigit, cells[0])) and " " not in cells[0]
 
 
-def _simplify(header: str) -> str:
-    return re.sub(r"[^0-9a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", header).lower()).strip("_")
-
-
 def _choose_fields(
-    source: FileSource, header: tuple[str, ...], first: Sequence[str], answers: Sequence[str]
+    source: FileSource, header: tuple[str, ...], first: Rows, answers: Sequence[str], *, has_header: bool
 ) -> dict[str, str]:
     """Return what each column is: as the user said, else as its header says, the first one of each field."""
     found = {name: source.fields[name] for name in header if name in source.fields}
     if wrong := next((value for value in found.values() if value not in EVERY_FIELD), ""):
         said = _('%(file)s: a column cannot be "%(field)s"; it can be %(fields)s')
         raise BadInput(said % {"file": source, "field": wrong, "fields": ", ".join(EVERY_FIELD)})
-    guessed = _guess_without_header(source, header, first) if first else _guess_fields(source.name, header)
+    if has_header:
+        guessed = columns.guess_fields(header, first, is_about_queries=about_queries(source.name))
+    else:
+        guessed = _guess_without_header(source, header, [cell.strip() for cell in first[0]] if first else [])
     # What people answered is the grade, whatever the question was called, where they were asked one thing.
     if len(answers) == 1 and "grade" not in guessed.values():
         guessed[answers[0]] = "grade"
-    taken = set(found.values())
+    taken = set(found.values()) - columns.LISTS
     for name in header:
         if name in found:
             continue
         # A column without a header, as programs write their row numbers.
-        is_unnamed = not first and re.fullmatch(r"column \d+", name)
+        is_unnamed = has_header and re.fullmatch(r"column \d+", name)
         field = guessed.get(name, IGNORED if is_unnamed else METADATA)
         found[name] = METADATA if field in taken - {METADATA, IGNORED} else field
-        taken.add(found[name])
-    return found
-
-
-def _guess_fields(file: str, header: tuple[str, ...]) -> dict[str, str]:
-    simple = {name: _simplify(name) for name in header}
-    found = {name: _FIELD_OF[one] for name, one in simple.items() if one in _FIELD_OF}
-    # BEIR's qrels call the grade a score.
-    if sorted(simple.values()) == ["corpus_id", "query_id", "score"]:
-        return {name: "grade" if field == "score" else field for name, field in found.items()}
-    fields = set(found.values())
-    # A file of queries may call their text simply "text", and TREC's topics call it their title.
-    if "query" not in fields and not fields & {"doc_id", "grade", "score"}:
-        called = "text" if "text" in simple.values() else "title" if not fields & {"text"} else ""
-        is_topic = "query_id" in fields and not (called == "text" and "title" in fields)
-        if called and called in simple.values() and (is_topic or (about_queries(file) and "title" not in fields)):
-            found = {name: "query" if simple[name] == called else field for name, field in found.items()}
-            fields = set(found.values())
-    # Triples of ids alone.
-    if "query_id" in fields and "query" not in fields:
-        found = {name: f"{field}_id" if field in ("positive", "negative") else field for name, field in found.items()}
-    ids = [name for name, one in simple.items() if one in _IDS and name not in found]
-    if ids and _TASK not in simple.values():
-        owner = "doc_id" if "text" in fields else "query_id" if "query" in fields else ""
-        if owner and owner not in fields:
-            found[ids[0]] = owner
+        if not columns.name_assessors([name], {}):
+            taken |= {found[name]} - columns.LISTS
     return found
 
 
@@ -306,3 +386,8 @@ def _guess_without_header(source: FileSource, header: tuple[str, ...], first: Se
     else:
         fields = ("doc_id", METADATA, "title", "text")
     return dict(zip(header, fields, strict=True))
+
+
+def unused_columns(table: Table, parts: Collection[str]) -> dict[str, str]:
+    """Return why each column is not read, by its header, where the file is read for `parts` (of detection.HOLDS)."""
+    return columns.find_unused(table.kind, table.header, table.fields, parts, table.first_rows)

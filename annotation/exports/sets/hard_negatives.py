@@ -17,7 +17,7 @@ from annotation.exports.sets.source import NEWEST_VOTES, SetSource, in_pieces, t
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource as Lines
-from corpus.importing.grades import top_of_run
+from corpus.importing.run_lines import top_of_run
 from store.files import hash_file
 
 HIGH = 0.5

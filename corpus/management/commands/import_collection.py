@@ -12,11 +12,11 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.assess import KINDS
+from corpus.importing.columns import EVERY_FIELD
 from corpus.importing.detection import SEVERAL, detect, keep_one_each, list_sources
 from corpus.importing.ir_datasets_cache import write_files
 from corpus.importing.service import ImportFiles, import_collection, list_files, plan_import
 from corpus.importing.staging import ProgressLine
-from corpus.importing.tables import EVERY_FIELD
 
 PARTS = ("corpus", "queries", "qrels", "judgments", "pairs", "runs")
 

@@ -24,7 +24,8 @@ from corpus.errors import BadInput
 from corpus.formats import recognition
 from corpus.formats.files import FileSource
 from corpus.importing import records
-from corpus.importing.grades import read_grades, top_of_run
+from corpus.importing.grades import read_grades
+from corpus.importing.run_lines import top_of_run
 from judges.management.commands import measure_evidence
 from judges.panels import judges_file
 from tests.factories import make_collection, make_member

@@ -1,0 +1,136 @@
+"""Documents and queries that files hold as objects, as lists of objects or texts, or as turns of a chat. Pure."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from corpus.formats.cell_values import as_cell, parse_cell
+
+# The keys of an object, simplified as headers are; the first that it has counts.
+_KEYS = {
+    "id": "docid doc_id docno document_id _id id pid passage_id psg_id corpus_id did",
+    "title": "title doc_title document_title headline",
+    "text": "text contents content passage passage_text segment body document doc doc_text document_text chunk",
+    "grade": "grade label is_selected relevance relevant is_relevant relevance_label gold rel rating",
+    "score": "score teacher_score relevance_score similarity",
+    "assumed": "assumed",
+}
+_QUERY_KEYS = {
+    "id": "qid query_id id _id topic_id topic num number",
+    "title": "",
+    "text": "text query question query_text title content",
+    "grade": "", "score": "", "assumed": "",
+}  # fmt: skip
+
+
+class Passage(NamedTuple):
+    """A document, or a query, of a cell. `unread`: keys of its object that mean nothing here."""
+
+    id: str = ""
+    title: str = ""
+    text: str | None = None
+    grade: str = ""
+    score: str = ""
+    assumed: bool = False
+    unread: tuple[str, ...] = ()
+
+
+class NoPassageError(Exception):
+    """A value is neither a text nor an object with one; the message names what it is instead."""
+
+
+def read_passages(cell: str) -> list[Passage]:
+    """Return the documents of a cell: one text, or a list of texts, objects or chats. Raises NoPassageError."""
+    value = parse_cell(cell)
+    if isinstance(value, dict):
+        value = _as_rows(value)
+    if isinstance(value, list):
+        # A chat alone is a list of turns, and one document.
+        values = [value] if value and all(map(_is_turn, value)) else value
+        return [_read_value(one, _KEYS) for one in values if one not in (None, "")]
+    return [Passage(text=cell)] if cell else []
+
+
+def read_document(cell: str) -> Passage:
+    """Return the one document of a cell. Raises NoPassageError."""
+    return _read_value(parse_cell(cell), _KEYS)
+
+
+def read_query(cell: str) -> Passage:
+    """Return the one query of a cell. Raises NoPassageError."""
+    return _read_value(parse_cell(cell), _QUERY_KEYS)
+
+
+def read_values(cell: str) -> list[str]:
+    """Return the parts of a cell that holds a list of numbers or texts, as labels and ids; of another cell, itself."""
+    values = parse_cell(cell)
+    if isinstance(values, list):
+        return [as_cell(value) for value in values]
+    return [cell]
+
+
+def unread_keys(cells: Iterable[str]) -> list[str]:
+    """Return the keys of the objects in cells that mean nothing, each once."""
+    names: dict[str, None] = {}
+    for cell in cells:
+        try:
+            names.update(dict.fromkeys(name for passage in read_passages(cell) for name in passage.unread))
+        except NoPassageError:
+            continue
+    return list(names)
+
+
+def _as_rows(value: dict[str, Any]) -> Any:
+    """Return the objects of an object of equally long lists, as Parquet holds them; else the object in a list."""
+    lists = {name: part for name, part in value.items() if isinstance(part, list)}
+    lengths = {len(part) for part in lists.values()}
+    if lists.keys() != value.keys() or len(lengths) != 1 or not _find(lists, _KEYS["text"] + " " + _KEYS["id"]):
+        return [value]
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def _read_value(value: Any, keys: dict[str, str]) -> Passage:
+    if isinstance(value, str):
+        return Passage(text=value)
+    if isinstance(value, dict):
+        return _read_object(value, keys)
+    if isinstance(value, list) and value and all(map(_is_turn, value)):
+        # Of a query with instructions before it, the last turn is the query.
+        return Passage(text=str(value[-1]["content"]))
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return Passage(text="\n".join(value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Passage(text=as_cell(value))
+    raise NoPassageError(as_cell(value)[:60])
+
+
+def _is_turn(value: Any) -> bool:
+    return isinstance(value, dict) and {"role", "content"} <= value.keys() and isinstance(value["content"], str)
+
+
+def _read_object(value: dict[str, Any], keys: dict[str, str]) -> Passage:
+    names = {field: _find(value, choices) for field, choices in keys.items()}
+    inner = Passage()
+    if names["text"] and not isinstance(value[names["text"]], str | None):
+        inner = _read_value(value[names["text"]], keys)
+    elif names["text"]:
+        inner = Passage(text=as_cell(value[names["text"]]))
+    given = {field: as_cell(value[name]) for field, name in names.items() if name and field != "text"}
+    if inner.text is None and not given.get("id"):
+        raise NoPassageError(", ".join(value))
+    used = set(names.values())
+    return Passage(
+        given.get("id", "") or inner.id,
+        given.get("title", "") or inner.title,
+        inner.text,
+        given.get("grade", "") or inner.grade,
+        given.get("score", "") or inner.score,
+        given.get("assumed", "") == "true",
+        (*(name for name in value if name not in used), *inner.unread),
+    )
+
+
+def _find(value: dict[str, Any], choices: str) -> str:
+    """Return the key that one of the choices is, in their order; "" for none."""
+    simple = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_"): name for name in value}
+    return next((simple[choice] for choice in choices.split() if choice in simple), "")

@@ -1,0 +1,339 @@
+"""What the columns of a table mean, by their names and by what stands in their first rows. Pure."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from django.utils.translation import gettext as _
+
+from corpus.formats import passages
+from corpus.formats.cell_values import as_cell, parse_cell
+from corpus.formats.grade_values import is_grade
+
+# What a column can be, with the headers that say so: small letters, what is no letter or digit as "_".
+HEADERS = {
+    "query_id": "query_id qid queryid q_id query_no query_number topic topic_id topic_no search_id question_id",
+    "query": "query query_text querytext question question_text search search_term search_query keywords anchor",
+    "answers": "answers answer reference_answer reference_answers gold_answer",
+    "instruction": "instruction instructions",
+    "doc_id": "doc_id docid docno document_id documentid d_id did corpus_id corpusid pid passage_id product_id "
+    "corpus_ids doc_ids docids document_ids candidate_ids",
+    "title": "title doc_title document_title headline product_title",
+    "text": "text document doc passage body content contents document_text doc_text passage_text abstract segment "
+    "context",
+    "positive": "positive pos positive_passage positive_document positive_text pos_text positives positive_passages "
+    "positive_ctxs positive_ctx positive_docs positive_documents positive_messages pos_docs relevant_passages "
+    "relevant_passage relevant_docs relevant_documents relevant_document gold_passages",
+    "negative": "negative neg negative_passage negative_document negative_text neg_text negatives negative_passages "
+    "negative_ctxs negative_ctx negative_docs negative_documents negative_messages neg_docs hard_negative "
+    "hard_negatives hard_negative_ctxs hard_negative_passages hard_neg hard_negs irrelevant_passages",
+    "passages": "passages docs documents ctxs contexts candidates hits retrieved_passages retrieved_documents "
+    "retrieved_contexts",
+    "positive_id": "positive_id pos_id positive_doc_id positive_docid positive_pid pos_pid doc_id_a positive_ids "
+    "pos_ids positive_doc_ids positive_docids",
+    "negative_id": "negative_id neg_id negative_doc_id negative_docid negative_pid neg_pid doc_id_b negative_ids "
+    "neg_ids negative_doc_ids negative_docids",
+    "grade": "grade label gold relevance rel rating judgment judgement qrel relevance_label relevance_grade labels "
+    "annotated_label relevance_score relevance_judgment relevance_rating grades",
+    "score": "teacher_score score similarity revised_score scores teacher_scores",
+    "positive_score": "positive_score positive_scores pos_score pos_scores",
+    "negative_score": "negative_score negative_scores neg_score neg_scores",
+    "rank": "rank position",
+    "assessor": "assessor annotator rater",
+    "assumed": "assumed",
+}
+FIELDS = tuple(HEADERS)
+METADATA, IGNORED = "metadata", "ignore"  # Of a column that is no field: kept with the text, or left out.
+EVERY_FIELD = (*FIELDS, METADATA, IGNORED)
+# Several documents of a row, and their scores: in a list, or in several columns as negative_1, negative_2.
+LISTS = frozenset(
+    {"positive", "negative", "passages", "positive_id", "negative_id", "positive_score", "negative_score"}
+)
+IDS = ("id", "identifier", "key")  # Of the query or of the document: the other columns tell.
+_RATED = ("grade", "score", "positive", "negative", "passages", "positive_id", "negative_id", "rank")
+_TASK = "annotation_id"  # The column by which Label Studio's tables are known; their column "id" is the task's.
+_FIELD_OF = {header: field for field, headers in HEADERS.items() for header in headers.split()}
+# Headers that may mean a text or its id, a grade or a teacher's score: what stands in the column tells.
+_TEXT_OR_ID = {"query": "query_id", "search": "query_id", "doc": "doc_id", "document": "doc_id", "passage": "doc_id"}
+_GRADE_OR_SCORE = ("label", "labels", "relevance", "relevance_score", "relevance_label", "score")
+_GRADES_TOO = ("relevant", "is_relevant", "relevancy", "is_selected", "positive")  # Where no other column is.
+_ASSESSOR = re.compile(
+    r"(?:annotator|rater|assessor|coder|expert|person|labell?er|reviewer)_?(?:\d+|[a-z])(?:_(?:label|grade|rating))?"
+    r"|(?:label|grade|rating|relevance|judge?ment)_(?:\d+|[a-z])"
+)
+# What a file is read for (detection.HOLDS), and the fields that are then read.
+_READ = {
+    "documents": {"doc_id", "title", "text", "positive", "negative", "passages", "positive_id", "negative_id"},
+    "queries": {"query_id", "query", "answers", "instruction"},
+    "pairs": set(FIELDS) - {"answers", "instruction", "rank"},
+    "qrels": {"query_id", "query", "doc_id", "text", "title", "grade", "assumed"},
+    "judgments": {"query_id", "query", "doc_id", "text", "title", "grade", "assessor", "assumed"},
+    "runs": {"query_id", "doc_id", "score", "rank"},
+}
+Rows = Sequence[Sequence[str]]
+
+
+def simplify(header: str) -> str:
+    """Return a header in small letters, with what is no letter or digit as "_"; `queryId` is `query_id`."""
+    return re.sub(r"[^0-9a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", header).lower()).strip("_")
+
+
+def name_fields(header: Iterable[str]) -> dict[str, str]:
+    """Return the fields of headers, as far as their names alone tell."""
+    found = {}
+    for name in header:
+        simple = simplify(name)
+        # negative_1, negative_2: lists in several columns.
+        field = _FIELD_OF.get(simple) or _FIELD_OF.get(re.sub(r"_?\d+$", "", simple), "")
+        if field and (simple in _FIELD_OF or field in LISTS):
+            found[name] = field
+    return found
+
+
+def name_pair(header: Sequence[str]) -> bool:
+    """Return whether headers name a query, a document, and a grade, a score or a rank."""
+    fields = set(name_fields(header).values())
+    return all(fields & some for some in ({"query_id", "query"}, {"doc_id", "text"}, {"grade", "score", "rank"}))
+
+
+def name_assessors(header: Sequence[str], said: Mapping[str, str]) -> bool:
+    """Return whether columns of grades are one assessor's each: by their names, or as the user `said`."""
+    return all(_ASSESSOR.fullmatch(simplify(name)) or said.get(name) == "grade" for name in header)
+
+
+class _Cells:
+    """What stands in the first rows, by header; empty cells say nothing."""
+
+    def __init__(self, header: Sequence[str], rows: Rows) -> None:
+        self.of = {
+            name: [row[place] for row in rows if place < len(row) and row[place].strip()]
+            for place, name in enumerate(header)
+        }
+
+    def are_ids(self, name: str) -> bool:
+        """True if the column holds ids: no blanks, and digits in most of them, unlike words and texts."""
+        cells = [cell for cell in self.of[name] if len(cell) < 256]
+        # An object or a list is none, whatever its letters are.
+        is_plain = all(re.fullmatch(r"[!-~]+", cell) and cell[0] not in "[{" for cell in cells)
+        return (
+            len(cells) == len(self.of[name]) > 0
+            and is_plain
+            and _most(cells, lambda cell: bool(re.search(r"\d", cell)))
+        )
+
+    def values(self, name: str) -> list[str]:
+        """Return the single values of a column, also of one that holds lists of them."""
+        return [value for cell in self.of[name] for value in passages.read_values(cell)]
+
+    def are_grades(self, name: str) -> bool:
+        """True if the column holds grades alone, of which there is at least one."""
+        values = self.values(name)
+        return bool(values) and all(map(is_grade, values))
+
+    def are_fractions(self, name: str) -> bool:
+        """True if the column holds numbers alone, and one that is no whole number."""
+        values = self.values(name)
+        return all(map(_is_number, values)) and not all(map(is_grade, values))
+
+    def list_ids(self, name: str, *, is_without_query: bool) -> bool:
+        """True if the lists of a column hold ids of documents and no text."""
+        found = []
+        for cell in self.of[name]:
+            value = parse_cell(cell)
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, dict):
+                    try:
+                        found.append(passages.read_document(as_cell(one)).text is None)
+                    except passages.NoPassageError:
+                        return False
+                else:
+                    text = as_cell(one)
+                    is_word = bool(text) and not re.search(r"\s", text)
+                    found.append(is_word and (is_without_query or bool(re.fullmatch(r"[!-~]*\d[!-~]*", text))))
+        return all(found) if found else is_without_query
+
+    def hold_objects(self, name: str) -> bool:
+        """True if cells of the column are lists of objects."""
+        values = [parse_cell(cell) for cell in self.of[name]]
+        return any(isinstance(value, list) and any(isinstance(one, dict) for one in value) for value in values)
+
+    def length(self, name: str) -> float:
+        cells = self.of[name]
+        return sum(map(len, cells)) / len(cells) if cells else 0.0
+
+
+def _most(cells: Sequence[str], test: Callable[[str], bool]) -> bool:
+    return bool(cells) and sum(map(test, cells)) >= 0.8 * len(cells)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def guess_fields(header: Sequence[str], rows: Rows, *, is_about_queries: bool) -> dict[str, str]:
+    """Return what columns are: by their names, and by their first rows where a name may mean several things."""
+    simple = {name: simplify(name) for name in header}
+    cells = _Cells(header, rows)
+    found = name_fields(header)
+    _tell_texts_from_ids(found, simple, cells)
+    _find_grades(found, simple, cells)
+    _find_lists(found, simple, cells)
+    _find_topics(found, simple, is_about_queries=is_about_queries)
+    _find_ids(found, simple, cells)
+    fields = set(found.values())
+    # A question in a table of documents, under a name that is not known.
+    if "text" in fields and not fields & {"query", "query_id"}:
+        asked = (name for name in header if name not in found and _most(cells.of[name], _is_question))
+        found |= {name: "query" for name in list(asked)[:1]}
+    return found
+
+
+def _is_question(text: str) -> bool:
+    return text.rstrip().endswith(("?", "？"))
+
+
+def _tell_texts_from_ids(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+    for name, field in list(found.items()):
+        as_id = _TEXT_OR_ID.get(simple[name], "")
+        if as_id and as_id not in found.values() and cells.are_ids(name):
+            found[name] = as_id
+        elif field == "text" and cells.hold_objects(name):
+            found[name] = "passages"
+
+
+def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+    fields = set(found.values())
+    # BEIR's qrels call the grade a score.
+    if sorted(simple.values()) == ["corpus_id", "query_id", "score"]:
+        found |= {name: "grade" for name, field in found.items() if field == "score"}
+        return
+    for name in [name for name in simple if found.get(name) == "grade" and simple[name] in _GRADE_OR_SCORE]:
+        if "score" not in fields and cells.are_fractions(name):
+            found[name] = "score"
+    fields = set(found.values())
+    if "grade" not in fields:
+        assessed = [name for name, one in simple.items() if _ASSESSOR.fullmatch(one) and cells.are_grades(name)]
+        others = [name for name, one in simple.items() if one in _GRADES_TOO and cells.are_grades(name)]
+        found |= dict.fromkeys(assessed if len(assessed) > 1 else others[:1], "grade")
+    # An answer with a label is a candidate, and none of reference.
+    answer = next((name for name, one in simple.items() if one in ("answer", "response")), "")
+    if answer and "grade" in found.values() and not set(found.values()) & ({"text", "doc_id"} | LISTS):
+        found[answer] = "text"
+
+
+def _find_lists(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+    fields = set(found.values())
+    is_without_query = "query_id" in fields and "query" not in fields
+    for name, field in list(found.items()):
+        if field in ("positive", "negative") and cells.list_ids(name, is_without_query=is_without_query):
+            found[name] = f"{field}_id"
+        elif field == "passages" and cells.of[name] and cells.list_ids(name, is_without_query=is_without_query):
+            found[name] = "doc_id"
+    if set(found.values()) & {"positive", "negative"}:
+        for name, one in simple.items():
+            # ms-swift's chats, and FlagEmbedding's prompt.
+            if one == "messages" and "query" not in found.values():
+                found[name] = "query"
+            elif one == "prompt" and "instruction" not in found.values():
+                found[name] = "instruction"
+
+
+def _find_topics(found: dict[str, str], simple: Mapping[str, str], *, is_about_queries: bool) -> None:
+    fields = set(found.values())
+    # Documents may have a column of topics: only a grade or a score makes a pair of a row.
+    if "text" in fields and not fields & {"grade", "score", "rank", *LISTS}:
+        for name in [name for name, one in simple.items() if one.startswith("topic") and found.get(name) == "query_id"]:
+            if not is_about_queries and "doc_id" in fields:
+                del found[name]
+    # A file of queries may call their text simply "text", and TREC's topics call it their title.
+    if "query" in fields or fields & {"doc_id", "grade", "score", *LISTS}:
+        return
+    called = "text" if "text" in simple.values() else "title" if "text" not in fields else ""
+    is_topic = "query_id" in fields and not (called == "text" and "title" in fields)
+    is_query = is_about_queries and (called == "title" or "title" not in fields)
+    if called in simple.values() and (is_topic or is_query):
+        found |= {name: "query" for name, one in simple.items() if one == called}
+
+
+def _find_ids(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+    ids = [name for name, one in simple.items() if one in IDS and name not in found]
+    fields = set(found.values())
+    if not ids or _TASK in simple.values():
+        return
+    # Beside both texts it is the row's, as databases number them.
+    owner = (
+        "" if {"text", "query"} <= fields else "doc_id" if "text" in fields else "query_id" if "query" in fields else ""
+    )
+    if not owner or owner in fields:
+        return
+    if owner == "query_id":
+        texts = next(name for name, field in found.items() if field == "query")
+        values = dict(zip(cells.of[ids[0]], cells.of[texts], strict=False))
+        # One query under several ids: these are numbers of rows.
+        if LISTS & fields and len(set(values.values())) < len(values):
+            return
+    found[ids[0]] = owner
+
+
+def likely_header(field: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
+    """Return the header of the column that most likely is a field, of those that are none: a text is long."""
+    cells = _Cells(header, rows)
+    free = [name for name in header if fields[name] in (METADATA, IGNORED) and cells.of[name]]
+    if field.endswith("_id"):
+        free = [name for name in free if cells.are_ids(name)] or free
+        return free[0] if free else "HEADER"
+    return max(free, key=cells.length, default="HEADER")
+
+
+def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
+    """Return why a table cannot be imported as what its columns say, with the option that helps; "" where it can."""
+    has = set(fields.values())
+    rated = next((name for field in _RATED for name in header if fields[name] == field), "")
+    if kind not in ("", "queries", "documents") or not rated:
+        return "" if kind else _("say what its columns are")
+    has_query = bool(has & {"query", "query_id"})
+    missing = "text" if has_query else "query"
+    likely = likely_header(missing, header, fields, rows)
+    if not kind and likely != "HEADER" and _Cells(header, rows).are_ids(likely):
+        missing = "doc_id" if has_query else "query_id"
+    said = (
+        _('no column is the document that "%(rated)s" is about; name it with --column %(header)s=%(field)s')
+        if has_query
+        else _('no column is the query that "%(rated)s" is about; name it with --column %(header)s=%(field)s')
+    )
+    problem = said % {"rated": rated, "header": likely, "field": missing}
+    if not kind or fields[rated] not in ("grade", "score", "rank"):
+        return problem
+    other = _('%(problem)s, or keep "%(rated)s" as it is with --column %(rated)s=metadata')
+    return other % {"problem": problem, "rated": rated}
+
+
+def find_unused(
+    kind: str, header: Sequence[str], fields: Mapping[str, str], parts: Collection[str], rows: Rows
+) -> dict[str, str]:
+    """Return why each column is not read, by its header, of a table of a kind that is read for `parts`."""
+    read = set().union(*(_READ[part] for part in parts))
+    is_of_texts = bool({"documents", "queries"} & set(parts))
+    # Each row may be a pair although only its queries are asked for: then nobody knows whose a column is.
+    are_pairs = kind in ("all", "queries-pairs", "documents-pairs")
+    found = {}
+    for place, name in enumerate(header):
+        field = fields[name]
+        if field == METADATA and are_pairs:
+            found[name] = _("each row is a pair, and nothing says whether this is of the query or of the document")
+        elif field == METADATA and not is_of_texts:
+            found[name] = _("it is neither query, document, grade nor score")
+        elif field == IGNORED:
+            is_unnamed = name == f"column {place + 1}"
+            found[name] = _("it has no name") if is_unnamed else _("it is left out as chosen")
+        elif field == "rank" and "score" in fields.values() and "runs" in parts:
+            found[name] = _("the scores decide")
+        elif field != METADATA and field not in read:
+            found[name] = _("the file is read for its %(parts)s") % {"parts": ", ".join(sorted(parts))}
+        elif field in ("positive", "negative", "passages"):
+            for key in passages.unread_keys(row[place] for row in rows if place < len(row)):
+                found[f"{name}.{key}"] = _("it is neither id, title, text, label nor score of a document")
+    return found
