@@ -1,5 +1,6 @@
 """Data of the pages of imports: files with their columns, the result of a check, the progress of an import."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,16 @@ FIELDS = {
     "text": gettext_lazy("Document text"),
     "positive": gettext_lazy("Relevant document, text"),
     "negative": gettext_lazy("Other document, text"),
+    "passages": gettext_lazy("Documents, a list"),
     "positive_id": gettext_lazy("Relevant document, id"),
     "negative_id": gettext_lazy("Other document, id"),
     "grade": gettext_lazy("Grade"),
     "score": gettext_lazy("Teacher score"),
+    "positive_score": gettext_lazy("Relevant document, teacher score"),
+    "negative_score": gettext_lazy("Other document, teacher score"),
+    "rank": gettext_lazy("Rank"),
     "assessor": gettext_lazy("Assessor"),
+    "assumed": gettext_lazy("Not judged (yes or no)"),
     "metadata": gettext_lazy("Other (kept)"),
     "ignore": gettext_lazy("Ignore"),
 }
@@ -66,15 +72,24 @@ OPTIONS = {
 }
 
 
+# The command's option for what a column is, which on this page is a choice above the column.
+_COLUMN = re.compile(r"(?:name it with|keep \"[^\"]*\" as it is with) --column (.+?)=(\w+)(?=$|[,;.]? |\.$)")
+
+
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file on the page, with the choices for it. `columns`: (header, name of its input, field)."""
+    """A file on the page, with the choices for it. `columns`: (header, name of its input, field).
+
+    `unused`: the columns that are not read, each with the reason. `problem`: why it is left out.
+    """
 
     number: int
     file: GivenFile
     kind: str
     choices: list[tuple[str, Any]]
     columns: list[tuple[str, str, str]]
+    unused: list[tuple[str, str]]
+    problem: str
 
 
 def list_files(row: FileImport) -> list[ShownFile]:
@@ -89,8 +104,21 @@ def list_files(row: FileImport) -> list[ShownFile]:
             choices = [(kind, KINDS[kind]) for kind in holds.choices]
         columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
         kind = "by-columns" if file.is_table and (holds.kind or holds.problem) else holds.kind
-        found.append(ShownFile(number, file, kind, [*choices, ("skip", _("Leave out"))], columns))
+        unused, problem = list(holds.unused.items()), say_for_page(holds.problem)
+        found.append(ShownFile(number, file, kind, [*choices, ("skip", _("Leave out"))], columns, unused, problem))
     return found
+
+
+def say_for_page(problem: str) -> str:
+    """Return a problem with the command's option in the words of this page."""
+
+    def choose(option: "re.Match[str]") -> str:
+        field = FIELDS.get(option[2], option[2])
+        if option[1] == "HEADER":
+            return _("choose “%(field)s” above its column") % {"field": field}
+        return _("choose “%(field)s” above the column “%(header)s”") % {"field": field, "header": option[1]}
+
+    return _COLUMN.sub(choose, problem)
 
 
 def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
@@ -110,6 +138,7 @@ def show_error(row: FileImport) -> str:
     error = row.error
     for option, words in OPTIONS.items():
         error = error.replace(option, str(words))
+    error = say_for_page(error)
     names = tuple(GivenFile.of(one).shown_name for one in row.files)
     return error if error.startswith(names) else capfirst(error)
 

@@ -115,7 +115,9 @@ def _read_qrels(source: FileSource, reader: GradeReader) -> Iterator[GradeRow]:
     if width not in (3, 4):
         raise source.bad(number, _("%(n)s columns; qrels have 3 or 4") % {"n": width})
     last = split_line(text, width)[-1]
-    is_header = bool(last) and not is_grade(last) and (bool(_HEADER.search(last)) or not re.search(r"\d", last))
+    # Of TREC's four columns a header is hardly known by having no digit: a grade may be a wrong word.
+    is_named = bool(_HEADER.search(last)) or (width == 3 and not re.search(r"\d", last))
+    is_header = bool(last) and not is_grade(last) and is_named
     if not is_header:
         yield _read_place(reader, number, text, width)
     for number, text in lines:

@@ -3,9 +3,11 @@
 import csv
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import TypeVar
 
 from django.utils.translation import gettext as _
 
@@ -27,6 +29,7 @@ _JSON = "json"
 _OUR_LABELS = ("query_id", "doc_id", "grade", "origin")  # Our own labels.csv, whose cells no spreadsheet runs.
 LOOKED_AT, LOOKED_AT_CHARACTERS = 100, 1 << 18  # Rows at the beginning that show what the columns are.
 Rows = list[list[str]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -119,12 +122,12 @@ def read_table(source: FileSource) -> Table | None:
     Raises BadInput for a header that stands twice, and for two columns that are the same field.
     """
     if source.form == PARQUET:
-        first = [row for _number, row in islice(parquet_rows.read_rows(source, ()), LOOKED_AT)]
-        return _build_table(source, 1, parquet_rows.read_header(source), first, form=PARQUET)
+        header = parquet_rows.read_header(source)
+        return _build_table(source, 1, header, _first_rows(parquet_rows.read_rows(source, ())), form=PARQUET)
     if source.form == SHEET:
-        rows = list(islice(workbooks.read_sheet(source), LOOKED_AT))
-        number, cells = rows[0] if rows else (1, [])
-        return _build_table(source, number, _name_columns(cells), [row for _number, row in rows[1:]], form=SHEET)
+        sheet = workbooks.read_sheet(source)
+        number, cells = next(sheet, (1, []))
+        return _build_table(source, number, _name_columns(cells), _first_rows(sheet), form=SHEET)
     number, line = source.first()
     if not number or line[:1] == b"<":
         return None
@@ -160,7 +163,7 @@ def _first_lines(source: FileSource) -> list[tuple[int, str]]:
     """Return the first lines with their numbers, without blank ones at the beginning and lines of delimiters alone."""
     lines: list[tuple[int, str]] = []
     size = 0
-    for number, text in source.texts(blank=True):
+    for number, text in _as_far_as_read(source.texts(blank=True)):
         if not lines and not text.strip(",;\t| "):
             continue
         lines.append((number, text))
@@ -168,6 +171,26 @@ def _first_lines(source: FileSource) -> list[tuple[int, str]]:
         if len(lines) > LOOKED_AT or size > LOOKED_AT_CHARACTERS:
             break
     return lines
+
+
+def _first_rows(rows: Iterator[tuple[int, list[str]]]) -> Rows:
+    """Return the first rows of a Parquet file, a sheet or JSON; none where the first cannot be read."""
+    found: Rows = []
+    with suppress(BadInput):
+        found += [row for _number, row in islice(_as_far_as_read(rows), LOOKED_AT)]
+    return found
+
+
+def _as_far_as_read(rows: Iterator[T]) -> Iterator[T]:
+    """Yield the first rows up to one that cannot be read, of which the importer will tell; a bad first one raises."""
+    is_first = True
+    try:
+        for row in islice(rows, 2 * LOOKED_AT):
+            yield row
+            is_first = False
+    except BadInput:
+        if is_first:
+            raise
 
 
 def _without_comments(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -224,7 +247,7 @@ def _read_json_table(source: FileSource, number: int) -> Table | None:
     if found is None:
         return None
     header, answers = found
-    first = [row for _number, row in islice(json_rows.read_rows(source, header), LOOKED_AT)]
+    first = _first_rows(json_rows.read_rows(source, header))
     table = _build_table(source, number, header, first, form=_JSON, answers=answers)
     # Another tool's texts with labels that speak of no query are not what a person wants to import.
     is_tool = not answers and table.kind in ("", "documents", "queries") and not source.fields

@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
+from corpus.importing import tables
 from corpus.importing.assess import KINDS
 from corpus.importing.columns import EVERY_FIELD
 from corpus.importing.detection import SEVERAL, detect, keep_one_each, list_sources
@@ -74,7 +75,12 @@ class Command(QuorumCommand):
                 sources = [_open_source(path, options["column"]) if isinstance(path, Path) else path for path in paths]
                 is_one = part == "pairs" or (len(sources) < 2 and part not in SEVERAL)
                 named[part] = next(iter(sources), None) if is_one else tuple(sources)
+            unused = find_unused(named)
+            for name, columns in unused.items():
+                told = "; ".join(f"{column} ({reason})" for column, reason in columns.items())
+                self.stderr.write(f"{name}: columns that are not read: {told}")
             report = import_collection(options["name"], ImportFiles(**named), ProgressLine(self.stderr.write))
+            report["unused_columns"] = unused
         for line in summarise_import(report):
             self.say(line)
         return report
@@ -94,6 +100,21 @@ class Command(QuorumCommand):
             if getattr(planned, part) and named[part]:
                 raise BadInput(f"--{part}: the files hold it, too; leave one of them out")
             named[part] = named[part] or getattr(planned, part)
+
+
+def find_unused(named: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the columns of tables that nothing reads, with the reason, by the names of the files that have some."""
+    read: dict[str, tuple[FileSource, set[str]]] = {}
+    for part in PARTS:
+        for source in list_files(named[part]):
+            assert isinstance(source, FileSource)
+            read.setdefault(str(source), (source, set()))[1].add("documents" if part == "corpus" else part)
+    found = {}
+    for name, (source, parts) in read.items():
+        table = tables.read_table(source)
+        if table and (unused := tables.unused_columns(table, parts)):
+            found[name] = unused
+    return found
 
 
 def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:

@@ -22,7 +22,7 @@ from annotation.imports import page as page_module
 from annotation.models import AuditEntry, Role
 from annotation.models.imports import FileImport, Upload
 from config.env import ROOT
-from corpus.importing import detection, tables
+from corpus.importing import columns, detection
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
@@ -286,7 +286,7 @@ def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: C
 
 def test_the_page_has_words_for_every_kind_of_file_and_column() -> None:
     assert page_module.KINDS.keys() == set(detection.KINDS)
-    assert page_module.FIELDS.keys() == set(tables.EVERY_FIELD)
+    assert page_module.FIELDS.keys() == set(columns.EVERY_FIELD)
 
 
 def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:
