@@ -1,5 +1,7 @@
 """Errors of a call to a provider, and whether another try may help."""
 
+from judges.records import Reply
+
 
 class ProviderError(Exception):
     """A call that brought no answer. `raw` keeps the body that came with it, if any."""
@@ -14,6 +16,7 @@ class ProviderError(Exception):
         self.status = status
         self.raw = raw
         self.retry_after = retry_after  # Seconds that the provider asks us to wait.
+        self.reply: Reply | None = None  # Where the error came with what the call used or cost.
 
 
 class RateLimited(ProviderError):

@@ -228,6 +228,7 @@ class Body:
     text: str
     retry_after: float | None = None  # Seconds that the server asks us to wait.
     whole: bool = True  # False: longer than what is read and kept.
+    bill: float | None = None  # USD that a header says the call cost.
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +297,10 @@ class Reply:
     reasoning: str = ""
     tokens: tuple[Token, ...] = ()  # Of `text`, in order, where log-probabilities were asked for and given.
     probabilities: dict[str, float] | None = None  # By answer, from an endpoint that gives them itself.
+    bill: float | None = None  # USD that the provider says it charges for this call; None: it does not say.
+    tier: str = ""  # The service tier, or speed, that the provider says it used.
+    surcharge: float = 1.0  # What the price is multiplied by for where the answer was made.
+    prompt_cut: bool = False  # The tokens that were counted say that the server did not read the whole prompt.
 
     @property
     def truncated(self) -> bool:

@@ -7,7 +7,8 @@ those drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.campaigns.rout
 later campaign escalated again and took over), `calls`, `calls_failed`, `calls_cached`, `calls_without_price` (of
 unknown cost), of these `calls_assumed`, for which `cost_assumed` stands (the most that they can have cost),
 `calls_possible` and `cost_possible` (what workers of a lost machine held, at most: judges.costs.budget), `tokens_in`,
-of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`.
+of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`,
+`answered:<judge's id>:<model>` (calls that another model answered under the judge's name).
 
 What a campaign spent is their sum (`COSTS`, `CALLS`), read when it is asked for; of a collection it stands in shards of
 its own (judges.models.costs.CollectionTally), because a collection may have thousands of campaigns.

@@ -5,7 +5,7 @@ What is assumed stands in the constants; what a campaign really costs stands in 
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -47,6 +47,16 @@ class Mix:
 
 
 NO_MIX = Mix()
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredShare:
+    """Share of a judge's calls that it has answered before; `certain`: every pair was looked at, not a sample."""
+
+    share: float = 0.0
+    certain: bool = True
+
+
 Way = tuple[int, bool, str]  # What decides how a judge is asked for its vote: its scale, its endpoint and its prompt.
 # By way to ask: the prompts of a sample of pairs, and the schema of the answer.
 Ballots = Mapping[Way, tuple[Sequence[Prompt], dict[str, Any]]]
@@ -86,6 +96,8 @@ class CampaignSize:
     mixes: Mapping[int, Mix] = field(default_factory=dict)
     # What voters and filters are asked; a judge that is not in it gets the vote among the sample's prompts.
     ballots: Ballots = field(default_factory=dict)
+    # What was answered before and is not sent again, by id of the judge.
+    answered: Mapping[int, AnsweredShare] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +191,13 @@ def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[P
         around = _answer_form_tokens(judge, schema) + Range(0, 0, envelope_tokens(judge) - ENVELOPE)
         taken = asked + around + _context_tokens(kind, options.rounds, judge.max_output_tokens)
         mix = options.mixes.get(judge.id, NO_MIX)
+        known = options.answered.get(judge.id, AnsweredShare())
+        left = 1 - known.share
+        per_pair = per_pair.times(Range(left, left, 0 if known.certain and not left else 1))
         total += _estimate_calls(judge, per_pair.times(exactly(options.pairs)), taken, likely, mix, batch=options.batch)
+    if shares := [known.share for known in options.answered.values()]:
+        words = _("%(share)s of the answers are kept from earlier calls and cost nothing")
+        total = replace(total, notes=(*total.notes, words % {"share": f"{fmean(shares):.0%}"}))
     return total
 
 

@@ -1,6 +1,9 @@
 """Forecasts of what a start would cost, from a sample of the pairs that it would judge."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from django.db.models import Max, Min
 
@@ -8,29 +11,77 @@ from corpus.evidence.measures import EvidenceTarget
 from corpus.models import Collection, Document, Pair, Query
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
-from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
+from judges.campaigns.estimates import AnsweredShare, CampaignSize, Estimate, ballots_of, estimate_campaign
 from judges.costs.token_mixes import mixes_of
+from judges.domain import copies
 from judges.domain.debate import FOR
+from judges.engine.cache import make_cache_key
 from judges.engine.plan import raise_output_limit
 from judges.evidence import campaigns as evidence
-from judges.models import Campaign
+from judges.models import Attempt, Campaign
 from judges.prompts import render, writing
-from judges.records import Inputs
+from judges.prompts.answering import fit_prompt
+from judges.records import Inputs, Judge, Prompt
 
 SAMPLE = 50
 DEBATED = (Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE)
 
 
 def forecast_judging(
-    collection: Collection, wanted: Configuration, *, limit: int | None = None, again: bool = False
+    collection: Collection,
+    wanted: Configuration,
+    *,
+    limit: int | None = None,
+    again: bool = False,
+    fresh: bool = False,
 ) -> Estimate | None:
-    """Estimate what a start with this configuration has still to do; None when that is nothing."""
+    """Estimate what a start with this configuration has still to do; None when that is nothing.
+
+    `again`: of pairs that are judged already, whose answers cost nothing unless all is asked anew (`fresh`).
+    """
     left = lifecycle.pairs_to_judge(collection, wanted, limit=limit, again=again)
-    return estimate_pairs(wanted, left, sample_inputs(collection)) if left else None
+    if not left:
+        return None
+    inputs = sample_inputs(collection)
+    known = answered_shares(collection, wanted, inputs) if again and not fresh else {}
+    if len(inputs) < left:  # the others may never have been asked
+        known = {judge: replace(share, certain=False) for judge, share in known.items()}
+    return estimate_pairs(wanted, left, inputs, known)
 
 
-def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) -> Estimate:
-    """Estimate the judging of so many pairs, some of which show `inputs` to judges."""
+def answered_shares(
+    collection: Collection, wanted: Configuration, inputs: Sequence[Inputs]
+) -> dict[int, AnsweredShare]:
+    """Return how much of what each judge would be asked first about these pairs it has answered before, by its id."""
+    asked: dict[int, list[str]] = defaultdict(list)
+
+    def note(judge: Judge, prompt: Prompt, schema: dict[str, Any], sample: int = 0) -> None:
+        asked[judge.id].append(make_cache_key(judge, fit_prompt(prompt, judge, schema), sample, collection.pk))
+
+    seats = wanted.protocol.seats(len(wanted.debaters)) if wanted.debaters else ()
+    warmth = wanted.protocol.temperature
+    own = {} if warmth is None else {"temperature": warmth}
+    debaters = [replace(judge, parameters={**judge.parameters, **own}) for judge in wanted.debaters]
+    for one in inputs:
+        if wanted.policy in DEBATED:
+            for seat, judge in zip(seats, debaters, strict=True):
+                note(judge, render.turn_prompt(one, seat, 1, None, seats), render.TURN_SCHEMA)
+        if wanted.policy != Campaign.Policy.DEBATE:
+            voters = wanted.voters[:1] if wanted.policy == Campaign.Policy.SINGLE else wanted.voters
+            for judge, sample in zip(voters, copies.sample_indexes(voters), strict=True):
+                note(judge, *render.render_ballot(one, judge), sample)
+    keys = [key for listed in asked.values() for key in listed]
+    stored = Attempt.objects.filter(cache_key__in=keys, outcome=Attempt.Outcome.LABELLED)
+    answered = set(stored.values_list("cache_key", flat=True))
+    return {
+        judge: AnsweredShare(sum(key in answered for key in listed) / len(listed)) for judge, listed in asked.items()
+    }
+
+
+def estimate_pairs(
+    wanted: Configuration, pairs: int, inputs: Sequence[Inputs], known: Mapping[int, AnsweredShare] = {}
+) -> Estimate:
+    """Estimate the judging of so many pairs, some of which show `inputs` to judges; `known`: answered before."""
     options = CampaignSize(
         pairs=pairs,
         policy=wanted.policy,
@@ -45,6 +96,7 @@ def estimate_pairs(wanted: Configuration, pairs: int, inputs: Sequence[Inputs]) 
         batch=wanted.protocol.batch,
         mixes=mixes_of(wanted.judges),
         ballots=ballots_of([*wanted.voters, *wanted.filters], inputs),
+        answered=known,
     )
     sample = [prompt for one in inputs for prompt in (render.turn_prompt(one, FOR, 1), render.vote_prompt(one))]
     return estimate_campaign(options, sample)

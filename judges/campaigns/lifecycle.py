@@ -142,6 +142,7 @@ def start_or_join(
     budget: float | None = None,
     max_calls: int | None = None,
     again: bool = False,
+    fresh: bool = False,
     retry: bool = False,
     failed_to_people: bool = False,
     pairs: Sequence[int] | None = None,
@@ -149,12 +150,15 @@ def start_or_join(
 ) -> Started:
     """Start a campaign, or go on with the one of this configuration; wake-ups are sent once that is committed.
 
-    `pairs`: only these, candidates or not, in this order, in a campaign of their own that `scope` names. Raises
-    BadInput for a paused campaign, and for a money budget, its own or the collection's, while a judge has no known
-    price; ValueError for pairs without a scope, and for a scope without pairs.
+    `fresh`: a new campaign (`again`) that takes over no earlier answer. `pairs`: only these, candidates or not, in
+    this order, in a campaign of their own that `scope` names. Raises BadInput for a paused campaign, and for a money
+    budget, its own or the collection's, while a judge has no known price; ValueError for pairs without a scope, and
+    for a scope without pairs.
     """
     if bool(scope) is not (pairs is not None):
         raise ValueError("pairs have a scope that names them, and every candidate has none")
+    if fresh and not again:
+        raise BadInput(_("asking anew needs a new campaign: add --again"))
     check_budget(collection, wanted, budget, max_calls, limit)
     with transaction.atomic():
         _lock_collection(collection)
@@ -177,6 +181,7 @@ def start_or_join(
                 collection=collection,
                 scope=scope,
                 seed=collection.seed,
+                fresh=fresh,
                 **_relevance_fields(collection),
                 **wanted.values,
             )

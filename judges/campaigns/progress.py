@@ -73,6 +73,9 @@ def summary_lines(status: Status) -> Iterator[str]:
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
         f"cache, cost {of_status(status).text}"
     )
+    for other in status.get("answered_by", []):
+        calls = "1 call was" if other["calls"] == 1 else f"{other['calls']:,} calls were"
+        yield f"  {other['judge']} ({other['model']}): {calls} answered by {other['answered']}, another model"
     for batch in status.get("batches", []):
         yield f"  batch      {batch['calls']:>8,}   {batch['model']}, {batch['state']}: {batch['name']}"
         if batch["problem"]:

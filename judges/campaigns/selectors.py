@@ -13,7 +13,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.domain.copies import sample_name
-from judges.models import Attempt, AttemptBody, Campaign, Work
+from judges.models import Attempt, AttemptBody, Campaign, JudgeVersion, Work
 from judges.models.batches import Batch
 
 STATUS = """
@@ -46,6 +46,7 @@ FROM each HAVING count(*) > 0
 """
 
 LATENCY_SAMPLE = 400
+ANSWERED = "answered:"  # Begins the counters of calls that another model answered.
 TOKENS = ("in", "cached", "written", "out", "reasoning")
 
 
@@ -90,8 +91,25 @@ def campaign_status(collection: Collection, campaign: Campaign | None = None) ->
         return _status_document(collection.name, (None, None, None, "", "", 0, {}))
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
-        document = _status_document(collection.name, cursor.fetchone())
+        row = cursor.fetchone()
+    document = _status_document(collection.name, row) | _other_models(row[-1])
     return document | ({"batches": _open_batches(campaign)} if campaign.protocol.get("batch") else {})
+
+
+def _other_models(sums: dict[str, float]) -> dict[str, Any]:
+    """Return which calls other models answered than the judges name, if any did."""
+    found = {key: int(calls) for key, calls in sums.items() if key.startswith(ANSWERED)}
+    if not found:
+        return {}
+    parts = [(*key.removeprefix(ANSWERED).split(":", 1), calls) for key, calls in sorted(found.items())]
+    names = {row.pk: row for row in JudgeVersion.objects.filter(pk__in={int(judge) for judge, _, _ in parts})}
+    return {
+        "answered_by": [
+            {"judge": names[int(pk)].name, "model": names[int(pk)].model, "answered": model, "calls": calls}
+            for pk, model, calls in parts
+            if int(pk) in names
+        ]
+    }
 
 
 def _open_batches(campaign: Campaign) -> list[dict[str, Any]]:

@@ -166,7 +166,9 @@ def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], held: Iter
             if outcome == "labelled":
                 # The latest answer of a slot holds.
                 claimed.ended[slot] = Turn(1, text)
-            elif outcome in ("refused", "truncated") or (outcome == "unparsed" and slot in claimed.problems):
+            elif outcome in ("refused", "truncated", "prompt_cut") or (
+                outcome == "unparsed" and slot in claimed.problems
+            ):
                 # setdefault: an answer stays, whatever was refused after it.
                 claimed.ended.setdefault(slot, NoVerdict(outcome))
             elif outcome == "unparsed":  # its repair was not asked for before the end

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from judges.costs.price_entries import PRICES, incomplete_price
+from judges.costs.prices import Price, price_for_judge
 from judges.models import JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge
@@ -45,6 +46,22 @@ def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Ju
         return replace(judge, priced_by="file") if own else judge
     told = {key: getattr(row, key) for key in PRICES}
     return replace(judge, **told, priced_by="page" if row.source == PriceRow.Source.PAGE else "table")
+
+
+def prices_of_others(judge: Judge, rows: Sequence[PriceRow]) -> dict[str, Price]:
+    """Return what the team says that models at the judge's provider and address cost, by name."""
+    fitting = [row for row in rows if row.provider == judge.provider and row.base_url in ("", judge.base_url)]
+    prices = {}
+    for row in sorted(fitting, key=lambda row: bool(row.base_url)):  # that of an address comes before that of none
+        if row.input_price is not None:
+            named = replace(judge, model=row.model, **{key: getattr(row, key) for key in PRICES})
+            prices[row.model] = price_for_judge(named)
+    return {model: price for model, price in prices.items() if price is not None}
+
+
+def newest_number() -> int:
+    """Return the number of the newest row; 0 where there is none."""
+    return PriceRow.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def history_of(judge: Judge) -> list[PriceRow]:

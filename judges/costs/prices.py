@@ -1,14 +1,16 @@
 """Prices of calls. An unknown price is None and stays it: none is guessed from a similar model."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from judges.costs.listed_prices import MILLION, Rates, list_version, listed_rates
+from judges.costs.listed_prices import MILLION, USUAL_TIERS, Rates, list_version, listed_rates
+from judges.domain.model_names import is_same_model
 from judges.presets import PRESETS, thinking
-from judges.records import Judge, ModelRequest, Usage
+from judges.records import Judge, ModelRequest, Reply, Usage
 
 ENVELOPE = 64  # Tokens that a provider may add around messages: roles, separators, the name of the schema.
 
@@ -55,8 +57,13 @@ class Price:
         return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
 
 
-def call_cost(price: Price | None, usage: Usage) -> float | None:
-    """Return USD of a call; None where nobody knows: no price, or an answer that does not say what it used."""
+def call_cost(price: Price | None, usage: Usage, bill: float | None = None) -> float | None:
+    """Return USD of a call; None where nobody knows: no price, or an answer that does not say what it used.
+
+    `bill`: what the provider says it charges, which is what counts.
+    """
+    if bill is not None and not (price is not None and price.is_free):
+        return bill
     if price is None or not (usage.is_known or price.call or price.is_free):
         return None
     return price.cost(usage)
@@ -107,6 +114,44 @@ def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
         usual = _price_from_rates(listed_rates(*model))
         return _price_from_rates(listed_rates(*model, batch=True)) or (usual and usual.times(BATCH_SHARE))
     return _price_from_rates(listed_rates(*model, tier=str(judge.parameters.get("service_tier", ""))))
+
+
+# Words of an answer for the price that holds without any word.
+USUAL = USUAL_TIERS | {"batch", "standard_only", "on-demand", "none"}
+
+
+def price_of_reply(
+    judge: Judge, reply: Reply, price: Price | None, table: Mapping[str, Price], *, batch: bool = False
+) -> Price | None:
+    """Return the price of what answered: another model's or another tier's than was asked for may be unknown.
+
+    `price`: of what was asked for; `table`: what the team says that other models of the provider cost, by name.
+    """
+    if price is not None and (price.is_free or price.call):
+        return price
+    asked, tier = str(judge.parameters.get("service_tier", "")), reply.tier.lower()
+    model = answering_model(judge, reply)
+    if model:
+        own = _table_price(model, table)
+        other = replace(judge, model=model, input_price=None, output_price=None)
+        price = own or price_for_judge(other, batch=batch) or (price if judge.preset.own_names else None)
+    moved = bool(tier) and tier != asked and not (tier in USUAL and asked in USUAL)
+    if moved and not batch:
+        # The team's own price is that of the tier which the judge asks for.
+        served = replace(judge, model=model or judge.model, parameters={**judge.parameters, "service_tier": tier})
+        price = None if judge.input_price is not None or tier == "fast" else price_for_judge(served)
+    return price and (price.times(reply.surcharge) if reply.surcharge != 1 else price)
+
+
+def answering_model(judge: Judge, reply: Reply) -> str:
+    """Return the model that answered, where it is another than the one that was asked; else ""."""
+    # At Azure the judge names a deployment, which is never the model's name.
+    return "" if judge.preset.client == "azure" or is_same_model(judge.model, reply.model) else reply.model
+
+
+def _table_price(model: str, table: Mapping[str, Price]) -> Price | None:
+    fitting = [name for name in table if name == model or (name.endswith("*") and model.startswith(name[:-1]))]
+    return table[max(fitting, key=lambda name: (not name.endswith("*"), len(name)))] if fitting else None
 
 
 def describe_price_source(judge: Judge) -> str:

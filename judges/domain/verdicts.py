@@ -46,12 +46,12 @@ class OutOfRange(Unusable):
 class NoVerdict:
     """A turn or vote that brought no verdict, after its retries and its repair."""
 
-    # refused, unparsed, truncated, out_of_range or error (transport, 429, 5xx, timeout, rejected).
+    # refused, unparsed, truncated, prompt_cut, out_of_range or error (transport, 429, 5xx, timeout, rejected).
     outcome: str
 
     def __post_init__(self) -> None:
         """Refuse any other word for a failure."""
-        if self.outcome not in ("refused", "unparsed", "truncated", "out_of_range", "error"):
+        if self.outcome not in ("refused", "unparsed", "truncated", "prompt_cut", "out_of_range", "error"):
             raise ValueError(f"{self.outcome!r} is not the outcome of a call without a verdict.")
 
 

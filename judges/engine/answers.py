@@ -15,8 +15,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, TypeAdapter
 
 from judges.conversations import formats
-from judges.costs.prices import Price, call_cost
-from judges.domain import verdicts
+from judges.costs.prices import Price, answering_model, call_cost, price_of_reply
+from judges.domain import prompt_sizes, verdicts
 from judges.domain.probabilities import of_answer
 from judges.domain.verdicts import NoVerdict, ParsingRules, unwrap_answer
 from judges.engine.pending_answers import orphaned_files
@@ -27,6 +27,8 @@ from judges.evidence import answers as writings
 from judges.providers import load_provider, open_provider
 from judges.records import CONVERSATIONS, RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn, slot_columns
 from judges.retrieval import answers
+
+GATEWAYS = ("openai-compatible", "litellm", "openrouter")
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,9 @@ class Sent:
     may_repair: bool
     messages: str  # As they are sent, JSON.
     expected: dict[str, Any] = field(default_factory=dict)  # What the answer of a conversation's step is checked by.
+    # What the team says that other models of the provider cost, by name.
+    table: dict[str, Price] = field(default_factory=dict)
+    batch: bool = False
 
     def ended(self, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
         """Return the decision that an answer means, and the attempt with its raw body whatever comes of it."""
@@ -71,27 +76,37 @@ class Sent:
     def _error(self, error: ProviderError) -> NoVerdict | Retry:
         # Nothing was paid only where the price is known and the provider says so; else the cost stays unknown.
         paid = 0.0 if self.price is not None and not error.billed else None
+        if error.reply is not None:
+            self._book(error.reply)
+            paid = self.row["cost"]
         self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=paid)
         return Retry(error.retry_after or 0.0) if error.retry else NoVerdict("error")
 
-    def _reply(self, reply: Reply) -> Decision:
+    def _book(self, reply: Reply) -> None:
+        """Note who answered, what was used, and what it cost."""
         usage = reply.usage
-        left, reasoning = unwrap_answer(reply.text, self.judge.unwrap)
+        price = price_of_reply(self.judge, reply, self.price, self.table, batch=self.batch)
         self.row.update(
-            status=reply.status,
-            finish=reply.finish_reason[:50],
-            reasoning=reply.reasoning or reasoning,
+            answered_by=answering_model(self.judge, reply),
             tokens_in=usage.input,
             tokens_cached=usage.cached,
             tokens_written=usage.written,
             tokens_out=usage.output,
             tokens_reasoning=usage.reasoning,
-            cost=call_cost(self.price, usage),
+            cost=call_cost(price, usage, reply.bill),
         )
+
+    def _reply(self, reply: Reply) -> Decision:
+        left, reasoning = unwrap_answer(reply.text, self.judge.unwrap)
+        self.row.update(status=reply.status, finish=reply.finish_reason[:50], reasoning=reply.reasoning or reasoning)
+        self._book(reply)
         # A refused or cut answer is not parsed at all: a verdict within it would be a guess.
-        if reply.refused or reply.truncated:
-            outcome = "refused" if reply.refused else "truncated"
-            return self._no_verdict(outcome, outcome)
+        if reply.refused:
+            return self._no_verdict("refused", "refused")
+        if problem := self._cut_prompt(reply):
+            return self._no_verdict("prompt_cut", problem)
+        if reply.truncated:
+            return self._no_verdict("truncated", "truncated")
         try:
             return self._turn(reply, start=reply.text.rfind(left))
         # Raised by the parser for an answer that is no verdict. It is asked again once, and told what was wrong.
@@ -104,6 +119,24 @@ class Sent:
             logger.exception("an answer of %s cannot be read", self.judge.name)
             self.row.update(outcome="error", error=one_line(f"{type(error).__name__}: {error}"))
             return NoVerdict("error")
+
+    def _cut_prompt(self, reply: Reply) -> str:
+        """Return how much of the prompt the server read, where that was not all of it; else ""."""
+        usage = reply.usage
+        if not (self.judge.preset.asks and usage.said and self.messages):
+            return ""
+        text = "\n".join(message["content"] for message in json.loads(self.messages))
+        counted = usage.input
+        # Gateways may count what came from a cache apart, as Anthropic does.
+        if self.judge.preset.name in GATEWAYS:
+            counted += usage.cached + usage.written
+        if not (reply.prompt_cut or prompt_sizes.is_cut(text, counted, self.judge.max_output_tokens)):
+            return ""
+        needed = context_for(prompt_sizes.long_estimate(text), self.judge)
+        return (
+            f"the server read {usage.input:,} tokens of a prompt that has {prompt_sizes.least_tokens(text):,} at "
+            f"least, and cut the rest: set its context length to {needed:,} tokens or more"
+        )
 
     def _turn(self, reply: Reply, start: int) -> Turn:
         """Return the turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
@@ -134,6 +167,11 @@ class Sent:
         counts = not (self.strict and self.row["role"] == "vote")
         self.row.update(outcome=outcome, counts=counts, error=one_line(problem))
         return NoVerdict(outcome)
+
+
+def context_for(tokens: int, judge: Judge) -> int:
+    """Return the context length that a server needs for such a prompt and its answer, as people set it."""
+    return -(-(tokens + judge.max_output_tokens) // prompt_sizes.STEP) * prompt_sizes.STEP
 
 
 SENT_CALL = TypeAdapter(Sent)  # Ten times as fast as `asdict`.

@@ -1,4 +1,7 @@
-"""Answers that were paid for once: an equal call is taken over instead of being sent again."""
+"""Answers that were paid for once: an equal call is taken over instead of being sent again.
+
+Of several answers to equal calls the newest one that was sent counts: a campaign may have asked anew.
+"""
 
 import asyncio
 import json
@@ -17,18 +20,19 @@ SOME = 8  # Calls that go on together: a whole claim's in one pass of the loop w
 
 FIND = """
 SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.score, a.probabilities, a.reason, a.quotes,
-       a.finish_reason AS finish, a.status, a.reasoning, b.messages, b.raw
+       a.finish_reason AS finish, a.status, a.reasoning, a.answered_by, b.messages, b.raw
 FROM judges_attempt a JOIN judges_attemptbody b ON b.campaign_id = a.campaign_id AND b.attempt_id = a.id
 WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
-ORDER BY a.cache_key, a.cached, a.id
+ORDER BY a.cache_key, a.cached, a.id DESC
 """
 
 # The same for what runs ask; vectors are looked up by their texts instead (judges.vectors).
 FIND_CALLS = """
 SELECT DISTINCT ON (cache_key) cache_key, NULL AS verdict, NULL AS score, NULL AS probabilities, text AS reason,
-       '[]'::jsonb AS quotes, finish_reason AS finish, status, '' AS reasoning, messages, raw
+       '[]'::jsonb AS quotes, finish_reason AS finish, status, '' AS reasoning, answered_by, messages,
+       raw
 FROM judges_retrievalcall WHERE cache_key = ANY(%s) AND outcome = 'labelled' AND role <> 'embed'
-ORDER BY cache_key, cached, id
+ORDER BY cache_key, cached, id DESC
 """
 
 

@@ -10,21 +10,23 @@ import logging
 import math
 import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from corpus.evidence.measures import EvidenceTarget
 from judges.costs.budget import Budget
-from judges.costs.prices import envelope_tokens, output_bound
+from judges.costs.prices import Price, envelope_tokens, output_bound
+from judges.domain.prompt_sizes import RepeatedCounts
 from judges.domain.verdicts import NoVerdict
 from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line, unexpected_error
 from judges.engine.cache import Cache, make_cache_key
 from judges.engine.leases import Claimed
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
 from judges.engine.pending_answers import PendingAnswerLog, Segment
-from judges.engine.plan import Plan
+from judges.engine.plan import CurrentPrices, Plan, read_prices
 from judges.engine.rows import NO_ANSWER, Attempted, Row, stored_turn
 from judges.engine.writer import ResultWriter
 from judges.errors import NotSent, ProviderError, RateLimited, Refused
@@ -36,6 +38,8 @@ from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
 LOOK_S = 0.5
+PRICES_S = 1.0  # How old the prices are that a call is sent at.
+NEWEST_PRICE = "SELECT COALESCE(max(id), 0) FROM judges_pricerow"
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +78,18 @@ class Tools:
     sending: asyncio.Semaphore
     holder: str
     retry_s: float
+    counts: dict[int, RepeatedCounts] = field(default_factory=lambda: defaultdict(RepeatedCounts))  # By judge.
+    # The newest row of the price table, and when it was looked for.
+    newest_price: int = 0
+    price_seen: float = -math.inf
+
+    async def find_newest_price(self) -> int:
+        """Return the number of the newest row of the price table, as it was at most PRICES_S ago."""
+        if time.monotonic() - self.price_seen > PRICES_S:
+            self.price_seen = time.monotonic()
+            row = await self.writer.ask(lambda connection: connection.execute(NEWEST_PRICE).fetchone())
+            self.newest_price = row[0] if row else 0
+        return self.newest_price
 
 
 class Caller:
@@ -92,6 +108,9 @@ class Caller:
         # wait while an account is in trouble. Without it (judges.inline.runner) the call fails, an open circuit after
         # some minutes.
         self.refused = refused
+        self.current = CurrentPrices(plan.prices, plan.tables)
+        self.priced_at = plan.priced_at
+        self.pricing = asyncio.Lock()
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
         """Return the turn or vote, or the statement that there is none. Raises Cancelled, BudgetExhausted."""
@@ -197,14 +216,15 @@ class Caller:
             "holder": self.tools.holder,
         }
         # Offline judges read the collection's documents too, and cost nothing: they are always asked.
-        known = await self.tools.cache.find(key) if question.judge.provider != "offline" else None
+        asks = question.judge.provider == "offline" or self.plan.fresh
+        known = None if asks else await self.tools.cache.find(key)
         if known is not None:
             await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))
             log_call(row | known.row, question.judge)
             return stored_turn(known.row)
         # Reserved at the most that the call can cost; the difference comes back when its real cost is stored.
-        price, output = self.plan.prices[question.judge.id], output_bound(question.judge)
-        usd = 0.0 if price is None else price.most(_tokens_bound(question, prompt) - output, output)
+        price = self.current.prices[question.judge.id]
+        usd = _cost_bound(question, prompt, price)
         row["bound"] = usd
         if self.budget.bounded or question.judge.provider != "offline":
             row |= {"usd": await self.budget.reserve(usd), "calls": 1, "holder": self.budget.holder}
@@ -220,7 +240,31 @@ class Caller:
             may_repair=not (is_last or question.slot in claimed.problems or question.documents),
             messages=json.dumps(prompt.messages, ensure_ascii=False),
             expected=dict(question.expected),
+            table=self.current.tables.get((question.judge.provider, question.judge.base_url), {}),
+            batch=self.plan.protocol.batch,
         )
+
+    async def _at_current_price(self, question: JudgeQuestion, sent: Sent, prompt: Prompt) -> Sent:
+        """Return the call at the price that holds as it leaves: one that waited may have been priced long before.
+
+        Raises BudgetExhausted where the money for a higher price is not there.
+        """
+        if question.judge.provider == "offline":
+            return sent
+        newest = await self.tools.find_newest_price()
+        async with self.pricing:
+            if newest > self.priced_at:
+                self.current = await asyncio.to_thread(read_prices, self.plan, batch=self.plan.protocol.batch)
+                self.priced_at = newest
+        price, row = self.current.prices[question.judge.id], sent.row
+        if price == sent.price:
+            return sent
+        row["bound"] = _cost_bound(question, prompt, price)
+        if row["calls"]:
+            self.budget.give_back(row["usd"])
+            row |= {"usd": await self.budget.reserve(row["bound"]), "holder": self.budget.holder}
+        table = self.current.tables.get((question.judge.provider, question.judge.base_url), {})
+        return replace(sent, price=price, table=table)
 
     async def _send(
         self, claimed: Claimed, question: JudgeQuestion, sent: Sent, prompt: Prompt, permit: Permit
@@ -236,6 +280,8 @@ class Caller:
         try:
             async with self.tools.sending:
                 result: Reply | ProviderError = NotSent("the campaign was halted")
+                if not is_over():
+                    sent = call.sent = await self._at_current_price(question, sent, prompt)
                 # Looked at again: the campaign may have been halted while this call waited for its turn to send.
                 if not is_over():
                     result = await call.complete(self._request(claimed, question, prompt, call, is_over))
@@ -254,6 +300,10 @@ class Caller:
             # lease ends.
             account.release(permit, used)
         update_limits(account, result, call.begun)
+        if isinstance(result, Reply) and self.tools.counts[question.judge.id].is_cut(
+            f"{prompt.system}\n{prompt.user}", result.usage.input
+        ):
+            result = replace(result, prompt_cut=True)
         decision, attempted = sent.ended(result)
         log_call(row, question.judge)
         if question.keep is not None and isinstance(decision, Turn):
@@ -363,6 +413,12 @@ def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: f
     account.accepted = account.accepted or isinstance(result, Reply)
     if isinstance(result, Refused):
         account.deny(str(result), sent)
+
+
+def _cost_bound(question: JudgeQuestion, prompt: Prompt, price: Price | None) -> float:
+    """Return USD that the call can cost at most; 0 where its price is unknown."""
+    output = output_bound(question.judge)
+    return 0.0 if price is None else price.most(_tokens_bound(question, prompt) - output, output)
 
 
 def _tokens_bound(question: JudgeQuestion, prompt: Prompt) -> int:

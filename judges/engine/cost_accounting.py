@@ -21,7 +21,8 @@ sums AS (
         ('cost', COALESCE(cost, 0)),
         ('calls_assumed', (assumed > 0)::int::float8), ('cost_assumed', assumed),
         ('tokens_in', tokens_in), ('tokens_cached', tokens_cached), ('tokens_written', tokens_written),
-        ('tokens_out', tokens_out), ('tokens_reasoning', tokens_reasoning)) AS k(key, value)
+        ('tokens_out', tokens_out), ('tokens_reasoning', tokens_reasoning),
+        (left('answered:' || judge_id || ':' || answered_by, 100), (answered_by <> '')::int)) AS k(key, value)
     WHERE value <> 0 GROUP BY 1, 3 ORDER BY 1, 3
 ),
 tallied AS ({tally}),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
+from django.db import connection
 from django.db.models import Min
 
 from corpus.models import Assessor
@@ -64,6 +65,10 @@ class Plan:
     starts: int = 0  # How often the campaign had been started again when this was read.
     bounded: bool = False  # The campaign has a budget or a number of calls, or its collection a budget.
     collection_name: str = ""  # For log lines.
+    # What the team says that models cost, by provider and address, then by name.
+    tables: dict[tuple[str, str], dict[str, Price]] = field(default_factory=dict)
+    fresh: bool = False  # Earlier answers to equal calls are not taken over.
+    priced_at: int = 0  # The newest row of the price table when the prices were read.
 
     def log_fields(self, pair: int) -> dict[str, Any]:
         """Return the fields of every log line about one of its pairs."""
@@ -136,6 +141,7 @@ def load_plan(campaign_id: int) -> Plan | None:
     if campaign.policy in LABEL_NOTHING:
         voters = tuple(raise_output_limit(judge) for judge in voters)
     counts = counters.read(campaign.pk)
+    newest = price_rows.newest_number()  # Before the prices: one that comes in between is read again.
     everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
         campaign=campaign.pk,
@@ -172,7 +178,34 @@ def load_plan(campaign_id: int) -> Plan | None:
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)
         ),
         collection_name=collection.name,
+        tables=_price_tables(everybody),
+        priced_at=newest,
+        fresh=campaign.fresh,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentPrices:
+    """Prices of a campaign's judges as they hold now, and of other models that may answer in their place."""
+
+    prices: dict[int, Price | None]
+    tables: dict[tuple[str, str], dict[str, Price]]
+
+
+def read_prices(plan: Plan, *, batch: bool = False) -> CurrentPrices:
+    """Return what holds now, in a thread of its own: its connection is closed."""
+    try:
+        judges = judges_of({judge.id for judge in plan.judges})
+        prices = {judge.id: price_for_judge(judge, batch=batch) for judge in judges}
+        return CurrentPrices(plan.prices | prices, _price_tables(judges))
+    finally:
+        connection.close()
+
+
+def _price_tables(judges: Iterable[Judge]) -> dict[tuple[str, str], dict[str, Price]]:
+    paid = [judge for judge in judges if judge.provider != "offline"]
+    rows = price_rows.newest_rows() if paid else []
+    return {(judge.provider, judge.base_url): price_rows.prices_of_others(judge, rows) for judge in paid}
 
 
 def _policy_assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:

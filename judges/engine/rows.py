@@ -25,7 +25,7 @@ Row = dict[str, Any]
 NO_ANSWER: Row = {
     **{"outcome": "error", "counts": False, "cached": False, "quotes": [], "calls": 0},
     **dict.fromkeys(("verdict", "score", "probabilities", "status")),
-    **dict.fromkeys(("reason", "reasoning", "error", "finish"), ""),
+    **dict.fromkeys(("reason", "reasoning", "error", "finish", "answered_by"), ""),
     **dict.fromkeys(("tokens_in", "tokens_cached", "tokens_written", "tokens_out", "tokens_reasoning", "ms"), 0),
     **dict.fromkeys(("cost", "usd", "bound"), 0.0),
 }
@@ -61,7 +61,8 @@ WITH r AS MATERIALIZED (
         counts bool, cached bool, verdict smallint,
         score smallint, probabilities jsonb, reason text, reasoning text, quotes jsonb, error text, status smallint,
         finish text, tokens_in int, tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int,
-        cost float8, ms int, key text, started timestamptz, holder text, usd float8, calls int, bound float8)
+        cost float8, ms int, key text, started timestamptz, holder text, usd float8, calls int, bound float8,
+        answered_by text)
 ),
 held AS MATERIALIZED (
     SELECT w.id, w.fence FROM judges_work w
@@ -72,15 +73,15 @@ written AS (
         id, campaign_id, pair_id, judge_id, prompt_id, role, round, agent_pair, place, generation, number, outcome,
         counts, cached, verdict, score, probabilities, reason, reasoning, quotes, error, status, finish_reason,
         tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning, cost, assumed, milliseconds, cache_key,
-        started_at)
+        started_at, answered_by)
     SELECT r.id, campaign, pair, judge, prompt, role, round, agent_pair, place, generation, number, outcome,
         counts AND held.id IS NOT NULL, cached, verdict, score, probabilities, reason, COALESCE(reasoning, ''), quotes,
         CASE WHEN held.id IS NULL AND error = '' THEN 'came after the lease was lost' ELSE error END,
         status, finish, tokens_in, tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
-        CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started
+        CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started, COALESCE(answered_by, '')
     FROM r LEFT JOIN held ON held.id = r.work AND held.fence = r.fence
     ON CONFLICT DO NOTHING
-    RETURNING id, campaign_id, judge_id, role, round, counts, cached, outcome, cost, assumed, tokens_in,
+    RETURNING id, campaign_id, judge_id, role, round, counts, cached, outcome, answered_by, cost, assumed, tokens_in,
         tokens_cached, tokens_written, tokens_out, tokens_reasoning
 ),
 bodies AS (
@@ -101,22 +102,24 @@ WITH r AS MATERIALIZED (
         id bigint, campaign bigint, query bigint, topic text, judge bigint, prompt bigint, role text, place int,
         number smallint, outcome text, cached bool, reason text, error text, status smallint, finish text,
         tokens_in int, tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int, cost float8, ms int,
-        key text, started timestamptz, holder text, usd float8, calls int, bound float8)
+        key text, started timestamptz, holder text, usd float8, calls int, bound float8, answered_by text)
     JOIN unnest(%(ids)s::bigint[], %(messages)s::bytea[], %(raws)s::bytea[]) AS b(id, messages, raw) USING (id)
 ),
 written AS (
     INSERT INTO judges_retrievalcall (
         id, campaign_id, query, topic, judge_id, prompt_id, role, sample, number, outcome, cached, text, error, status,
         finish_reason, tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning, cost, assumed,
-        milliseconds, cache_key, started_at, messages, raw)
+        milliseconds, cache_key, started_at, messages, raw, answered_by)
     SELECT id, campaign, query, COALESCE(topic, ''), judge, prompt, role, place, number, outcome, cached,
         CASE WHEN outcome = 'labelled' AND role <> 'embed' THEN reason ELSE '' END, error, status, finish, tokens_in,
         tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
         CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started,
-        CASE WHEN role = 'embed' THEN '' ELSE messages END, CASE WHEN role = 'embed' THEN '' ELSE raw END
+        CASE WHEN role = 'embed' THEN '' ELSE messages END, CASE WHEN role = 'embed' THEN '' ELSE raw END,
+        COALESCE(answered_by, '')
     FROM r
     ON CONFLICT DO NOTHING
-    RETURNING id, campaign_id, judge_id, role, 0::smallint AS round, cached, outcome, cost, assumed, tokens_in,
+    RETURNING id, campaign_id, judge_id, role, 0::smallint AS round, cached, outcome, answered_by, cost, assumed,
+        tokens_in,
         tokens_cached, tokens_written, tokens_out, tokens_reasoning
 ),
 {BOOKING}

@@ -169,6 +169,9 @@ class Campaign(models.Model):
     early_stop = models.BooleanField(default=False)
     protocol = models.JSONField(default=dict, help_text="judges.domain.protocol: stance order, filter and others.")
     failed_to_people = models.BooleanField(default=False)
+    fresh = models.BooleanField(
+        default=False, db_default=False, help_text="Asks everything anew, also what was answered before."
+    )
     rubric = models.CharField(
         max_length=11, default="auto", db_default="auto", help_text="The collection's when it began."
     )
@@ -316,6 +319,7 @@ class JudgeCall(models.Model):
         LABELLED = "labelled", gettext_lazy("labelled")
         UNPARSED = "unparsed", gettext_lazy("unparsed")
         TRUNCATED = "truncated", gettext_lazy("truncated")
+        PROMPT_CUT = "prompt_cut", gettext_lazy("prompt cut by the server")
         REFUSED = "refused", gettext_lazy("refused")
         ERROR = "error", gettext_lazy("error")
         OUT_OF_RANGE = "out_of_range", gettext_lazy("out of range")
@@ -326,6 +330,13 @@ class JudgeCall(models.Model):
     error = models.TextField(blank=True)
     status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status, where there was one.")
     finish_reason = models.CharField(max_length=50, blank=True)
+    answered_by = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The model that the answer names, where it is another than the judge's.",
+    )
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_cached = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)

@@ -132,6 +132,12 @@ def _check_request_options(given: dict[str, Any], preset: Preset) -> None:
         words = _('"%(mode)s" is nothing that provider %(provider)s has; use one of %(known)s')
         known = ", ".join(preset.schema_modes)
         raise problem(words % {"mode": mode, "provider": preset.name, "known": known}, "schema_mode")
+    if preset.name == "ollama" and "options" in given.get("extra_body", {}):
+        words = _(
+            'names "options", which Ollama does not read at this address: set the context length where the server '
+            "starts (OLLAMA_CONTEXT_LENGTH), or num_ctx in the model's Modelfile"
+        )
+        raise problem(words, "extra_body")
     most = given.get("logprobs", False)
     if not isinstance(most, bool) and most > preset.logprobs:
         words = _("must be at most %(most)s: provider %(provider)s gives no more")

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 from pydantic import AfterValidator, Field, model_validator
 
 from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem
@@ -37,6 +37,31 @@ SPENDING = {
     *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
     *("best_of", "candidate_count", "candidateCount"),
 }
+# Tables whose fields are fields of the request, or of another request that a gateway makes of it.
+TABLES = ("generationConfig", "generation_config", "extra_body")
+# Fields that change what a call costs, who answers it, or how much of the prompt is read, with what to do instead.
+SERVED = {
+    **dict.fromkeys(
+        ("service_tier", "serviceTier"),
+        gettext_noop("changes what a call costs: it is a key of its own"),
+    ),
+    **dict.fromkeys(
+        (
+            *("speed", "inference_geo", "performanceConfig", "performance_config", "reasoning.mode"),
+            *("plugins", "web_search_options", "search_parameters", "enable_search", "search_options"),
+            *("mcp_servers", "container", "prediction", "modalities", "audio", "cachedContent", "cached_content"),
+        ),
+        gettext_noop("changes what a call costs, which its price does not know: leave it out"),
+    ),
+    **dict.fromkeys(
+        ("models", "route", "fallbacks", "model_fallbacks", "context_window_fallbacks", "preset"),
+        gettext_noop("lets another model answer: make a judge of each model"),
+    ),
+    **dict.fromkeys(
+        ("truncation", "transforms", "truncate_prompt_tokens", "context_length_exceeded_behavior"),
+        gettext_noop("lets a long prompt be cut, so that something else is judged: leave it out"),
+    ),
+}
 CREDENTIALS = {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"}
 
 
@@ -53,8 +78,9 @@ def _body(given: dict[str, Any]) -> dict[str, Any]:
     inner = {f"{name}.{within}" for name, table in given.items() if isinstance(table, dict) for within in table}
     if own := sorted(OURS & {*given, *inner}):
         raise problem(_('names "%(name)s", which Quorum writes itself: leave it out') % {"name": own[0]})
-    if "service_tier" in given:
-        raise problem(_('names "service_tier", which changes what a call costs: it is a key of its own'))
+    nested = {name for table in TABLES for name in (given.get(table) if isinstance(given.get(table), dict) else {})}
+    if served := sorted(SERVED.keys() & {*given, *inner, *nested}):
+        raise problem(_('names "%(name)s", which %(why)s') % {"name": served[0], "why": _(SERVED[served[0]])})
     within = given.get("generationConfig")
     if dear := sorted(SPENDING & {*given, *(within if isinstance(within, dict) else ())}):
         words = _('names "%(name)s", which changes what a call can cost: set max_output_tokens instead')

@@ -83,6 +83,11 @@ class Preset(BaseModel):
     # Dotted paths below the answer's usage where they differ from the wire's: input, cached, written, output,
     # reasoning.
     usage: dict[str, str] = Field(default_factory=dict)
+    # Dotted path below the answer's usage where stands what the call cost; "": nowhere. So many of its units are a USD.
+    bill: str = ""
+    bill_units: float = 1.0
+    # The server reads the part of a long prompt that fits, and says nothing: always, or with some settings of its own.
+    cuts_prompts: Literal["", "always", "perhaps"] = ""
     reasoning_apart: bool = False  # The count of output leaves the reasoning out: it is added.
     # Dotted paths below the message of a chat answer where its reasoning may stand; the first text counts.
     reasoning: Texts = ("reasoning_content", "reasoning")
@@ -105,6 +110,11 @@ class Preset(BaseModel):
     def judges(self) -> bool:
         """Return whether the provider's models judge pairs: embedders and web searches do not."""
         return self.wire not in ("embed", "search")
+
+    @property
+    def own_names(self) -> bool:
+        """True if names of models are the team's own (a route, a file): another one in an answer changes no price."""
+        return self.local
 
     @property
     def asks(self) -> bool:

@@ -12,7 +12,7 @@ from itertools import groupby
 from time import perf_counter
 from typing import Any
 
-from judges.costs.prices import Price, call_cost, price_for_judge
+from judges.costs.prices import Price, answering_model, call_cost, price_for_judge, price_of_reply
 from judges.errors import ProviderError
 from judges.panels.judge_checks import ROOM_TO_THINK
 from judges.probes import remedies
@@ -106,7 +106,6 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
     names, context = await look_up(judge) if reached else ((), None)
     reply, known = first.reply, price_for_judge(judge)
     tried = [one for one in (first, second) if one]
-    named = reply.model if reply else ""
     used = [one.reply.usage for one in tried if one.reply is not None]
     counts = ("input", "cached", "output", "reasoning", "written")
     return CheckedJudge(
@@ -114,8 +113,7 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
         role,
         problem=remedies.describe_problem(first, second, names) or _missing_logprobs(first),
         price=known,
-        # Google answers with the name in a form with a prefix: that is no other model.
-        answered_as=named if named not in ("", judge.model, judge.model.removeprefix("models/")) else "",
+        answered_as=answering_model(judge, reply) if reply else "",
         usage=Usage(**{name: sum(getattr(one, name) for one in used) for name in counts}),
         seconds=seconds,
         calls=len(tried),
@@ -153,7 +151,7 @@ def add_costs(costs: Iterable[float | None]) -> float | None:
 def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
     """Return USD of a call; a refused one costs nothing unless its provider may charge all the same."""
     if tried.reply is not None:
-        return call_cost(known, tried.reply.usage)
+        return call_cost(price_of_reply(tried.judge, tried.reply, known, {}), tried.reply.usage, tried.reply.bill)
     assert tried.error is not None
     return None if tried.error.billed and not (known and known.is_free) else 0.0
 

@@ -8,7 +8,7 @@ from itertools import count
 from django.utils.translation import gettext as _
 
 from judges.campaigns.estimates import Estimate
-from judges.costs.prices import call_cost, price_for_judge
+from judges.costs.prices import call_cost, price_for_judge, price_of_reply
 from judges.domain import verdicts
 from judges.engine.limits import CircuitOpen, RateLimits
 from judges.errors import ProviderError
@@ -35,7 +35,8 @@ class SelfCheckResult:
             self.error = self.error or str(result)
             paid = None if result.billed else 0.0
         else:
-            paid = call_cost(price_for_judge(self.judge), result.usage)
+            price = price_of_reply(self.judge, result, price_for_judge(self.judge), {})
+            paid = call_cost(price, result.usage, result.bill)
         self.cost = None if paid is None or self.cost is None else self.cost + paid
 
 

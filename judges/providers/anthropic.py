@@ -36,6 +36,7 @@ logging.getLogger("anthropic").setLevel(logging.INFO)
 SIDES = frozenset(Side)
 # A breakpoint: what stands before it may be kept, and read at a tenth of the price by a call that begins alike.
 KEPT = {"type": "ephemeral"}
+IN_ONE_COUNTRY = 1.1  # Times the price, for answers that are made in the United States alone.
 MARKS = 2  # Breakpoints of a user message, at most: of the four that a request may have.
 
 
@@ -85,6 +86,8 @@ class AnthropicProvider(SdkProvider):
             reasoning="".join(storable_text(get_path(block, "thinking")) for block in content),
             finish_reason=FINISH.get(finish, finish),
             usage=count_tokens(body.get("usage"), USED, SAID),
+            tier="fast" if get_path(body, "usage", "speed") == "fast" else "",
+            surcharge=IN_ONE_COUNTRY if get_path(body, "usage", "inference_geo") == "us" else 1.0,
         )
 
 

@@ -18,7 +18,7 @@ from judges.errors import BadAnswer, NotSent, ProviderError, Refused, Rejected, 
 from judges.presets.thinking import THINKING
 from judges.providers.connections import http_client, is_loopback, only_loopback, route_to
 from judges.providers.received import MAX_BODY, SECRET, Received
-from judges.providers.replies import error_code, parse_body, refusal_error, storable_text
+from judges.providers.replies import error_code, get_path, parse_body, read_bill, refusal_error, storable_text
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Body, Judge, ModelRequest, Reply
 
@@ -28,6 +28,7 @@ PLACEHOLDER = "set-for-each-call"  # In place of the key, which no client holds:
 UNPACKED = {"accept-encoding": "identity"}
 TOOL = "answer"  # The one tool of mode `tool`: its arguments are the answer.
 DESCRIPTION = "Gives the answer. Call it exactly once."
+COUNTS = {"usage", "usageMetadata"}  # Where bodies keep what a call used.
 # Judge keys whose values go into a request as they are.
 PLAIN = ("top_p", "seed", "stop", "reasoning_effort", "service_tier")
 
@@ -136,21 +137,39 @@ class SdkProvider(ABC):
         """Return the reply that a kept body means. Raises the ProviderError that it means otherwise."""
         status, raw = body.status, body.text
         if not 200 <= status < 300:
-            raise self.refused(status, body)
+            raise self.refused(status, body, judge)
         if not body.whole:
             message = f"{self.host}: the answer is longer than {MAX_BODY} bytes; its beginning is kept"
             raise BadAnswer(message, status=status, raw=raw)
         found = self.parsed(raw)
         if found.get("error"):
-            raise self.refused(error_code(found, status), body)
+            raise self.refused(error_code(found, status), body, judge, found)
         reply = self.read(found, judge)
         if reply is None:
             raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=status, raw=raw)
-        return replace(reply, raw=raw, model=storable_text(found.get(self.model_key), 200))
+        return self.billed(reply, found, body)
 
-    def refused(self, status: int, body: Body) -> ProviderError:
-        """Return the error that the status means; a key that is not accepted is named."""
-        error = refusal_error(self.host, status, body.text, body.retry_after)
+    def billed(self, reply: Reply, found: dict[str, Any], body: Body) -> Reply:
+        """Return the reply with its raw text, and what the answer says of who answered and what it costs."""
+        counts, preset = found.get("usage"), self.preset
+        bill = read_bill(counts, preset.bill, preset.bill_units)
+        return replace(
+            reply,
+            raw=body.text,
+            model=storable_text(found.get(self.model_key), 200),
+            bill=body.bill if bill is None else bill,
+            tier=reply.tier or storable_text(found.get("service_tier") or get_path(counts, "service_tier"), 50),
+        )
+
+    def refused(
+        self, status: int, body: Body, judge: Judge | None = None, found: dict[str, Any] | None = None
+    ) -> ProviderError:
+        """Return the error that the status means, with what was used before it; a key that is not accepted is named."""
+        error = refusal_error(self.host, status, body.text, body.retry_after, found)
+        found = self.parsed(body.text) if found is None else found
+        # Half an answer is paid for, too.
+        if judge is not None and found.keys() & COUNTS and (reply := self.read(found, judge)) is not None:
+            error.reply = self.billed(reply, found, body)
         if isinstance(error, Rejected) and status in (401, 403):
             error.args = (f"{error} (key: {self.shown_key()})",)
             self.tokens.forget()

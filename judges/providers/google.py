@@ -32,6 +32,7 @@ USED = {
     "cached": "cachedContentTokenCount",
     "output": "candidatesTokenCount + thoughtsTokenCount",
     "reasoning": "thoughtsTokenCount",
+    "total": "totalTokenCount",
 }
 SAID = ("promptTokenCount", "candidatesTokenCount")
 DECISION_USED = {

@@ -34,6 +34,7 @@ USED = {
     "written": "prompt_tokens_details.cache_write_tokens",
     "output": "completion_tokens",
     "reasoning": "completion_tokens_details.reasoning_tokens",
+    "total": "total_tokens",
 }
 # The same of the Responses and Decisions endpoints; `input_tokens` includes those of the cache, `output_tokens` the
 # reasoning ones.
@@ -43,6 +44,7 @@ RESPONSES_USED = {
     "written": "input_tokens_details.cache_write_tokens",
     "output": "output_tokens",
     "reasoning": "output_tokens_details.reasoning_tokens",
+    "total": "total_tokens",
 }
 SAID = ("input_tokens", "output_tokens")
 HOME = ("openai", "openai-responses")  # Presets of OpenAI's own servers.
@@ -195,7 +197,7 @@ def join_stream(raw: str) -> dict[str, Any]:
         part = parse_body(data)
         if not part or part.get("error"):
             return part
-        whole |= {name: part[name] for name in ("id", "model", "usage") if part.get(name)}
+        whole |= {name: part[name] for name in ("id", "model", "service_tier", "usage") if part.get(name)}
         given = get_path(part, "choices", 0)
         for name, value in (get_path(given, "delta") or {}).items():
             if isinstance(value, str) and name != "role":

@@ -13,6 +13,8 @@ from judges.records import Body
 
 MAX_BODY = 4_000_000  # Bytes of one answer that are read and kept; a judge's answer has a few thousand.
 LONGEST_WAIT = 86_400.0
+BILL = "x-litellm-response-cost"
+MOST_BILL = 1e6  # USD of one call: a larger number is none.
 # Errors that mean: there was no connection. aiohttp's own are looked at first: the SDKs' adapter calls any broken
 # connection a ConnectTimeout.
 UNSENT = (
@@ -58,7 +60,7 @@ class Received:
             if size > MAX_BODY:
                 break
         self.whole = size <= MAX_BODY
-        self.kept = Body(status, self.text, retry_after(headers), whole=self.whole)
+        self.kept = Body(status, self.text, retry_after(headers), whole=self.whole, bill=header_bill(headers))
         if self.arrived is not None:
             self.arrived(self.kept)
 
@@ -90,6 +92,15 @@ class Received:
             if key and key in text:
                 text = text.replace(key, "[key]")
         return text
+
+
+def header_bill(headers: Mapping[str, str]) -> float | None:
+    """Return USD that a gateway says the call cost; None where it says nothing, or 0 of a model without a price."""
+    try:
+        cost = float(headers.get(BILL, ""))
+    except ValueError:
+        return None
+    return cost if 0 < cost < MOST_BILL else None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

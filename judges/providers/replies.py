@@ -103,14 +103,34 @@ def count_tokens(counts: object, places: Mapping[str, str], needed: Sequence[str
     found = {
         name: sum(get_count(counts, *path.split(".")) for path in paths.split(" + ")) for name, paths in places.items()
     }
+    # Some count thoughts in the total alone (Gemini in OpenAI's format): they are billed as output.
+    if (beside := found.pop("total", 0) - found["input"] - found["output"]) > 0:
+        found["output"] += beside
+        found["reasoning"] = found.get("reasoning", 0) + beside
     # Where one of the needed counts is missing, what the answer used is unknown.
     known = [get_path(counts, *path.split(".")) for path in needed]
     return Usage(**found, said=all(isinstance(one, int | float) and not isinstance(one, bool) for one in known))
 
 
-def refusal_error(host: str, status: int, raw: str, retry_after: float | None) -> ProviderError:
-    """Return the error that a status and its body mean. 2xx: an error body without a usable code."""
-    body = parse_body(raw)
+def read_bill(counts: object, place: str, units: float) -> float | None:
+    """Return USD that an answer's usage says the call cost, in `units` a dollar; None where it says nothing."""
+    charged = finite_number(get_path(counts, *place.split("."))) if place else None
+    if charged is None or charged < 0:
+        return None
+    # OpenRouter with a key of one's own at the provider: what that charges stands beside the fee.
+    upstream = finite_number(get_path(counts, "cost_details", "upstream_inference_cost"))
+    own_key = get_path(counts, "is_byok") is True and upstream is not None and upstream > 0
+    return (charged + (upstream or 0.0 if own_key else 0.0)) / units
+
+
+def refusal_error(
+    host: str, status: int, raw: str, retry_after: float | None, body: dict[str, Any] | None = None
+) -> ProviderError:
+    """Return the error that a status and its body mean. 2xx: an error body without a usable code.
+
+    `body`: as the provider reads it, where its error does not stand at the top.
+    """
+    body = parse_body(raw) if body is None else body
     error = body.get("error", body)
     said = storable_text(get_path(error, "message")) or storable_text(error) or raw
     message = f"{host}: {status} {' '.join(said.split())[:300]}".strip()

@@ -80,6 +80,14 @@ class Behaviour:
     """Written to the prompt cache, by look-alikes that say so."""
     usage: dict[str, Any] = field(default_factory=dict)
     """What the answer says of its tokens, as it is, in place of what was counted."""
+    reads: int = 0
+    """The most tokens of a prompt that are read, and counted: the rest is cut without a word."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """Further fields of the answer's body, such as the service tier; those of a table are added to it."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Further headers of the answer."""
+    status: int = 200
+    """Of `body`."""
     seen: int = 0
     taken: int = 0
 

@@ -156,6 +156,7 @@ def answer(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
     said = text(call, behaviour)
     model = "another-model" if behaviour.fault == "other-model" else call.model
     tokens_in, tokens_out = (len(call.system) + len(call.user)) // 4, len(said) // 4 + 1
+    tokens_in = min(tokens_in, behaviour.reads or tokens_in)
     if call.format == "anthropic":
         body = _anthropic(said, model, behaviour, tokens_in, tokens_out, number)
     else:

@@ -157,6 +157,7 @@ class Connection(asyncio.Protocol):
         """Status, body and headers."""
         fault = behaviour.fault
         headers = {"Retry-After": behaviour.retry_after} if behaviour.retry_after else {}
+        headers |= behaviour.headers
         refusal = call.refusal or (call.alike and call.alike.context_refusal(call, behaviour))
         if refusal:
             return refusal.status, json.dumps(call.alike.error(refusal)).encode(), headers
@@ -174,10 +175,12 @@ class Connection(asyncio.Protocol):
         if fault == "error-body":
             return 200, json.dumps(_error(call, 500, "scripted error under 200")).encode(), headers
         if behaviour.body:
-            return 200, behaviour.body.encode(), headers
+            return behaviour.status, behaviour.body.encode(), headers
         if fault in PLAIN:
             return 200, PLAIN[fault], headers
         answered = answer(call, behaviour, entry["seq"])
+        for name, value in behaviour.more.items():
+            answered[name] = {**answered[name], **value} if isinstance(answered.get(name), dict) else value
         if call.asked and call.asked.body.get("stream"):
             return 200, streamed(answered), headers
         return 200, json.dumps(answered).encode(), headers

@@ -81,7 +81,12 @@ class Command(QuorumCommand):
             help="judges that vote, an odd number, separated by commas; a repeated name votes again",
         )
         parser.add_argument("--failed-to-people", action="store_true", help="send failed pairs to people")
-        add_limits(parser, again="start a new campaign on all pairs")
+        parser.add_argument(
+            "--fresh",
+            action="store_true",
+            help="with --again: ask everything anew and pay for it, also what these judges were asked before",
+        )
+        add_limits(parser, again="start a new campaign on all pairs; equal calls keep their earlier answers")
 
     def run(self, **options: Any) -> object:
         """Start or join, and with --wait stay until the end; the status document of the campaign."""
@@ -98,6 +103,7 @@ class Command(QuorumCommand):
             budget=options["budget"],
             max_calls=options["max_calls"],
             again=options["again"],
+            fresh=options.get("fresh", False),
             retry=options["retry_failed"],
             failed_to_people=options.get("failed_to_people", False),
         )
@@ -117,7 +123,8 @@ class Command(QuorumCommand):
 
     def forecast(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> Estimate | None:
         """Return what the start would cost; None where there is nothing to do."""
-        return forecasts.forecast_judging(collection, wanted, limit=options["limit"], again=options["again"])
+        kinds = {"again": options["again"], "fresh": options["fresh"]}
+        return forecasts.forecast_judging(collection, wanted, limit=options["limit"], **kinds)
 
     def follow(self, collection: Collection, started: Started, options: dict[str, Any]) -> object:
         """Say what was started; wait for it where that was asked for."""

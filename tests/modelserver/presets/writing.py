@@ -76,6 +76,7 @@ def _said(alike: "LookAlike", call: Call, asked: "Asked", behaviour: Behaviour) 
         whole = f"<think>\n{thought}" + (f"\n</think>\n\n{whole}" if output else "")
         output, thinking, thought = output + thinking, 0, ""
     read = (len(asked.system) + len(asked.user)) // CHARACTERS
+    read = min(read, behaviour.reads or read)
     counts = Counts(read, behaviour.cached, behaviour.written_tokens, output, thinking)
     return Said(whole, thought, finish, counts, words(call, whole, behaviour))
 
