@@ -38,6 +38,10 @@ def kind_of(source: FileSource, first: Sequence[str]) -> str:
     if len(first) != 3:
         return ""
     query, second, third = (cell.strip() for cell in first)
+    if not third:
+        # A grade that is missing, of which the reader will tell: the lines after it show what it would be.
+        lines = (text.split() for _number, text in islice(source.texts(), LOOKED_AT))
+        third = next((cells[2] for cells in lines if len(cells) == 3), "")
     if all(len(cell.split()) >= _WORDS_OF_TEXT for cell in (second, third)):
         return TEXT_TRIPLES
     if " " in query or " " in second:

@@ -12,6 +12,7 @@ from corpus.errors import BadInput
 from corpus.formats import archives
 from corpus.formats.cell_values import as_cell
 from corpus.formats.files import FileSource
+from corpus.formats.shown_cells import show_cell
 
 # Bytes of a workbook's table of texts, which the library holds in memory.
 MAX_TEXTS = 128 << 20
@@ -49,8 +50,8 @@ def read_sheet(source: FileSource) -> Iterator[tuple[int, list[str]]]:
 def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     # Some programs write a wrong size of the sheet, by which the library would leave cells out.
     sheet.reset_dimensions()
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        cells = [as_cell(value) for value in row]
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        cells = [as_cell(show_cell(cell)) for cell in row]
         while cells and not cells[-1]:
             cells.pop()
         if cells:

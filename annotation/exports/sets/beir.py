@@ -34,6 +34,8 @@ class Beir:
         for filled in batch:
             text = filled.text
             query = {"_id": filled.query.id, "text": text.text, "answers": text.answers, "metadata": text.metadata}
+            if text.title:  # What relevant means for this query alone.
+                query["instruction"] = text.title
             self.queries.put(_json_line(query), rows=1)
             rows = filled.query.rows
             lines = [f"{filled.query.id}\t{row.doc_id}\t{row.grade}\n" for row in rows]

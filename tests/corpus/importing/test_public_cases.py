@@ -1,0 +1,218 @@
+"""Inputs of eighty public reports of errors: what is read of each, or the one line that refuses it."""
+
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import BadInput
+from corpus.importing import records, tables
+from corpus.importing.detection import HOLDS, detect, list_sources
+from corpus.importing.grades import read_grades
+from corpus.importing.run_lines import top_of_run
+from tests.corpus.importing.public_cases import CASES
+
+# What is read: the kind of the file, - the columns that are not read, d: documents (the last as id, title and text), q:
+# queries, and pairs, grades and runs as query>document=grade@score by assessor, texts in place of ids made of them.
+READ = {
+    "qrels, document first, tabs": "qrels 1>10=1 1>11=0 2>12=2",
+    "qrels, document first, commas": "qrels 1>10=1 1>11=0 2>12=2",
+    "qrels, grade in the middle": "qrels 1>10=3 1>11=0 2>12=2",
+    "qrels, grade first, other names": "qrels 1>10=3 1>11=0",
+    "qrels, BEIR's names turned round": "qrels 1>10=1 1>11=0",
+    "qrels, a score of whole numbers": "qrels 1>10=1 1>11=0",
+    "qrels, four columns between blanks": "qrels -iter 1>10=1 1>11=0",
+    "qrels, four columns with tabs": "qrels -iteration 1>10=1 1>11=0",
+    "qrels, texts' names over ids": "qrels Q1>D10=1 Q1>D11=0",
+    "qrels, JSON lines": "qrels 1>10=1 1>11=0",
+    "qrels, workbook": "qrels 1>10=1 1>11=0",
+    "qrels, Parquet": "qrels 1>10=1",
+    "qrels, no name is known": "say what its columns are",
+    "qrels, one name is known": 'no column is the query that "label" is about; name it with --column b=query_id',
+    "run with a header, blanks": "runs -rank q1>d2 q1>d1",
+    "run with a header, tabs": "runs -Q0 -rank -tag q1>d1",
+    "run with ranks, commas": "runs q1>d1 q1>d2",
+    "judgments, assessor first": "judgments 1>10=1 by alice 1>10=0 by bob",
+    "query as object, candidates": "all d2[11||Water boils|{}] q1[1|what is tea] 1>10=@3.5 1>11=@1.0",
+    "positives and negatives": (
+        "all d3[11||Water boils|{}] q1[|what is tea] what is tea>10=1 what is tea>12=1 what is tea>11=0"
+    ),
+    "document as object": "all d1[10|Tea|Tea is a drink|{}] q1[1|what is tea] 1>10=1",
+    "contents as object": "documents d1[10|Tea|Tea is a drink|{}]",
+    "an object without a text": (
+        'm.jsonl, line 1: "document" holds no text that can be read: a, b; write it as {"id", "title", "text"}'
+    ),
+    "a list with an object without a text": (
+        'm.jsonl, line 2: "positives" holds no text that can be read: a; write it as {"id", "title", "text"}'
+    ),
+    "DPR": 'all d2[11||Water boils|{}] q1[|what is tea|["a drink"]] what is tea>10=1 what is tea>11=0',
+    "DPR's retrieval": (
+        'all -ctxs.has_answer d1[10|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>10=@3.5'
+    ),
+    "MS MARCO": (
+        "all -query_type -passages.url d2[||Water boils|{}] q1[1|what is tea] 1>Tea is a drink=1 1>Water boils=0"
+    ),
+    "MS MARCO, Parquet": (
+        "all -passages.url d2[||Water boils|{}] q1[1|what is tea] 1>Tea is a drink=1 1>Water boils=0"
+    ),
+    "Cohere": "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0",
+    "Tevatron": "all d2[11||Water boils|{}] q1[1|what is tea] 1>10=1 1>11=0",
+    "ids in objects": "pairs 1>10=1 1>11=0",
+    "MTEB's top_ranked": "pairs 1>10= 1>11=",
+    "docs and labels": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "docs and labels, Parquet": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "docs with one label too few": 'm.jsonl, line 1: 2 documents, and 1 values of "grade"; each document has one',
+    "docs and scores": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=@0.8 what is tea>Water boils=@0.2"
+    ),
+    "FlagEmbedding": (
+        "all d2[||Water boils|{}] q1[|what is tea|Holds the answer.] what is tea>Tea is a drink=1@0.8 "
+        "what is tea>Water boils=0@0.2"
+    ),
+    "ms-swift": "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0",
+    "ERank": "all -chain -prompt -completion -k -mean d1[10||Tea is a drink|{}] q1[1|what is tea] 1>10=1@0.8",
+    "SQuAD": 'all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink=',
+    "BRIGHT": 'queries q1[1|what is tea|{"excluded_ids": ["10"], "gold_ids": ["11"]}]',
+    "texts that look like JSON": 'documents d3[3||{"a": 1}|{}]',
+    "anchor and positive": (
+        "all d2[||Because it is|{}] q2[|why so] what is tea>Tea is a drink=1 why so>Because it is=1"
+    ),
+    "query and pos": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=1",
+    "n-tuple": (
+        "all d3[||Bread is baked|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water "
+        "boils=0 what is tea>Bread is baked=0"
+    ),
+    "chunk": (
+        'no column is the document that "label" is about; name it with --column chunk=text, or keep '
+        '"label" as it is with --column label=metadata'
+    ),
+    "prompt instead of query": (
+        'no column is the query that "label" is about; name it with --column prompt=query, or keep '
+        '"label" as it is with --column label=metadata'
+    ),
+    "positive without a query": (
+        'no column is the query that "positive_passages" is about; name it with --column claim=query'
+    ),
+    "a grade without a document": (
+        'no column is the document that "grade" is about; name it with --column remark=text'
+    ),
+    "an answer with a label": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "an answer without a label": 'queries q1[|what is tea|["a drink"]]',
+    "documents with a label": (
+        'no column is the query that "label" is about; name it with --column HEADER=query, or keep '
+        '"label" as it is with --column label=metadata'
+    ),
+    "documents of a query": "documents-pairs d2[11||Water boils|{}] 1>10= 1>11=",
+    "documents of a topic": 'documents d1[10||Tea is a drink|{"topic": "drinks"}]',
+    "one column an annotator": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Water boils= "
+        "what is tea>Tea is a drink=1 by annotator_1 what is tea>Tea is a drink=0 by annotator_2 what is "
+        "tea>Tea is a drink=1 by annotator_3 what is tea>Water boils=0 by annotator_1 what is tea>Water "
+        "boils=0 by annotator_2"
+    ),
+    "one label an annotator": "judgments 1>10=2 by label_a 1>10=3 by label_b",
+    "relevance_score, whole": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=2",
+    "relevance_score, shares": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=@0.7",
+    "other columns of pairs": (
+        "all -source -column 5 d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=1"
+    ),
+    "the row's id": (
+        "all -id d2[||Water boils|{}] q2[|why so] what is tea>Tea is a drink=1 what is tea>Water boils=0 "
+        "why so>Tea is a drink=0"
+    ),
+    "doc is an id beside text": "all d2[d11||Water boils|{}] q1[|what is tea] what is tea>d10= what is tea>d11=",
+    "questions under another name": (
+        "all -Überschrift d2[||Wasser, auch eins|{}] q2[|Und Wasser?] Was ist Tee?>Tee, ein Getränk= Und "
+        "Wasser?>Wasser, auch eins="
+    ),
+    "collection.tsv with commas": "documents d2[2||Water boils|{}]",
+    "docs.tsv with commas": 'documents d2[D2|B|C|{"column 2": "http://y"}]',
+    "top1000 with commas": "all d2[11||Water|{}] q1[1|one, two, three] 1>10= 1>11=",
+    "triples with commas": (
+        "all d2[||No, it is, not, so|{}] q1[|what, tea, is] what, tea, is>Tea is, a, nice drink=1 what, "
+        "tea, is>No, it is, not, so=0"
+    ),
+    "queries.tsv with commas": "queries q2[2|why]",
+    "semicolons with commas in the header": 'documents d2[d2||Water|{"one, two, three": "y"}]',
+    "bars": "documents d1[d1||Tea, a drink|{}]",
+    "sep=": "documents d1[d1||Tea, a drink|{}]",
+    "CR alone": "documents d2[d2||beta|{}]",
+    "CR alone, JSON lines": "documents d2[d2||beta|{}]",
+    "CR alone, qrels": "qrels q1>d1=1 q1>d2=0",
+    "mixed ends of lines": "documents d3[d3||gamma|{}]",
+    "a quoted line break": "documents d1[d1||two\nlines|{}]",
+    "rows of commas alone": "documents d1[d1||alpha|{}]",
+    "rows of commas before the header": "documents -column 3 d1[d1||alpha|{}]",
+    "comments in qrels": "qrels q1>d1=1 q1>d2=0",
+    "comments in a run": "runs q1>d1 q1>d2",
+    "comments in a table of grades": "qrels q1>d1=1 q1>d2=0",
+    "a run of three columns, falling": "runs q1>d1 q1>d2 q1>d3",
+    "a run of three columns, shares": "runs q1>d2 q1>d1",
+    "qrels of three columns as 1.0": "qrels q1>d1=1 q1>d2=0 q2>d2=1",
+    "an empty grade": "q.tsv, line 2: the grade is empty",
+    "an empty grade first": "q.tsv, line 1: the grade is empty",
+    "an open quote": 'm.csv, line 2: a quoted text that does not end; write a quote inside a quoted text twice: ""',
+    "a JSON list in one line": "m.json, line 1: \"doc_id\" holds white space: 'd 2' (object 2)",
+    "ids with zeros in a workbook": 'documents d1[00007||Tea|{"made": "2023-03-15", "share": "25%"}]',
+    "web topics": (
+        'queries q1[1|obama family tree|{"description": "Find information.", "subtopic": "Find the photo essay."}]'
+    ),
+    "topics 51 to 200": (
+        'queries q1[101|Design of the "Star Wars" System|{"head": "Tipster Topic Description", "dom": '
+        '"Science and Technology", "desc": "Document will provide information.", "smry": "It provides.", '
+        '"narr": "A relevant document will.", "con": "1. SDI", "nat": "U.S."}]'
+    ),
+    "topics of TREC RAG": "queries q1[1|why tea]",
+}
+
+
+def describe(folder: Path, name: str) -> str:
+    (source,) = list_sources(folder / name, name)
+    found = detect(source)
+    if found.problem:
+        return found.problem
+    told = [found.kind, *(f"-{column}" for column in found.unused)]
+    texts: dict[str, str] = {}
+    parts = HOLDS[found.kind]
+    try:
+        if "documents" in parts:
+            documents = list(records.read_documents(source))
+            last = documents[-1]
+            is_hash = len(last.id) == 16
+            texts |= {row.id: row.text for row in documents if len(row.id) == 16}
+            told.append(f"d{len(documents)}[{'' if is_hash else last.id}|{last.title}|{last.text}|{last.metadata}]")
+        if "queries" in parts:
+            queries = list(records.read_queries(source, by_position=False))
+            last = queries[-1]
+            texts |= {row.id: row.text for row in queries if len(row.id) == 16}
+            own = [one for one in (last.answers, last.metadata, last.instruction) if one not in ("[]", "{}", "")]
+            told.append(f"q{len(queries)}[{'|'.join(['' if len(last.id) == 16 else last.id, last.text, *own])}]")
+        if "pairs" in parts:
+            for pair in records.read_pairs(source, 3):
+                grade, score = ("" if one is None else str(one) for one in (pair.gold, pair.teacher_score))
+                told.append(f"{texts.get(pair.query, pair.query)}>{texts.get(pair.document, pair.document)}"
+                            f"={grade}{'@' + score if score else ''}")  # fmt: skip
+        table = tables.read_table(source)
+        if {"qrels", "judgments"} & set(parts) or (table and table.has_assessors):
+            for row in read_grades(source, 3):
+                if row.problem:
+                    raise source.bad(row.line, row.problem)
+                pair_name = f"{texts.get(row.query, row.query)}>{texts.get(row.document, row.document)}"
+                told.append(f"{pair_name}={row.grade}{' by ' + row.assessor if row.assessor else ''}")
+        if "runs" in parts:
+            told += [f"{query}>{document}" for _line, query, document in top_of_run(source, 10)]
+    except BadInput as error:
+        return str(error)
+    return " ".join(told)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_file_of_a_public_report_is_read_or_refused_by_name(case: str, tmp_path: Path) -> None:
+    ((name, content),) = CASES[case].items()
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert describe(tmp_path, name) == READ[case]
