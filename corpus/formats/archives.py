@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.formats import files
+from corpus.formats.files import FileSource
 
 # Each of them is looked into and has a line on the page of the import.
 MAX_MEMBERS = 1_000
@@ -18,23 +19,24 @@ def is_archive(path: Path) -> bool:
     if not files.is_zip(path):
         return False
     try:
-        with zipfile.ZipFile(path) as archive:
-            return not any(name.startswith(_OFFICE) for name in archive.namelist())
+        return not any(name.startswith(_OFFICE) for name in files.open_archive(path).names)
     # A damaged archive is one all the same: list_members says what is wrong with it.
     except zipfile.BadZipFile:
         return True
 
 
-def list_members(path: Path, name: str = "") -> list[str]:
-    """Return the names of the files in a zip archive, in order. `name`: what the user calls the archive.
+def list_members(source: FileSource) -> list[str]:
+    """Return the names of the files in a zip archive, in order.
 
     Raises BadInput for an archive that is damaged, locked or empty, for a member that lies outside of it, and for one
     that unpacks to what no text does.
     """
-    name = name or str(path)
+    name, path = str(source), source.path
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = [one for one in archive.infolist() if not _is_hidden(one)]
+        members = [one for one in source.open_archive().infolist() if not _is_hidden(one)]
+    except files.TooManyMembers:
+        said = _("%(file)s: more than %(most)s files in it; make smaller archives")
+        raise BadInput(said % {"file": name, "most": f"{MAX_MEMBERS:,}"}) from None
     except zipfile.BadZipFile:
         raise BadInput(_("%(file)s: the zip archive is damaged; make it again") % {"file": name}) from None
     if not members:

@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import os
 import re
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
+from weakref import WeakValueDictionary
 
 from django.utils.translation import gettext as _
 from typing_extensions import Buffer
@@ -25,14 +27,70 @@ _GZIP = b"\x1f\x8b"
 _BUFFER = 1 << 18
 _WHITE = re.compile(r"\s")
 MAX_ID = 255
-# Bytes. The longest documents of the field's collections are a tenth of it.
-MAX_LINE = 64 << 20
+# Bytes. The longest documents of the field's collections are half of it.
+MAX_LINE = 16 << 20
 # gzip shrinks text to a tenth, and at most to a thousandth: such a file is a bomb, once it is not small.
-MAX_RATIO, UNPACKED = 200, 64 << 20
+MAX_RATIO, UNPACKED = 200, 16 << 20
+# Columns of a table: as many as Excel has.
+MAX_COLUMNS = 16_384
+# Cells without a value that are made, to one with a value; so many are always fine. They cost and weigh nothing.
+MAX_FILLING, FREE_FILLING = 50, 2_000_000
+# Bytes of a zip archive's list of its members, which is read whole before any of them: about 20,000 names.
+MAX_DIRECTORY = 2 << 20
 _Stream = io.BufferedReader | zipfile.ZipExtFile | gzip.GzipFile
+_END = (1 << 16) + 22  # Bytes at the end of a zip archive among which its end record is.
 # The mark of a first member, or the end record with which an archive without members begins.
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PARQUET, SHEET, TEXT = "parquet", "sheet", "text"  # What the bytes of a file are.
+
+
+class TooManyMembers(zipfile.BadZipFile):
+    """A zip archive whose list of members alone is longer than any that is taken."""
+
+
+class Archive:
+    """A zip archive that is open for all of its members, whose list is read once."""
+
+    def __init__(self, path: Path) -> None:
+        _refuse_long_directory(path)
+        self.zip = zipfile.ZipFile(path)
+        self.names = frozenset(self.zip.namelist())
+
+
+_Key = tuple[str, int, int, int]
+# Archives that somebody reads. Each of a thousand members would open its archive ten times, and read the list again.
+_archives: WeakValueDictionary[_Key, Archive] = WeakValueDictionary()
+
+
+def key_of(path: Path) -> _Key:
+    """Return what tells a file from others, and from what stood at its path before, in this process alone."""
+    # A process that was forked shares the places in open files with its parent.
+    found = path.stat()
+    return str(path), found.st_mtime_ns, found.st_size, os.getpid()
+
+
+def open_archive(path: Path) -> Archive:
+    """Return a zip archive, opened once for as long as somebody holds it. Raises BadZipFile and TooManyMembers."""
+    key = key_of(path)
+    if (archive := _archives.get(key)) is None:
+        archive = _archives[key] = Archive(path)
+    return archive
+
+
+def _refuse_long_directory(path: Path) -> None:
+    """Raise TooManyMembers for an archive whose list of members would take long to read."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _END))
+        end = file.read()
+    at = end.rfind(b"PK\x05\x06")
+    # Of an archive with more than 65,534 members the size here is the largest that there is.
+    if at >= 0 and int.from_bytes(end[at + 12 : at + 16], "little") > MAX_DIRECTORY:
+        raise TooManyMembers
+
+
+def is_nearly_empty(filled: int, made: int) -> bool:
+    """Return whether of the cells that were made hardly any has a value, as in no table that a person meant."""
+    return made > FREE_FILLING + MAX_FILLING * filled
 
 
 def is_zip(path: Path) -> bool:
@@ -44,7 +102,7 @@ def is_zip(path: Path) -> bool:
 def is_workbook(path: Path) -> bool:
     """Return whether a file is an Excel workbook (.xlsx), by its content."""
     try:
-        return is_zip(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
+        return is_zip(path) and "xl/workbook.xml" in open_archive(path).names
     except (zipfile.BadZipFile, OSError):
         return False
 
@@ -96,6 +154,7 @@ class FileSource:
         self.is_part = is_part or bool(member)
         self.name = f"{name or path}/{member}" if member else name or str(path)
         self.fields = dict(fields or {})
+        self.shared: object = None  # What other files in it are read from, too: held open as long as one of them is.
         refuse_no_file(self.path)
 
     def __str__(self) -> str:
@@ -267,7 +326,7 @@ class FileSource:
             # The member of a workbook is a sheet, which is read by another library.
             packed = bool(self.member) and not is_workbook(self.path)
             if packed:
-                archive = stack.enter_context(zipfile.ZipFile(plain))
+                archive = self.open_archive()
                 size = archive.getinfo(self.member).compress_size
                 stream = stack.enter_context(_open_member(archive, self.member))
             source: _Stream = stream
@@ -278,6 +337,12 @@ class FileSource:
             most = max(UNPACKED, MAX_RATIO * size) if packed else None
             with io.BufferedReader(_Bounded(self, source, most, in_lines=in_lines), _BUFFER) as bounded:
                 yield bounded
+
+    def open_archive(self) -> zipfile.ZipFile:
+        """Return the zip archive in which the file lies, or that it is. Raises BadZipFile."""
+        archive = open_archive(self.path)
+        self.shared = archive
+        return archive.zip
 
 
 def _open_member(archive: zipfile.ZipFile, member: str) -> zipfile.ZipExtFile:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from corpus.formats import own_exports
 from corpus.formats.cell_values import as_cell
-from corpus.formats.files import FileSource
+from corpus.formats.files import MAX_COLUMNS, FileSource, is_nearly_empty
 from corpus.formats.json_objects import read_objects
 from corpus.formats.tool_exports import FlatRow, flatten, is_tool_export
 
@@ -40,17 +42,23 @@ def read_columns(source: FileSource) -> tuple[tuple[str, ...], tuple[str, ...]] 
         for one in _flat_rows(row):
             header.update(dict.fromkeys(one.values))
             answers.update(dict.fromkeys(one.answers))
+        if len(header) > MAX_COLUMNS:
+            break  # of which the table will tell
     return (tuple(header), tuple(answers)) if header else None
 
 
 def read_rows(source: FileSource, header: tuple[str, ...]) -> Iterator[tuple[int, list[str]]]:
     """Yield (line where the object begins, cells) of each row."""
     known = set(header)
+    made = filled = 0
     for line, row in read_objects(source):
         for one in _flat_rows(row):
             values = one.values
             if OTHER in known and (others := {name: value for name, value in values.items() if name not in known}):
                 values = {**values, OTHER: others}
+            made, filled = made + len(header), filled + len(values)
+            if is_nearly_empty(filled, made):
+                raise source.bad(line, _("nearly every object has other keys than the ones before; is it a table?"))
             yield line, [as_cell(values.get(name)) for name in header]
 
 

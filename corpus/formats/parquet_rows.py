@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.formats.cell_values import as_cell
-from corpus.formats.files import FileSource
+from corpus.formats.files import FileSource, is_nearly_empty
 
 BATCH = 500  # Rows that memory holds.
 
@@ -22,6 +22,7 @@ def read_header(source: FileSource) -> tuple[str, ...]:
 def read_rows(source: FileSource, left_out: Collection[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield (number from 1, cells) of each row; cells of columns that are left out are empty and never read."""
     with _open_file(source) as file:
+        _refuse_empty_columns(source, file)
         names = file.schema_arrow.names
         kept = [name for name in names if name not in left_out]
         number = 0
@@ -32,6 +33,15 @@ def read_rows(source: FileSource, left_out: Collection[str]) -> Iterator[tuple[i
                     yield number, [as_cell(row.get(name)) for name in names]
                 except UnicodeDecodeError:
                     raise source.bad(number, _("bytes that are not UTF-8; write texts as strings")) from None
+
+
+def _refuse_empty_columns(source: FileSource, file: Any) -> None:
+    """Raise BadInput for far more cells than the file has bytes: a column of one value weighs nothing."""
+    metadata = file.metadata
+    if is_nearly_empty(source.path.stat().st_size, metadata.num_rows * metadata.num_columns):
+        said = _("%(file)s: %(rows)s rows of %(columns)s columns, nearly all of them empty; leave out empty columns")
+        counts = {"rows": f"{metadata.num_rows:,}", "columns": f"{metadata.num_columns:,}"}
+        raise BadInput(said % {"file": source, **counts})
 
 
 @contextmanager

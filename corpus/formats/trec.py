@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.formats.files import FileSource
+from corpus.formats.files import MAX_LINE, FileSource
 
-_TAG = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>]*)?/?>", re.DOTALL)
+_TAG = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>]*)?/?>", re.DOTALL)
 _NUL = re.compile(r"&#(?:0+|[xX]0+);")
 # Of topics, in TREC's years: 51 to 200 have <head>, <dom>, <smry>, <con>, <fac> with <nat> in it, and <def>.
 _TOPIC = {"num", "number", "query", "title", "question", "summary", "description", "desc", "narrative", "narr"}
@@ -27,7 +27,7 @@ _FIELDS = {
 TOPIC_TEXTS = ("title", "query", "summary", "question", "description", "desc", "smry", "")
 _RECORD = re.compile(rb"<(doc|topic|top)[\s>]", re.IGNORECASE)
 _NUMBER = re.compile(r"""\s(?:number|num|id|qid)\s*=\s*["']([^"'<>]*)["']""", re.IGNORECASE)
-MAX_RECORD = 64 * 2**20  # Characters: a record that does not end by then is not one.
+MAX_RECORD = MAX_LINE  # Characters: a record that does not end by then is not one.
 # Before a record there may be a DOCTYPE with declarations of its own, and comments, each over several lines.
 _DECLARATION = re.compile(r"<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL | re.IGNORECASE)
 _DECLARES = re.compile(r"<!--|<!DOCTYPE", re.IGNORECASE)
@@ -52,15 +52,16 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
     start = size = found = 0
     declared = ""  # A declaration that goes on in the next line.
     for number, line in source.texts(blank=True):
-        rest = line + "\n"
+        rest, at = line + "\n", 0
         if not start:
             rest, is_whole = _without_declarations(declared + rest, opening)
             declared = "" if is_whole or len(rest) > MAX_DECLARATION else rest
             if declared:
                 continue
-        while rest:
-            edge = (closing if start else opening).search(rest)
-            before, rest = (rest[: edge.start()], rest[edge.end() :]) if edge else (rest, "")
+        while at < len(rest):
+            edge = (closing if start else opening).search(rest, at)
+            before = rest[at : edge.start() if edge else None]
+            at = edge.end() if edge else len(rest)
             if start:
                 parts.append(before)
                 size += len(before)
@@ -84,14 +85,20 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
 
 def _without_declarations(text: str, opening: re.Pattern[str]) -> tuple[str, bool]:
     """Return a text without the declarations before its first record, and False where one of them does not end."""
-    while True:
-        record, begins = opening.search(text), _DECLARES.search(text)
-        if not begins or (record and record.start() < begins.start()):
-            return text, True
+    left, at = [], 0
+    record = opening.search(text)
+    # By places, as a line of thousands of declarations would be copied for each of them.
+    while begins := _DECLARES.search(text, at):
+        if record and record.start() < at:
+            record = opening.search(text, at)
+        if record and record.start() < begins.start():
+            break
         whole = _DECLARATION.match(text, begins.start())
         if not whole:
-            return text, False
-        text = text[: whole.start()] + text[whole.end() :]
+            return "".join(left) + text[at:], False
+        left.append(text[at : whole.start()])
+        at = whole.end()
+    return "".join(left) + text[at:], True
 
 
 def _parse_fields(source: FileSource, line: int, body: str, record: str, opening: str) -> dict[str, str]:

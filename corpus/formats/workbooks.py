@@ -1,32 +1,60 @@
 """Sheets of Excel workbooks (.xlsx), a row at a time. Pure."""
 
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
-from corpus.formats import archives
+from corpus.formats import archives, files
 from corpus.formats.cell_values import as_cell
-from corpus.formats.files import FileSource
+from corpus.formats.files import MAX_COLUMNS, FileSource
 from corpus.formats.shown_cells import show_cell
 
 # Bytes of a workbook's table of texts, which the library holds in memory.
 MAX_TEXTS = 128 << 20
+# Excel's own: no sheet has a row with a greater number.
+MAX_ROWS = 1_048_576
+MAX_SHEETS = 100
+# Rows without a filled cell that may follow each other. They cost time and weigh nothing.
+MAX_EMPTY_ROWS = 50_000
 _TEXTS = "xl/sharedStrings.xml"
+# What the library reads whole: everything but the sheets and the texts. Excel has at most 65,490 formats.
+_PARTS = re.compile(r"\[Content_Types\]\.xml|_rels/|docProps/|xl/(?:workbook\.xml|styles\.xml|_rels/|theme/)")
+_MAX_PARTS, _MAX_TAGS = 16 << 20, 500_000
+_SHEET = re.compile(rb"<(?:\w+:)?sheet[\s/>]")
 
 
-def list_sheets(path: Path, name: str = "") -> list[str]:
-    """Return the names of the sheets that hold a cell. `name`: what the user calls the workbook.
+class _Workbook:
+    """A workbook that is open for all of its sheets: its texts and formats are read once."""
+
+    def __init__(self, source: FileSource) -> None:
+        from openpyxl import load_workbook  # takes a moment, which other imports need not wait for
+
+        self.archive = files.open_archive(source.path)
+        _refuse_large_parts(source, self.archive.zip)
+        # An open file, for the library looks at the names of others.
+        file = source.path.open("rb")
+        finalize(self, file.close)
+        # Links to other workbooks are not followed, and need not be read.
+        self.book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        finalize(self, self.book.close)
+
+
+_workbooks: WeakValueDictionary[tuple[str, int, int, int], _Workbook] = WeakValueDictionary()
+
+
+def list_sheets(source: FileSource) -> list[str]:
+    """Return the names of the sheets of a workbook that hold a cell.
 
     Raises BadInput for a workbook that is damaged, locked or unpacks to what no workbook does, and for an empty one.
     """
-    source = FileSource(path, name=name)
-    with _open_workbook(source) as workbook:
-        sheets = [sheet.title for sheet in workbook.worksheets if next(_filled_rows(sheet), None)]
+    with _open_workbook(source) as book:
+        sheets = [sheet.title for sheet in book.worksheets if next(_filled_rows(source, sheet), None)]
     if not sheets:
         raise BadInput(_("%(file)s: the workbook has no filled cell") % {"file": source})
     return sheets
@@ -37,50 +65,105 @@ def read_sheet(source: FileSource) -> Iterator[tuple[int, list[str]]]:
 
     A source without a sheet's name is the first sheet that holds a cell.
     """
-    with _open_workbook(source) as workbook:
-        names = [source.member] if source.member else list_sheets(source.path, source.name)
-        if names[0] not in workbook.sheetnames:
+    with _open_workbook(source) as book:
+        names = [source.member] if source.member else list_sheets(source)
+        if names[0] not in book.sheetnames:
             raise BadInput(_("%(file)s: the workbook has no such sheet") % {"file": source})
-        width = 0
-        for number, cells in _filled_rows(workbook[names[0]]):
+        width = made = filled = 0
+        for number, cells in _filled_rows(source, book[names[0]]):
             width = width or len(cells)
-            yield number, cells + [""] * (width - len(cells))
+            row = [""] * max(width, max(cells))
+            for column, cell in cells.items():
+                row[column - 1] = cell
+            filled += len(cells)
+            made += len(row)
+            if files.is_nearly_empty(filled, made):
+                raise source.bad(number, _("nearly all cells up to here are empty; delete the empty columns"))
+            width = width or len(row)
+            yield number, row
 
 
-def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    # Some programs write a wrong size of the sheet, by which the library would leave cells out.
-    sheet.reset_dimensions()
-    for number, row in enumerate(sheet.iter_rows(), 1):
-        cells = [as_cell(show_cell(cell)) for cell in row]
-        while cells and not cells[-1]:
-            cells.pop()
+def _filled_rows(source: FileSource, sheet: Any) -> Iterator[tuple[int, dict[int, str]]]:
+    """Yield (number, filled cells by the number of their column) of each row that has one."""
+    empty = 0
+    for number, row in _written_rows(sheet):
+        cells = {cell["column"]: text for cell in row if (text := _shown_text(sheet, cell))}
+        # As the file numbers them: whoever fills the rows between two numbers counts as far as the file says.
+        if not 0 < number <= MAX_ROWS or max((cell["column"] for cell in row), default=0) > MAX_COLUMNS:
+            said = _("%(file)s: a cell outside of the %(rows)s rows and %(columns)s columns of a sheet; save it again")
+            raise BadInput(said % {"file": source, "rows": f"{MAX_ROWS:,}", "columns": f"{MAX_COLUMNS:,}"})
+        empty = 0 if cells else empty + 1
+        if empty > MAX_EMPTY_ROWS:
+            said = _("more than %(most)s empty rows end here; delete them")
+            raise source.bad(number, said % {"most": f"{MAX_EMPTY_ROWS:,}"})
         if cells:
             yield number, cells
 
 
+def _shown_text(sheet: Any, cell: dict[str, Any]) -> str:
+    from openpyxl.cell.read_only import ReadOnlyCell
+
+    value = cell["value"]
+    # The format is looked up for numbers and dates alone.
+    return as_cell(value if value is None or isinstance(value, str) else show_cell(ReadOnlyCell(sheet, **cell)))
+
+
+def _written_rows(sheet: Any) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield (number, cells) of the rows that the file has, by the library's own reader of a sheet.
+
+    Its rows would be all up to the greatest number, which a file of a few bytes can say.
+    """
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    book = sheet.parent
+    with sheet._get_source() as part:
+        parser = WorkSheetParser(
+            part,
+            sheet._shared_strings,
+            data_only=book.data_only,
+            epoch=book.epoch,
+            date_formats=book._date_formats,
+            timedelta_formats=book._timedelta_formats,
+        )
+        yield from parser.parse()
+
+
 @contextmanager
 def _open_workbook(source: FileSource) -> Iterator[Any]:
-    from openpyxl import load_workbook  # takes a moment, which other imports need not wait for
+    key = files.key_of(source.path)
+    try:
+        if (workbook := _workbooks.get(key)) is None:
+            archives.list_members(source)
+            workbook = _workbooks[key] = _Workbook(source)
+    except BadInput:
+        raise
+    except Exception as error:
+        # Of zipfile, the XML parser or openpyxl: whichever the damage reaches.
+        raise _refusal(source) from error
+    source.shared = workbook
+    try:
+        yield workbook.book
+    except (zipfile.BadZipFile, SyntaxError, KeyError, ValueError, EOFError) as error:
+        raise _refusal(source) from error
 
-    archives.list_members(source.path, str(source))
-    with zipfile.ZipFile(source.path) as archive:
-        sizes = {one.filename: one.file_size for one in archive.infolist()}
+
+def _refuse_large_parts(source: FileSource, archive: zipfile.ZipFile) -> None:
+    """Raise BadInput for what would be read whole and is larger than in any workbook that a person made."""
+    sizes = {one.filename: one.file_size for one in archive.infolist()}
     if sizes.get(_TEXTS, 0) > MAX_TEXTS:
         said = _("%(file)s: its texts are more than %(most)s MB; save its sheets as CSV in UTF-8")
         raise BadInput(said % {"file": source, "most": MAX_TEXTS >> 20})
-    # An open file, for the library looks at the names of others.
-    with source.path.open("rb") as file:
-        try:
-            workbook = load_workbook(file, read_only=True, data_only=True)
-        except Exception as error:
-            # Of zipfile, the XML parser or openpyxl: whichever the damage reaches.
-            raise _refusal(source) from error
-        try:
-            yield workbook
-        except (zipfile.BadZipFile, SyntaxError, KeyError, ValueError, EOFError) as error:
-            raise _refusal(source) from error
-        finally:
-            workbook.close()
+    parts = [name for name in sizes if _PARTS.match(name)]
+    tags = _MAX_TAGS + 1 if sum(sizes[name] for name in parts) > _MAX_PARTS else 0
+    for name in parts if not tags else ():
+        tags += archive.read(name).count(b"<")
+    if tags > _MAX_TAGS:
+        said = _("%(file)s: its formats and settings are larger than its texts need; save its sheets as CSV in UTF-8")
+        raise BadInput(said % {"file": source})
+    sheets = len(_SHEET.findall(archive.read("xl/workbook.xml")))
+    if sheets > MAX_SHEETS:
+        said = _("%(file)s: %(n)s sheets in it; a workbook has at most %(most)s here")
+        raise BadInput(said % {"file": source, "n": f"{sheets:,}", "most": MAX_SHEETS})
 
 
 def _refusal(source: FileSource) -> BadInput:

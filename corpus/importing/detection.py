@@ -66,11 +66,17 @@ def list_sources(path: Path, name: str = "") -> list[FileSource]:
         return [FileSource(one, name=called, is_part=True) for one, called in found]
     source = FileSource(path, name=name)
     if files.is_workbook(path):
-        sheets = workbooks.list_sheets(path, source.name)
-        return [FileSource(path, name=source.name, member=one) for one in sheets] if len(sheets) > 1 else [source]
-    if not archives.is_archive(path):
+        members = workbooks.list_sheets(source)
+        if len(members) < 2:
+            return [source]
+    elif archives.is_archive(path):
+        members = archives.list_members(source)
+    else:
         return [source]
-    return [FileSource(path, name=source.name, member=member) for member in archives.list_members(path, source.name)]
+    found = [FileSource(path, name=source.name, member=member) for member in members]
+    for member in found:
+        member.shared = source.shared
+    return found
 
 
 def detect(source: FileSource) -> DetectedFile:

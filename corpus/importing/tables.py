@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,13 +15,14 @@ from django.utils.translation import gettext as _
 from charts.cells import parse_csv_cell
 from corpus.errors import BadInput
 from corpus.formats import json_rows, parquet_rows, recognition, three_columns, workbooks
-from corpus.formats.files import MAX_LINE, PARQUET, SHEET, TEXT, FileSource
+from corpus.formats.files import MAX_COLUMNS, MAX_LINE, PARQUET, SHEET, TEXT, FileSource
 from corpus.importing import columns
 from corpus.importing.columns import EVERY_FIELD, FIELDS, IGNORED, METADATA
 
 # The library's own limit, 131,072 characters, is less than a long document.
 csv.field_size_limit(MAX_LINE)
 
+MAX_NAMES = 50  # Of columns in an error.
 _DELIMITERS = "\t,;|^~\x1f\x01"
 BLANKS = " "  # The delimiter of a table whose columns stand between blanks, as in TREC's files.
 _QUERIES = re.compile(r"quer|topic|question", re.IGNORECASE)  # In names of files.
@@ -272,7 +274,11 @@ def _build_table(
     answers: Sequence[str] = (),
 ) -> Table:
     """Return the table with what its columns are. `first`: its first rows."""
-    if twice := next((name for place, name in enumerate(header) if name in header[:place]), ""):
+    if len(header) > MAX_COLUMNS:
+        said = _("%(n)s columns; a table has at most %(most)s")
+        raise source.bad(number, said % {"n": f"{len(header):,}", "most": f"{MAX_COLUMNS:,}"})
+    counts = Counter(header)
+    if twice := next((name for name in header if counts[name] > 1), ""):
         raise source.bad(number, _('two columns have the header "%(header)s"; rename one') % {"header": twice})
     fields = _choose_fields(source, header, first, answers, has_header=has_header)
     table = Table(delimiter, header, has_header, fields, form, number, tuple(first))
@@ -293,7 +299,15 @@ def require_fields(source: FileSource, table: Table, fields: tuple[str, ...]) ->
                 "name it with --column %(header)s=%(field)s"
             )
             header = columns.likely_header(field, table.header, table.fields, table.first_rows)
-            raise BadInput(said % {"file": source, "field": field, "names": ", ".join(table.header), "header": header})
+            names = list_names(table.header)
+            raise BadInput(said % {"file": source, "field": field, "names": names, "header": header})
+
+
+def list_names(header: Sequence[str]) -> str:
+    """Return the names of columns as an error lists them: the first ones, where there are hundreds."""
+    shown = ", ".join(header[:MAX_NAMES])
+    more = _("%(n)s more") % {"n": f"{len(header) - MAX_NAMES:,}"}
+    return shown if len(header) <= MAX_NAMES else f"{shown}, ... ({more})"
 
 
 def read_rows(source: FileSource, table: Table) -> Iterator[tuple[int, list[str]]]:

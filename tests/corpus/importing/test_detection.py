@@ -177,7 +177,7 @@ def test_files_that_are_named_are_never_left_out_in_silence(db: None, tmp_path: 
 def test_a_member_outside_of_the_archive_is_refused(tmp_path: Path, name: str) -> None:
     path = zip_of(tmp_path / "x.zip", {"corpus.jsonl": DOCUMENTS, name: "x"})
     with pytest.raises(BadInput, match=r"x\.zip: \".*\" in it lies outside the archive"):
-        archives.list_members(path, "x.zip")
+        archives.list_members(FileSource(path, name="x.zip"))
 
 
 def test_a_zip_bomb_is_refused_unopened_and_one_that_lies_while_it_is_read(
@@ -186,15 +186,15 @@ def test_a_zip_bomb_is_refused_unopened_and_one_that_lies_while_it_is_read(
     monkeypatch.setattr(files, "UNPACKED", 1 << 20)
     bomb = zip_of(tmp_path / "bomb.zip", {"corpus.jsonl": " " * (8 << 20)})
     with pytest.raises(BadInput, match="unpacks to more than 200 times its size"):
-        archives.list_members(bomb)
+        archives.list_members(FileSource(bomb))
     many = zip_of(tmp_path / "many.zip", {f"{n}": b" " * (1 << 19) for n in range(9)})
     with pytest.raises(BadInput, match="its files unpack to more than 200 times its size"):
-        archives.list_members(many)
+        archives.list_members(FileSource(many))
     inner = io.BytesIO()
     with gzip.GzipFile(fileobj=inner, mode="wb") as packed:
         packed.write((b" " * 1023 + b"\n") * (8 << 10))
     nested = zip_of(tmp_path / "nested.zip", {"corpus.jsonl.gz": inner.getvalue()})
-    (member,) = archives.list_members(nested)
+    (member,) = archives.list_members(FileSource(nested))
     with pytest.raises(BadInput, match="unpacks to more than 200 times its size"):
         list(FileSource(nested, member=member).lines(blank=True))
 

@@ -351,7 +351,7 @@ def test_a_workbook_that_holds_too_much_is_refused_unread(tmp_path: Path, monkey
     assert [(one.line, one.text) for one in records.read_documents(source)] == [(2, "A dict maps keys."), (3, "Bread.")]
     monkeypatch.setattr(workbooks, "MAX_TEXTS", 10)
     with pytest.raises(BadInput, match=r"b\.xlsx: its texts are more than 0 MB; save its sheets as CSV"):
-        list_sources(path, "b.xlsx")
+        list_sources(kept(tmp_path, "c.xlsx", excel_of("text", "Bread.")), "b.xlsx")
     with pytest.raises(BadInput, match="the workbook has no filled cell"):
         monkeypatch.undo()
         list_sources(kept(tmp_path, "empty.xlsx", workbook_of(One=[])), "empty.xlsx")
