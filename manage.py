@@ -5,6 +5,14 @@ import os
 import sys
 
 
+def ensure_utf8() -> None:
+    """Begin again with UTF-8 where the locale knows ASCII alone: names of files and what is said hold any letter."""
+    if sys.getfilesystemencoding() == "ascii":
+        # `-X utf8` goes before PYTHONUTF8=0, and the variable is for the programs that this one starts.
+        arguments = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
+        os.execve(sys.executable, arguments, {**os.environ, "PYTHONUTF8": "1"})
+
+
 def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -17,4 +25,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    ensure_utf8()
     main()

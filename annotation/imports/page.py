@@ -73,7 +73,7 @@ OPTIONS = {
 
 
 # The command's option for what a column is, which on this page is a choice above the column.
-_COLUMN = re.compile(r"(?:name it with|keep \"[^\"]*\" as it is with) --column (.+?)=(\w+)(?=$|[,;.]? |\.$)")
+_COLUMN = re.compile(r'name it with --column (.+?)=(\w+)|keep "[^"]*" as it is with --column (.+?)=metadata')
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,9 @@ def say_for_page(problem: str) -> str:
     """Return a problem with the command's option in the words of this page."""
 
     def choose(option: "re.Match[str]") -> str:
+        if option[3]:
+            said = _("“%(field)s” above the column “%(header)s”")
+            return said % {"field": FIELDS["metadata"], "header": option[3]}
         field = FIELDS.get(option[2], option[2])
         if option[1] == "HEADER":
             return _("choose “%(field)s” above its column") % {"field": field}

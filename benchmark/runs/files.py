@@ -3,7 +3,7 @@
 import math
 import struct
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from django.utils.translation import gettext as _
@@ -18,22 +18,23 @@ TOP_GRADE = 1_000_000_000
 SHOWN = 20  # Bad lines that are listed; the rest is counted.
 
 
-def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Read qrels: query id -> document id -> grade.
+def read_qrels(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
+    """Read qrels: query id -> document id -> grade. `fields`: what columns are, where their headers do not say so.
 
     Raises BadInput for bad rows and for a pair with two grades. A grade below 0 stays: the pair is in
     the pool, and nobody judged it, as trec_eval has it.
     """
-    source = FileSource(path)
+    source = FileSource(path, fields=fields)
     found: dict[str, dict[str, int]] = {}
     bad: list[str] = []
     for row in read_grades(source, TOP_GRADE, by_ids=True):
         if row.problem:
-            bad.append(describe_line(row.line, row.problem))
+            bad.append(f"{source.place(row.line)}: {row.problem}")
         # A pair may stand twice with the same grade, as some published qrels do.
         elif found.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
             words = _('document "%(document)s" has another grade for query "%(query)s" above')
-            bad.append(describe_line(row.line, words % {"document": row.document, "query": row.query}))
+            told = words % {"document": row.document, "query": row.query}
+            bad.append(f"{source.place(row.line)}: {told}")
     if bad:
         raise BadInput(list_problems(path, bad))
     if not found:
@@ -53,9 +54,12 @@ def list_problems(path: Path, bad: Sequence[str]) -> str:
     return words % told
 
 
-def read_run(path: Path) -> dict[str, dict[str, float]]:
-    """Read a run: query id -> document id -> score, best first. Raises BadInput for bad lines, and duplicates."""
-    found = RunFile(path)
+def read_run(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, float]]:
+    """Read a run: query id -> document id -> score, best first. Raises BadInput for bad lines, and duplicates.
+
+    `fields`: what columns are, where their headers do not say so.
+    """
+    found = RunFile(path, fields)
     found.problems.refuse(path)
     return {query: dict(one.best_first(found.documents)) for query, one in found.queries.items()}
 
@@ -111,14 +115,14 @@ class RunFile:
     (query, document, rank) the first rank has the highest score. Raises BadInput for a file without lines.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, fields: Mapping[str, str] | None = None) -> None:
         self.problems = Problems()
         self.documents: list[str] = []
         """Every document id that the file names, once."""
         self.queries: dict[str, RunLines] = {}
         self.tag = ""
         self.lines = 0
-        self._read(FileSource(path))
+        self._read(FileSource(path, fields=fields))
         self._find_duplicates()
         if not self.lines and not self.problems:
             raise BadInput(_("%(file)s holds no line: it is not a run") % {"file": path})

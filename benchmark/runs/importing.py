@@ -19,6 +19,7 @@ from benchmark.runs.files import RunFile
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.importing import staging
+from corpus.importing.columns import without_option
 from corpus.models import Collection, Query
 from jobs.models import JobState
 
@@ -43,6 +44,7 @@ def import_runs(
     *,
     instruction: str = "",
     skip_unknown: bool = False,
+    columns: Mapping[str, str] | None = None,
     progress: staging.ImportProgress = staging.ignore_progress,
 ) -> list[tuple[Run, dict[str, Any]]]:
     """Import runs by their names.
@@ -52,7 +54,7 @@ def import_runs(
     Each run comes with what --json says of it: lines stored and left out (`excluded`: their query excludes the
     document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
     `instruction`: what the systems were told. `skip_unknown` leaves out, and counts, lines whose query or document the
-    collection does not know.
+    collection does not know. `columns`: what the columns of a table are, where their headers do not say so.
     """
     for name in files:
         builders.check_name(collection, name)
@@ -61,7 +63,7 @@ def import_runs(
     read, wrong = {}, []
     for name, path in files.items():
         try:
-            file = RunFile(path)
+            file = RunFile(path, columns)
         except BadInput as error:
             wrong.append(str(error))
             continue
@@ -149,7 +151,7 @@ def saved_uploads(uploads: list["UploadedFile[Any]"]) -> Iterator[list[Path]]:
             yield [_save_upload(Path(folder) / str(place), upload) for place, upload in enumerate(uploads)]
         except BadInput as error:
             # Paths of the temporary folder would say nothing to whoever uploaded the file.
-            raise BadInput(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error))) from None
+            raise BadInput(without_option(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error)))) from None
 
 
 def _save_upload(folder: Path, upload: "UploadedFile[Any]") -> Path:

@@ -68,8 +68,9 @@ class BadRows:
     def refusal(self, source: FileSource) -> BadInput:
         """Return one line that says how many rows there are of each kind, and names the first ones."""
         total = self.counts.total()
-        kinds = ", ".join(f"{n} {kind} from line {self.begins[kind]}" for kind, n in sorted(self.counts.items()))
-        named = "; ".join(f"line {line}: {problem}" for line, problem in self.first)
+        counted = sorted(self.counts.items())
+        kinds = ", ".join(f"{n} {kind} from {source.place(self.begins[kind])}" for kind, n in counted)
+        named = "; ".join(f"{source.place(line)}: {problem}" for line, problem in self.first)
         more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
         what = "1 bad row" if total == 1 else f"{total} bad rows"
         return BadInput(f"{source}: {what} ({kinds}): {named}{more}; --skip-invalid leaves them out")
@@ -78,7 +79,7 @@ class BadRows:
 @transaction.atomic
 def import_judgments(
     collection: Collection,
-    path: Path,
+    file: Path | FileSource,
     *,
     assessor: str,
     kind: str,
@@ -92,7 +93,7 @@ def import_judgments(
     rows unless `skip_invalid`: then they are left out, and of rows that contradict or repeat each other the first is
     taken.
     """
-    source = FileSource(path)
+    source = file if isinstance(file, FileSource) else FileSource(file)
     staging.plan_for_bulk()
     collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
     found, bad = stage_judgments(collection, source, assessor, KINDS[kind], progress)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
+from corpus.errors import BadInput
 from corpus.formats import passages
 from corpus.formats.cell_values import as_cell, parse_cell
 from corpus.formats.grade_values import is_grade
@@ -70,6 +71,22 @@ _READ = {
     "runs": {"query_id", "doc_id", "score", "rank"},
 }
 Rows = Sequence[Sequence[str]]
+COLUMN_HELP = f"what a column of a table is, where its header does not say so: {', '.join(EVERY_FIELD)}"
+_OPTION = re.compile(r'name it with --column (.+?)=(\w+)(?:, or keep "[^"]*" as it is with --column [^,;]+?=metadata)?')
+
+
+def parse_columns(given: Iterable[str]) -> dict[str, str]:
+    """Return what columns are, by their headers, of options HEADER=FIELD. Raises BadInput for any other."""
+    pairs = [(option, *option.rpartition("=")[::2]) for option in given]
+    for option, header, _field in pairs:
+        if not header:
+            raise BadInput(f"--column {option}: write HEADER=FIELD, for example 'Search term=query'")
+    return {header: field for _option, header, field in pairs}
+
+
+def without_option(problem: str) -> str:
+    """Return a problem for a page that cannot be told what a column is: the header says it."""
+    return _OPTION.sub(lambda found: _('give it the header "%(field)s"') % {"field": found[2]}, problem)
 
 
 def simplify(header: str) -> str:
@@ -92,6 +109,8 @@ def name_fields(header: Iterable[str]) -> dict[str, str]:
 def name_pair(header: Sequence[str]) -> bool:
     """Return whether headers name a query, a document, and a grade, a score or a rank."""
     fields = set(name_fields(header).values())
+    if any(simplify(name) in _GRADES_TOO for name in header):
+        fields.add("grade")
     return all(fields & some for some in ({"query_id", "query"}, {"doc_id", "text"}, {"grade", "score", "rank"}))
 
 

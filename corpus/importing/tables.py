@@ -428,3 +428,11 @@ def _guess_without_header(source: FileSource, header: tuple[str, ...], first: Se
 def unused_columns(table: Table, parts: Collection[str]) -> dict[str, str]:
     """Return why each column is not read, by its header, where the file is read for `parts` (of detection.HOLDS)."""
     return columns.find_unused(table.kind, table.header, table.fields, parts, table.first_rows)
+
+
+def describe_unused(source: FileSource, parts: Collection[str]) -> str:
+    """Return a line that names the columns of a file that are not read, with the reasons; "" where all are."""
+    table = read_table(source)
+    unused = unused_columns(table, parts) if table and table.has_header and table.places else {}
+    told = "; ".join(f"{column} ({reason})" for column, reason in unused.items())
+    return _("%(file)s: columns that are not read: %(columns)s") % {"file": source, "columns": told} if told else ""

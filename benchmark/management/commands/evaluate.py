@@ -1,5 +1,6 @@
 """`evaluate --qrels F --run F --measures "nDCG@10 R@100"`: means, each query's values, and paired tests."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,22 @@ from benchmark.runs.files import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
+from corpus.importing.columns import COLUMN_HELP, parse_columns
+from corpus.importing.tables import describe_unused
 
 
 class Command(QuorumCommand):
     """Measure a run, and compare it with others on the same queries."""
 
+    columns: Mapping[str, str] = {}  # What the columns of tables are, where their headers do not say so.
     help = "Evaluate a TREC run with ir_measures. Ties break as in trec_eval; queries missing from the run count 0."
 
     def arguments(self, parser: CommandParser) -> None:
         """Add the options of the contract, and the runs to compare with."""
         parser.add_argument("--qrels", type=Path, required=True, metavar="F", help="TREC or BEIR qrels")
         parser.add_argument("--run", type=Path, required=True, metavar="F", dest="ranking", help="TREC run")
+        parser.add_argument("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
         parser.add_argument(
             "--measures", required=True, help='names of measures as in ir_measures, for example "nDCG@10 R@100"'
         )
@@ -68,7 +74,11 @@ class Command(QuorumCommand):
         if bool(options["changed_run"]) != bool(options["changed_qrels"]):
             raise BadInput("p-MRR needs both: name --changed-run F and --changed-qrels F")
         aspects = read_aspects(options["aspects"]) if options["aspects"] else []
-        qrels, run = read_qrels(options["qrels"]), read_run(options["ranking"])
+        self.columns = parse_columns(options["column"])
+        qrels, run = read_qrels(options["qrels"], self.columns), read_run(options["ranking"], self.columns)
+        for path, parts in ((options["qrels"], ["qrels"]), (options["ranking"], ["runs"])):
+            if unused := describe_unused(FileSource(path, fields=self.columns), parts):
+                self.stderr.write(unused)
         result = (
             evaluate_run(qrels, run, plain)
             if plain
@@ -100,8 +110,8 @@ class Command(QuorumCommand):
 
     def following(self, options: dict[str, Any], qrels: dict[str, dict[str, int]], run: Run) -> dict[str, Any]:
         """Return p-MRR from this run and these qrels to the changed ones."""
-        gone = became_irrelevant(qrels, read_qrels(options["changed_qrels"]), options["relevant_from"])
-        found = p_mrr(run, read_run(options["changed_run"]), gone)
+        gone = became_irrelevant(qrels, read_qrels(options["changed_qrels"], self.columns), options["relevant_from"])
+        found = p_mrr(run, read_run(options["changed_run"], self.columns), gone)
         per_query = {"per_query": found["per_query"]} if options["per_query"] else {}
         return {
             "run": str(options["changed_run"]),
@@ -114,11 +124,22 @@ class Command(QuorumCommand):
 
     def against(self, path: Path, qrels: dict[str, dict[str, int]], result: MeasureResult) -> dict[str, Any]:
         """Return the differences between the run and another one, tested."""
-        other = evaluate_run(qrels, read_run(path), list(result.means))
+        other = evaluate_run(qrels, read_run(path, self.columns), list(result.means))
         # A count is a sum over the queries: a test of its mean difference would say nothing.
         averaged = [name for name, measure in parse_measures(list(result.means)).items() if not is_count(measure)]
         tests = [asdict(compare_runs(name, result.per_query[name], other.per_query[name])) for name in averaged]
         return {"run": str(path), "missing_queries": len(other.missing), "measures": other.means, "paired": tests}
+
+    def tell_queries(self, per_query: dict[str, dict[str, float]]) -> None:
+        """Print the values of every query, a column for each measure; "-" where a measure has none of a query."""
+        queries = list(dict.fromkeys(query for values in per_query.values() for query in values))
+        first = max(map(len, ["query", *queries]))
+        widths = {name: max(len(name), 6) for name in per_query}
+        self.say(" ".join([f"  {'query':<{first}}", *(f"{name:>{width}}" for name, width in widths.items())]))
+        for query in queries:
+            values = [f"{per_query[name][query]:.4f}" if query in per_query[name] else "-" for name in per_query]
+            cells = [f"{value:>{width}}" for value, width in zip(values, widths.values(), strict=True)]
+            self.say(" ".join([f"  {query:<{first}}", *cells]))
 
     def tell(self, document: dict[str, Any]) -> None:
         """Print the document for people."""
@@ -128,8 +149,8 @@ class Command(QuorumCommand):
             self.say(f"  aspects of {about['queries']} queries, {about['missing_queries']} missing in the run count 0")
         for name, value in document["measures"].items():
             self.say(f"  {name:<18} {value:.4f}")
-        for query, value in (document.get("per_query") or {}).get(next(iter(document["measures"])), {}).items():
-            self.say(f"  {query:<12} {value:.4f}")
+        if per_query := document.get("per_query"):
+            self.tell_queries(per_query)
         if following := document.get("following"):
             told = f"{following['documents']} documents of {following['queries']} queries became irrelevant"
             self.say(f"  {'p-MRR':<18} {following['p-MRR']:+.4f}  ({told})")

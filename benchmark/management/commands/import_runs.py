@@ -10,7 +10,10 @@ from benchmark.runs.importing import import_runs, name_of
 from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
+from corpus.importing.columns import COLUMN_HELP, parse_columns
 from corpus.importing.staging import ProgressLine
+from corpus.importing.tables import describe_unused
 from judges.management.commands.status import collection_named
 
 
@@ -24,6 +27,7 @@ class Command(QuorumCommand):
         parser.add_argument(
             "files", nargs="+", metavar="F", help="TREC run file, or NAME=FILE (default name: the file's)"
         )
+        parser.add_argument("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
         parser.add_argument("--instruction", default="", metavar="TEXT", help="instruction that the systems were given")
         parser.add_argument(
             "--skip-unknown", action="store_true", help="skip lines with unknown query or document ids and count them"
@@ -33,8 +37,14 @@ class Command(QuorumCommand):
         """Import the files, and say what came in."""
         collection = collection_named(options["name"])
         files = paths_by_name(options["files"])
+        columns = parse_columns(options["column"])
+        for path in files.values():
+            if unused := describe_unused(FileSource(path, fields=columns), ["runs"]):
+                self.stderr.write(unused)
         given = {name: options[name] for name in ("instruction", "skip_unknown")}
-        found = import_runs(collection, files, shell_user(), **given, progress=ProgressLine(self.stderr.write))
+        found = import_runs(
+            collection, files, shell_user(), columns=columns, **given, progress=ProgressLine(self.stderr.write)
+        )
         for _run, told in found:
             self.say(format_imported(told))
         return {"collection": collection.name, "runs": [told for _run, told in found]}

@@ -13,7 +13,7 @@ from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import tables
 from corpus.importing.assess import KINDS
-from corpus.importing.columns import EVERY_FIELD
+from corpus.importing.columns import COLUMN_HELP, parse_columns
 from corpus.importing.detection import SEVERAL, detect, keep_one_each, list_sources
 from corpus.importing.ir_datasets_cache import write_files
 from corpus.importing.service import ImportFiles, import_collection, list_files, plan_import
@@ -49,8 +49,7 @@ class Command(QuorumCommand):
         add("--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates")
         add("--depth", type=int, default=10, help="number of top ranks of each run that become candidates")
         add("--qrels-pairs", action="store_true", help="make the pairs of the qrels candidates too")
-        columns = f"what a column of a table is, where its header does not say so: {', '.join(EVERY_FIELD)}"
-        add("--column", action="append", default=[], metavar="HEADER=FIELD", help=columns)
+        add("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
         graded = "whose the grades are: human ones settle pairs, others measure"
         default = "(default: human where a file names its assessors, else reference)"
         add("--graded-by", choices=list(KINDS), default="", help=f"{graded} {default}")
@@ -119,13 +118,11 @@ def find_unused(named: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:
     """Return the file with what its columns are. Raises BadInput for what is no HEADER=FIELD."""
-    pairs = [one.rpartition("=")[::2] for one in columns]
-    if wrong := next((one for one, (header, _) in zip(columns, pairs, strict=True) if not header), ""):
-        raise BadInput(f"--column {wrong}: write HEADER=FIELD, for example 'Search term=query'")
+    fields = parse_columns(columns)
     if isinstance(given, FileSource):
-        given.fields = dict(pairs)
+        given.fields = fields
         return given
-    return FileSource(given, fields=dict(pairs))
+    return FileSource(given, fields=fields)
 
 
 def summarise_import(report: Mapping[str, Any]) -> list[str]:

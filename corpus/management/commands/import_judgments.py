@@ -6,8 +6,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand, collection_named
+from corpus.formats.files import FileSource
 from corpus.importing.assess import KINDS, import_judgments
+from corpus.importing.columns import COLUMN_HELP, parse_columns
 from corpus.importing.staging import ProgressLine
+from corpus.importing.tables import describe_unused
 
 
 class Command(QuorumCommand):
@@ -23,12 +26,16 @@ class Command(QuorumCommand):
         add("--assessor", required=True, metavar="A", help="name of the assessor for rows that name none")
         kind = "kind of assessor; only human grades resolve pairs, others are for measuring"
         add("--kind", required=True, choices=list(KINDS), help=kind)
+        add("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
         add("--skip-invalid", action="store_true", help="skip invalid rows and count them")
 
     def run(self, **options: Any) -> object:
         collection, progress = collection_named(options["name"]), ProgressLine(self.stderr.write)
         given = {name: options[name] for name in ("assessor", "kind", "skip_invalid")}
-        report = import_judgments(collection, options["file"], **given, progress=progress)
+        source = FileSource(options["file"], fields=parse_columns(options["column"]))
+        if unused := describe_unused(source, ["judgments"]):
+            self.stderr.write(unused)
+        report = import_judgments(collection, source, **given, progress=progress)
         added = f"{report['judgments']:,} judgments added, {report['unchanged']:,} were there already"
         self.say(f"{report['collection']}: {added}")
         for kind, count in report["skipped"].items():

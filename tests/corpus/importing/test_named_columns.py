@@ -1,0 +1,170 @@
+"""Columns that have names go by them in every reader of grades and runs, and what is not read is named."""
+
+import json
+import os
+import subprocess
+import sys
+from io import StringIO
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from annotation.imports.page import say_for_page
+from benchmark.runs.files import read_qrels, read_run
+from config.env import ROOT
+from corpus.errors import BadInput
+from corpus.formats.files import FileSource
+from corpus.importing import records, tables
+from corpus.importing.columns import without_option
+from corpus.models import Judgment, Label, Pair
+from tests.corpus.importing.public_cases import parquet_of, workbook_of
+from tests.factories import make_collection, make_document, make_pair, make_query
+
+# Ids that both sides have: what is read in the wrong place is read all the same.
+GRADES = [("1", "2", "1"), ("2", "1", "0"), ("1", "3", "2")]
+RANKED = [("1", "2", "3.5"), ("1", "3", "2.5"), ("2", "1", "1.5")]
+NAMES = {
+    "query": ("query_id", "qid", "query-id", "queryId", "topic", "Query ID", "search_id", "query"),
+    "document": ("doc_id", "docid", "corpus-id", "docno", "Document ID", "pid", "document", "passage"),
+    "grade": ("grade", "label", "relevance", "rel", "Judgment", "rating", "relevance_score", "relevancy"),
+}
+GIVEN = {"1": {"2": 1, "3": 2}, "2": {"1": 0}}
+
+
+def write(folder: Path, name: str, header: list[str], rows: list[list[str]], delimiter: str) -> Path:
+    path = folder / name
+    path.write_text("".join(delimiter.join(cells) + "\n" for cells in [header, *rows]))
+    return path
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ",", ";", " "])
+def test_qrels_in_any_order_of_columns_under_any_of_their_names(tmp_path: Path, delimiter: str) -> None:
+    for names in zip(*NAMES.values(), strict=True):
+        if delimiter == " " and any(" " in name for name in names):
+            continue
+        for order in permutations(range(3)):
+            rows = [[row[place] for place in order] for row in GRADES]
+            path = write(tmp_path, "x.txt", [names[place] for place in order], rows, delimiter)
+            assert read_qrels(path) == GIVEN, (names, order)
+
+
+def test_qrels_of_other_forms_in_any_order_of_columns(tmp_path: Path) -> None:
+    for order in permutations(range(3)):
+        names = [("query_id", "doc_id", "grade")[place] for place in order]
+        rows = [{name: row[place] for name, place in zip(names, order, strict=True)} for row in GRADES]
+        (tmp_path / "x.parquet").write_bytes(parquet_of(*rows))
+        (tmp_path / "x.xlsx").write_bytes(workbook_of(names, *(list(row.values()) for row in rows)))
+        (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for name in ("x.parquet", "x.xlsx", "x.jsonl"):
+            assert read_qrels(tmp_path / name) == GIVEN, (name, order)
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ",", " "])
+def test_runs_in_any_order_of_columns(tmp_path: Path, delimiter: str) -> None:
+    given = {"1": {"2": 3.5, "3": 2.5}, "2": {"1": 1.5}}
+    for order in permutations(range(3)):
+        names = [("query_id", "docid", "score")[place] for place in order]
+        rows = [[row[place] for place in order] for row in RANKED]
+        assert read_run(write(tmp_path, "r.txt", names, rows, delimiter)) == given, order
+    ranked = write(tmp_path, "r.txt", ["rank", "qid", "docid"], [["1", "1", "2"], ["2", "1", "3"]], delimiter)
+    assert list(read_run(ranked)["1"]) == ["2", "3"]
+
+
+def test_without_names_the_places_tell(tmp_path: Path) -> None:
+    for header in ("", "a\tb\tc\n", "von\tnach\tlabelled\n"):
+        (tmp_path / "x").write_text(header + "1\t2\t1\n2\t1\t0\n1\t3\t2\n")
+        assert read_qrels(tmp_path / "x") == GIVEN
+    (tmp_path / "x").write_text("a\tb\tlabel\n1\t2\t1\n")
+    with pytest.raises(
+        BadInput, match=r'no column is "query_id"; the columns are a, b, label; name it with --column a='
+    ):
+        read_qrels(tmp_path / "x")
+    fields = {"b": "query_id", "a": "doc_id"}
+    assert read_qrels(tmp_path / "x", fields) == {"2": {"1": 1}}
+
+
+def run(*arguments: object) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command(*map(str, arguments), stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def test_evaluate_says_what_it_does_not_read_and_shows_every_measure_of_every_query(tmp_path: Path) -> None:
+    header = ["doc_id", "note", "query_id", "grade"]
+    qrels = write(tmp_path, "q.tsv", header, [[d, "x", q, g] for q, d, g in GRADES], "\t")
+    (tmp_path / "r.run").write_text("1 Q0 3 1 2.0 x\n1 Q0 2 2 1.0 x\n2 Q0 1 1 3.0 x\n")
+    asked = ("evaluate", "--qrels", qrels, "--run", tmp_path / "r.run", "--measures", "nDCG@10 P@1", "--per-query")
+    out, err = run(*asked)
+    assert out.splitlines()[1:] == [
+        "  nDCG@10            0.5000", "  P@1                0.5000", "  query nDCG@10    P@1",
+        "  1      1.0000 1.0000", "  2      0.0000 0.0000",
+    ]  # fmt: skip
+    assert err == f"{qrels}: columns that are not read: note (it is neither query, document, grade nor score)\n"
+
+
+@pytest.mark.django_db
+def test_judgments_settle_the_pairs_that_their_header_names(tmp_path: Path) -> None:
+    books = make_collection("books", grades=2)
+    queries = {name: make_query(books, external_id=name) for name in ("1", "2", "3")}
+    documents = {name: make_document(books, external_id=name) for name in ("1", "2", "3")}
+    for query in queries.values():
+        for document in documents.values():
+            make_pair(books, query, document)
+    path = write(tmp_path, "j.tsv", ["doc_id", "grade", "query_id"], [[d, g, q] for q, d, g in GRADES], "\t")
+    run("import_judgments", "books", "--assessor", "alice", "--kind", "human", path)
+    rows = Label.objects.values_list("pair__query__external_id", "pair__document__external_id", "grade")
+    assert sorted((query, document, str(grade)) for query, document, grade in rows) == sorted(GRADES)
+
+
+@pytest.mark.django_db
+def test_the_import_names_columns_that_are_not_read_and_grades_of_several_people(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "x.csv", ["query", "document", "annotator_1", "annotator_2", "source"],
+        [["what is tea", "Tea is a drink", "1", "0", "web"], ["what is tea", "Water boils", "0", "", "web"]], ",",
+    )  # fmt: skip
+    out, err = run("import_collection", "books", path, "--json")
+    assert list(json.loads(out)["unused_columns"][str(path)]) == ["source"]
+    assert f"{path}: columns that are not read: source (each row is a pair, and nothing says" in err
+    said = Judgment.objects.values_list("assessor__name", "assessor__kind", "pair__document__text", "grade")
+    assert sorted(said) == [
+        ("annotator_1", "human-import", "Tea is a drink", 1), ("annotator_1", "human-import", "Water boils", 0),
+        ("annotator_2", "human-import", "Tea is a drink", 0),
+    ]  # fmt: skip
+    assert Pair.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_a_label_without_its_document_is_refused_with_the_option_that_helps(tmp_path: Path) -> None:
+    rows = [["what is tea", "Tea is a drink", "1"], ["what is tea", "Water boils", "0"]]
+    path = write(tmp_path, "x.csv", ["query", "chunk", "label"], rows, ",")
+    err = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("import_collection", "books", str(path), stdout=StringIO(), stderr=err)
+    assert end.value.code == 2 and "name it with --column chunk=text" in err.getvalue()
+    out, _err = run("import_collection", "books", path, "--column", "chunk=text")
+    assert out.startswith("books: 2 documents, 1 queries, 2 pairs, 2 judgments\n")
+
+
+def test_pages_say_it_in_their_own_words(tmp_path: Path) -> None:
+    path = write(tmp_path, "x.csv", ["query", "chunk", "label"], [["what is tea", "Tea is a drink", "1"]], ",")
+    table = tables.read_table(FileSource(path))
+    assert table is not None
+    assert say_for_page(table.problem) == (
+        'no column is the document that "label" is about; choose “Document text” above the column “chunk”, '
+        "or “Other (kept)” above the column “label”"
+    )
+    assert without_option(table.problem).endswith('is about; give it the header "text"')
+    with pytest.raises(BadInput) as refused:
+        list(records.read_documents(FileSource(path)))
+    assert say_for_page(str(refused.value)).endswith("choose “Document text” above the column “chunk”")
+
+
+def test_names_of_files_hold_any_letter_in_a_locale_of_ascii_alone(tmp_path: Path) -> None:
+    (tmp_path / "straße.tsv").write_text("doc_id\tquery_id\tgrade\n2\t1\t1\n")
+    (tmp_path / "r.run").write_text("1 Q0 2 1 1.0 x\n")
+    asked = [sys.executable, str(ROOT / "manage.py"), "evaluate", "--qrels", "straße.tsv", "--run", "missing-ß.run"]
+    environment = {**os.environ, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    found = subprocess.run([*asked, "--measures", "P@1"], cwd=tmp_path, env=environment, capture_output=True)
+    assert (found.returncode, found.stderr.decode()) == (2, "missing-ß.run: there is no such file\n")
