@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, override
 
 from annotation.models import Guideline, Membership, User
+from corpus.holding import hold
 from corpus.models import Collection, Query
 from corpus.rubric import Definition, Rubric
 
@@ -92,7 +93,7 @@ def follows_definition(collection: Collection) -> bool:
 @transaction.atomic
 def write(*, collection: Collection, text: str, author: User) -> int:
     """Store a new version of the guidelines and return its number; the same text again changes nothing."""
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    collection = hold(Collection.objects, collection.pk, no_key=True)
     version, held = current(collection)
     text = text.replace("\r\n", "\n").strip() + "\n"
     if text == held:
@@ -110,7 +111,7 @@ def record_redefinition(collection: Collection, author: User | None = None) -> I
     judgment tells which definition held; nobody is asked to read them again.
     """
     with transaction.atomic():
-        before = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk).relevance
+        before = hold(Collection.objects, collection.pk, no_key=True).relevance
         yield
         after = Collection.objects.get(pk=collection.pk)
         if before.definitions() == after.relevance.definitions():

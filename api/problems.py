@@ -1,5 +1,6 @@
 """Refusals as problem+json (RFC 9457): a status, a title, and in `detail` the sentence that commands and pages say."""
 
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -8,12 +9,13 @@ from django.conf import settings
 from django.core.exceptions import (
     NON_FIELD_ERRORS,
     BadRequest,
+    ObjectDoesNotExist,
     PermissionDenied,
     RequestDataTooBig,
     SuspiciousOperation,
     TooManyFilesSent,
 )
-from django.db import IntegrityError
+from django.db import DatabaseError
 from django.forms import BaseForm as Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
@@ -26,8 +28,10 @@ from pydantic import AfterValidator, ConfigDict
 from annotation.judging.forms import Invalid
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 from api.etags import PreconditionFailed
-from corpus.errors import QuorumError
+from corpus.errors import Deleted, QuorumError
+from corpus.holding import explain_race
 
+logger = logging.getLogger(__name__)
 JSON = "application/problem+json"
 REFERENCE = "#/components/schemas/{model}"
 
@@ -120,7 +124,8 @@ def handle_problems(api: NinjaAPI) -> None:
     answers(PreconditionFailed, status=412)
     answers(PermissionDenied, status=403)
     answers(BadRequest, status=400)
-    api.add_exception_handler(IntegrityError, _refuse_race)  # type: ignore[arg-type]
+    for kind in (DatabaseError, ObjectDoesNotExist, Deleted):
+        api.add_exception_handler(kind, _refuse_race)  # type: ignore[arg-type]
     api.add_exception_handler(SuspiciousOperation, refuse_body)  # type: ignore[arg-type]
     api.add_exception_handler(Http404, lambda request, error: refuse(404, str(error) or _("Not found.")))
     api.add_exception_handler(Unknown, lambda request, error: refuse(404, _("This pair was never assigned to you.")))
@@ -146,11 +151,16 @@ def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
     return refuse(400, str(error))
 
 
-def _refuse_race(request: HttpRequest, error: IntegrityError) -> HttpResponse:
+def _refuse_race(request: HttpRequest, error: Exception) -> HttpResponse:
     # What is looked for and not found can be there a moment later: the constraints of the database have the last word.
-    if not isinstance(error.__cause__, UniqueViolation):
+    if isinstance(error.__cause__, UniqueViolation):
+        return refuse(409, _("Somebody else has just made the same. Look at what is there now."))
+    if (race := explain_race(error)) is None:
         raise error
-    return refuse(409, _("Somebody else has just made the same. Look at what is there now."))
+    if not isinstance(error, Deleted):
+        # It may be a fault all the same: the log shows where.
+        logger.warning("a race was lost", exc_info=error)
+    return refuse(*race)
 
 
 def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:

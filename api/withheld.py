@@ -74,5 +74,5 @@ class GuardedSchema(Schema):
 
 def fields_of(schema: type[Schema]) -> dict[str, Callable[[Any], Any]]:
     """Return the fields of a schema that are withheld, and what is shown instead."""
-    named = ((*key.split("."), show) for key, show in FIELDS.items())
-    return {field: show for owner, field, show in named if owner == schema.__name__}
+    owned = f"{schema.__name__}."
+    return {key.removeprefix(owned): show for key, show in FIELDS.items() if key.startswith(owned)}

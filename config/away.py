@@ -1,7 +1,12 @@
-"""PostgreSQL, Redis or the store is away: a 503 page that says when to come back, a line in the log, a note."""
+"""PostgreSQL, Redis or the store is away: a 503 page that says when to come back, a line in the log, a note.
 
+A disk that is full is a page of status 507: who comes back at once would find it as full.
+"""
+
+import errno
 import logging
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import kombu.exceptions
@@ -19,20 +24,34 @@ from store.objects import StoreUnavailable
 
 COME_BACK_S = 5
 # It shuts down, crashed, starts, or has no connection left. Errors without a code come from the connection itself.
+DISK_FULL = "53100"
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 ENDED = {"57P01", "57P02", "57P03", "53300"}
 
 
 class AwayMiddleware(MiddlewareMixin):
-    """Answers for a view that found PostgreSQL away."""
+    """Answers for a view that found PostgreSQL away, or the disk full."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return unavailable_page() if is_away(error) else None
+        return explain_error(error)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """Answer an error, also one outside views, as when a session is stored."""
     error = sys.exc_info()[1]
-    return unavailable_page() if error is not None and is_away(error) else defaults.server_error(request)
+    return (explain_error(error) if error is not None else None) or defaults.server_error(request)
+
+
+def explain_error(error: BaseException) -> HttpResponse | None:
+    """Return the page for an error that is none of the program; None for any other one."""
+    if is_full(error):
+        return full_page()
+    return unavailable_page() if is_away(error) else None
+
+
+def full_page() -> HttpResponse:
+    """Return the page of status 507."""
+    return HttpResponse(get_template("507.html").render(), status=507)
 
 
 def unavailable_page() -> HttpResponse:
@@ -55,12 +74,26 @@ def is_away(error: BaseException) -> bool:
     return code is None or code in ENDED or code.startswith("08")
 
 
+def is_full(error: BaseException) -> bool:
+    """Return whether an error says that a disk has no room, ours or PostgreSQL's."""
+    return any(
+        getattr(cause, "errno", None) in NO_ROOM or getattr(cause, "sqlstate", None) == DISK_FULL
+        for cause in _causes(error)
+    )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
 class InOneLine(logging.Filter):
-    """Log filter that keeps all records, and shortens those about a service that is away to one line."""
+    """Log filter that keeps all records, and shortens those about a service away or a full disk to one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-        if error is not None and is_away(error):
+        if error is not None and (is_full(error) or is_away(error)):
             record.msg = f"{record.getMessage()}: {' '.join(str(error).split())}"
             record.args, record.exc_info, record.exc_text = None, None, None
         return True

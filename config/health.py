@@ -7,6 +7,7 @@ import logging
 import os
 from pathlib import Path
 
+from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
@@ -18,6 +19,8 @@ from jobs import notifications
 
 log = logging.getLogger(__name__)
 STOPPING = "stopping"  # A file in the folder that the web's processes share: `serve` is about to end.
+# Bytes: PostgreSQL takes as much for the next piece of its log, and stops without it.
+LEAST_ROOM = 16 << 20
 _is_migrated = False
 
 
@@ -40,7 +43,7 @@ def healthz() -> JsonResponse:
 
 def readyz() -> JsonResponse:
     """Return ready, or 503 with the reasons."""
-    reasons = ["This node is stopping."] if is_shutting_down() else _unready_reasons()
+    reasons = ["This node is stopping."] if is_shutting_down() else [*_unready_reasons(), *_full_disk_reasons()]
     # Without Redis pages are read and written all the same: that is `degraded`, and keeps nobody out.
     document = {"ready": not reasons, "reasons": reasons, "degraded": _degraded_reasons()}
     return JsonResponse(document, status=503 if reasons else 200)
@@ -69,6 +72,20 @@ def _unready_reasons() -> list[str]:
     if schema is not None and schema.is_pending:
         return ["The database has pending migrations: run `manage.py migrate`."]
     _is_migrated = True
+    return []
+
+
+def _full_disk_reasons() -> list[str]:
+    """Say that nothing more can be stored: pages would be read, but each that writes would fail."""
+    try:
+        disk = os.statvfs(settings.VAR)
+    except OSError as error:
+        log.warning("VAR cannot be read: %s", _one_line(error))
+        return ["The folder VAR cannot be read"]
+    # File systems without a fixed number of files say 0 of both.
+    if disk.f_bavail * disk.f_frsize < LEAST_ROOM or (disk.f_files and not disk.f_favail):
+        log.warning("The disk of %s is full", settings.VAR)
+        return ["The disk is full"]
     return []
 
 

@@ -1,11 +1,19 @@
-"""Two people who make a thing of one name at once: the second is answered as if they had come a moment later."""
+"""Two people who make or delete a thing at once: the second is answered as if they had come a moment later."""
+
+import logging
 
 from django.db import IntegrityError
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
+from django.views.defaults import page_not_found
 from psycopg.errors import UniqueViolation
 
+from corpus.errors import Deleted
+from corpus.holding import explain_race
+
+logger = logging.getLogger(__name__)
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
@@ -13,11 +21,12 @@ class RaceMiddleware(MiddlewareMixin):
     """Calls the view of a form once more where a unique constraint refused it.
 
     What is looked for and not found can be there a moment later. The second call finds it, and says so in its form.
+    What was found and is deleted a moment later is answered with 404, or 409 (corpus.holding).
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
         if not isinstance(error.__cause__, UniqueViolation) or not isinstance(error, IntegrityError):
-            return None
+            return _answer_race(request, error)
         # Only a form can be read again: what a view reads as it comes is gone.
         if request.method != "POST" or request.content_type not in FORMS:
             return None
@@ -28,3 +37,15 @@ class RaceMiddleware(MiddlewareMixin):
         assert match is not None  # a view was called
         answer: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
         return answer
+
+
+def _answer_race(request: HttpRequest, error: Exception) -> HttpResponseBase | None:
+    if (race := explain_race(error)) is None:
+        return None
+    if not isinstance(error, Deleted):
+        # It may be a fault all the same: the log shows where.
+        logger.warning("a race was lost", exc_info=error)
+    status, sentence = race
+    if status == 404:
+        return page_not_found(request, Http404(sentence))
+    return render(request, "409.html", {"sentence": sentence}, status=status)

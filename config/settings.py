@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "config.health.HealthMiddleware",
     # Outside all below it that may refuse a request, so that refusals have a line and an id, too.
     "config.operating.request_log.RequestLogMiddleware",
+    "config.api_errors.ApiErrorMiddleware",
     "config.limits.NoNulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

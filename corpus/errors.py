@@ -13,6 +13,12 @@ class BadInput(QuorumError):
     exit_code = 2
 
 
+class Deleted(QuorumError):
+    """Something that was there a moment ago, and that somebody has deleted: exit 2, or a 404 (corpus.holding)."""
+
+    exit_code = 2
+
+
 class Incomplete(QuorumError):
     """Work that ended early (failed pairs, or the budget): exit code 3. `document` is printed with --json."""
 

@@ -13,6 +13,7 @@ from annotation.audit_log.recording import record
 from annotation.models import Assignment, Invitation, Membership, Role, User
 from annotation.queue.undo import end_lease
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Assessor, Collection
 
 INVITATION_DAYS = 14
@@ -180,7 +181,7 @@ def first_pair_url(collection: Collection) -> str:
 def accept_invitation(*, invitation: Invitation, user: User) -> None:
     """Join by an invitation. Raises BadInput that says why not."""
     # People with the same link wait here for each other; each finds what the one before left.
-    invitation = Invitation.objects.select_for_update().get(pk=invitation.pk)
+    invitation = hold(Invitation.objects, invitation.pk)
     if reason := why_closed(invitation):
         raise BadInput(reason)
     record(user, "invitation.accepted", invitation.collection, invitation=invitation.pk)

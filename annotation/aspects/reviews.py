@@ -17,6 +17,7 @@ from annotation.aspects.listing import unreviewed_pairs
 from annotation.audit_log.recording import record
 from annotation.models import Membership
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection, CurrentJudgment, Query
 from corpus.models.aspects import Aspect, AspectReview, AspectRevision, ReviewStep
 
@@ -88,7 +89,7 @@ def open_review(member: Membership) -> AspectReview | None:
 def claim_review(member: Membership) -> AspectReview:
     """Give the member the next query to review, or the one that they hold. Raises BadInput where no query is left."""
     # Pressed twice at the same moment, it is one review.
-    Membership.objects.select_for_update(no_key=True).get(pk=member.pk)
+    hold(Membership.objects, member.pk, no_key=True)
     if own := open_review(member):
         extend_lease(own)
         return own

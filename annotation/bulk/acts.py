@@ -18,6 +18,7 @@ from annotation.models.pair_table import BulkAct
 from annotation.queue.assignment import retry_on_conflict
 from annotation.queue.statements import one_array
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection, Pair
 from judges.models import Campaign
 
@@ -108,5 +109,4 @@ def undo_act(act: BulkAct, *, by: User) -> int:
 
 
 def _lock_act(act: BulkAct) -> BulkAct:
-    rows = BulkAct.objects.select_for_update(of=("self",)).select_related("collection", "made_by")
-    return rows.get(pk=act.pk)
+    return hold(BulkAct.objects.select_related("collection", "made_by"), act.pk)

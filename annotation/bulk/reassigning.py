@@ -17,6 +17,7 @@ from annotation.models.pair_table import BulkAct
 from annotation.queue.annotators import closed, needs_qualification
 from corpus.collections.task_order import FRONT, PRIORITY_SQL, forget_watermarks
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection
 
 ANYONE = "anyone"
@@ -145,7 +146,7 @@ def reassign_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
     fetch_rows(_RETURN, act.collection, act.pairs, member=member)
     rows = fetch_rows(_RESERVE, act.collection, act.pairs, member=member)
     # Locked after the tasks, as a claim does; whoever pauses or removes the member now waits, and then releases these.
-    found = Membership.objects.select_for_update(of=("self",)).select_related("user", "collection").get(pk=member)
+    found = hold(Membership.objects.select_related("user", "collection"), member)
     if not may_get_pairs(found):
         raise BadInput(_("%(user)s cannot get pairs now. Choose someone else.") % {"user": found.user})
     forget_watermarks(act.collection)

@@ -14,6 +14,7 @@ from annotation.audit_log.recording import record
 from annotation.models import InstructionVersion, User
 from corpus.collections.task_order import change_overlap, reprioritise_tasks
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection
 
 
@@ -46,7 +47,7 @@ def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]
 def write_instruction(*, collection: Collection, text: str, author: User, base: int | None) -> int:
     """Change the instruction of campaigns to come; the text before is kept as a version of its own."""
     # Of two who save at once the second waits, then sees the first one's version and is refused.
-    held = Collection.objects.select_for_update().get(pk=collection.pk)
+    held = hold(Collection.objects, collection.pk)
     version, before = current_instruction(held)
     _refuse_stale(base, version)
     text = text.replace("\r\n", "\n").strip()
@@ -66,7 +67,7 @@ def write_instruction(*, collection: Collection, text: str, author: User, base: 
 @transaction.atomic
 def write_guidelines(*, collection: Collection, text: str, author: User, base: int | None) -> int:
     """Change what people are told from now on; judgments keep the number of the version that held."""
-    Collection.objects.select_for_update().get(pk=collection.pk)
+    hold(Collection.objects, collection.pk)
     _refuse_stale(base, guidelines.current(collection)[0])
     version = guidelines.write(collection=collection, text=text, author=author)
     record(author, "settings.guidelines", collection, version=version)

@@ -32,6 +32,7 @@ from annotation.quality_control.matching import (
 from annotation.queue.assignment import read_rows
 from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debates_of
@@ -116,7 +117,7 @@ def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
 def make_checks(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
     """Make up to `count` checks and return how many were made. Raises BadInput that says what is missing."""
     # One maker at a time: two would dress the same gold pairs.
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    hold(Collection.objects, collection.pk, no_key=True)
     ordinary, gold = read_features(collection)
     if not ordinary:
         raise BadInput(

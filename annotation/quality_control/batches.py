@@ -14,6 +14,7 @@ from annotation.models.quality_control import Batch
 from annotation.quality_control import exclusion
 from annotation.queue.check_scheduling import CHECK
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.labels import reference_grades
 
 State = Assignment.State
@@ -26,7 +27,7 @@ def close(membership: int) -> list[Batch]:
     The judgments of a returned batch are set aside, except those on its checks, which tell why.
     """
     # The membership's lock: two submits at once would close a batch twice.
-    row = Membership.objects.select_for_update(of=("self",)).select_related("collection", "user").get(pk=membership)
+    row = hold(Membership.objects.select_related("collection", "user"), membership)
     number = Batch.objects.filter(membership=row).count()
     begin, size = row.closed_to, row.collection.batch
     found = []

@@ -8,6 +8,7 @@ from annotation.audit_log.recording import record
 from annotation.models import Membership, User
 from annotation.models.quality_control import Consent, ConsentText
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection
 
 DEFAULT = gettext_noop("""\
@@ -33,7 +34,7 @@ You may stop at any time without giving a reason, and you can ask an admin of th
 def write(*, collection: Collection, text: str, by: User) -> int:
     """Write a version that everybody is asked to agree to, and return its number. Raises BadInput when empty."""
     # Two texts that are written at once would get one version.
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    hold(Collection.objects, collection.pk, no_key=True)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
         raise BadInput(_("enter the consent text"))

@@ -27,6 +27,7 @@ from annotation.queue.undo import end_lease
 from corpus.collections.task_order import MEASURING, forget_watermarks
 from corpus.errors import BadInput
 from corpus.evidence.targets import SET_ASIDE, next_version
+from corpus.holding import hold
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
 from judges.campaigns import counters
@@ -162,7 +163,7 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides. Of
     two texts one must hold: that of whoever wrote meanwhile.
     """
-    membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=act.membership_id)
+    membership = hold(Membership.objects.select_related("collection", "user"), act.membership_id)
     if act.is_reinstatement or JudgmentExclusion.objects.filter(reverses=act).exists():
         raise BadInput(_("these judgments have already been reinstated"))
     _hold_aspects(membership)
@@ -181,7 +182,7 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
 @transaction.atomic
 def reinstate_items(*, membership: Membership, by: User | None, items: Sequence[int]) -> JudgmentExclusion:
     """Reinstate what was excluded of a person's judgments and texts on these items, whichever acts excluded them."""
-    membership = Membership.objects.select_for_update().select_related("collection", "user").get(pk=membership.pk)
+    membership = hold(Membership.objects.select_related("collection", "user"), membership.pk)
     acts = JudgmentExclusion.objects.filter(membership=membership, reverses=None, reversed_by=None)
     # Acts by pairs reinstate and exclude nothing, so they have no rows to bring back.
     acts = acts.exclude(why=JudgmentExclusion.Why.PAIRS)

@@ -23,6 +23,7 @@ from annotation.quality_control import arguments, gold_reasons
 from annotation.quality_control.matching import Form
 from annotation.queue.assignment import check_time
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.campaigns.selectors import debates_of
@@ -84,7 +85,7 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
 def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
     """Draw a new gold set of `size` pairs and PRACTICE more. Raises BadInput when the pool has none left."""
     # One draw at a time: two would take the same queries, which the pool offers until a set has them.
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    hold(Collection.objects, collection.pk, no_key=True)
     with connection.cursor() as cursor:
         cursor.execute(POOL, {"collection": collection.pk, "seed": seed})
         rows = cursor.fetchall()

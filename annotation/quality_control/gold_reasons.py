@@ -18,6 +18,7 @@ from annotation.models.quality_control import ArgumentsRequest, GoldArguments, G
 from annotation.quality_control import arguments, attention_checks
 from annotation.quality_control.matching import Form, PairFeatures
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection
 from jobs import background
 from jobs.leases import Lease, LeaseLost
@@ -121,7 +122,7 @@ def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
 def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: User | None) -> bool:
     """Ask a worker for arguments; False where no model is configured or they are asked for already."""
     # One request at a time: two presses at the same moment would have the same arguments paid for twice.
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    hold(Collection.objects, collection.pk, no_key=True)
     waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
     unfinished = background.unfinished(WRITE).values("subject")
     if find_writers(collection) is None or waiting.filter(pk__in=unfinished).exists():

@@ -17,6 +17,7 @@ from annotation.models.quality_control import GoldPair
 from annotation.quality_control.matching import balance_labels
 from annotation.quality_control.onboarding import PRACTICE
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.labels import reference_grades
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debates_of
@@ -53,7 +54,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     Pairs that were in an earlier test are taken only when gold is too small. Raises BadInput when it is smaller still.
     """
     # Two tests made at once would get one number.
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    hold(Collection.objects, collection.pk, no_key=True)
     gold = reference_grades(collection)
     earlier = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
     used = set(earlier.values_list("pair_id", flat=True))

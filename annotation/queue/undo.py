@@ -14,6 +14,7 @@ from annotation.queue.annotators import explain_refusal
 from annotation.queue.assignment import EVIDENCE, SHARDS, DecisionRefused, Unknown, resolved_counter, retry_on_conflict
 from corpus.collections.task_order import MEASURING, forget_watermarks, next_place
 from corpus.evidence import targets
+from corpus.holding import hold
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns import counters
@@ -100,7 +101,7 @@ def end_lease(membership: Membership) -> None:
     held = Assignment.objects.select_for_update().filter(membership=membership, state=Assignment.State.OPEN)
     # By item: two people who hold pairs of one query and are paused at once lock these items in the same order.
     for lease in held.order_by("item"):
-        give_back(lease, Item.objects.select_for_update().get(pk=lease.item_id))
+        give_back(lease, hold(Item.objects, lease.item_id))
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, {"membership": membership.pk, "measuring": list(MEASURING)})
         released = cursor.rowcount

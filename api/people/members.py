@@ -23,6 +23,7 @@ from api.problems import Given, validate_form
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.withheld import GuardedSchema
 from corpus.errors import BadInput
+from corpus.holding import hold_row
 
 router = Router(tags=["members"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -160,10 +161,7 @@ def _find_member(request: HttpRequest, number: int) -> Membership:
 
 def _hold_member(request: HttpRequest, number: int) -> Membership:
     """Find a member as If-Match says; nobody else changes the row until the transaction ends."""
-    found = _find_member(request, number)
-    # The lock first, then the row again: it may have changed since it was found.
-    Membership.objects.select_for_update().get(pk=found.pk)
-    found.refresh_from_db()
+    found = hold_row(_find_member(request, number))
     require_match(request, MemberOut, _show_member(found))
     return found
 
@@ -218,9 +216,9 @@ def read_invitation(request: HttpRequest, name: str, number: int) -> Any:
 def revoke_invitation(request: HttpRequest, name: str, number: int) -> Any:
     """Withdraw an invitation: its link stops working."""
     with transaction.atomic():
-        found = _find_invitation(request, number)
-        Invitation.objects.select_for_update().get(pk=found.pk)
-        found.refresh_from_db()
+        found = hold_row(_find_invitation(request, number))
+        # Used or withdrawn since it was found, it is not open any more.
+        _find_invitation(request, number)
         require_match(request, InvitationOut, _show_invitation(request, found))
         members.revoke_invitation(invitation=found, by=scope_of(request).user)
     return Status(204, None)

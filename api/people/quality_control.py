@@ -25,6 +25,7 @@ from api.problems import CleanText, Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection
 
 router = Router(tags=["quality control"])
@@ -180,7 +181,7 @@ def change_quality_control(request: HttpRequest, name: str, body: QualityControl
     scope = scope_of(request)
     given = {key: value for key, value in body.dict(exclude_unset=True).items() if value is not None}
     with transaction.atomic():
-        row = Collection.objects.select_for_update().get(pk=scope.collection.pk)
+        row = hold(Collection.objects, scope.collection.pk)
         require_match(request, QualityControlOut, _show_settings(row))
         if given:
             fields = QualityControlForm.Meta.fields

@@ -22,6 +22,7 @@ from benchmark.models import Qrels, Run
 from benchmark.qrels import reading, versions
 from benchmark.runs import builders, importing, rankings
 from corpus.errors import BadInput
+from corpus.holding import deleted_meanwhile, hold_row
 from corpus.models import Collection
 from jobs.models import JobState
 
@@ -200,10 +201,10 @@ def delete_run(request: HttpRequest, name: str, number: int) -> Any:
     """Delete a run: it stands in no list any more, and its name is free."""
     scope = scope_of(request)
     with transaction.atomic():
-        found = _find_run(request, number)
-        # The lock first, then the row again: it may have changed since it was found.
-        Run.objects.select_for_update(no_key=True).get(pk=found.pk)
-        found.refresh_from_db()
+        found = hold_row(_find_run(request, number), no_key=True)
+        # Its row stays, for reports name it.
+        if found.is_deleted:
+            raise deleted_meanwhile()
         require_match(request, RunOut, _show_run(found))
         builders.delete_run(found)
         record(scope, "run.control", run=found.name, what="delete")

@@ -23,6 +23,7 @@ from benchmark.suites.page import MEASURES, show_suite, suites_of
 from benchmark.systems.chosen import K
 from corpus.access import administered
 from corpus.errors import BadInput
+from corpus.holding import hold_row
 from corpus.models import Collection
 
 router = Router(tags=["suites"])
@@ -102,8 +103,7 @@ def read_suite(request: HttpRequest, number: int) -> Any:
 def delete_suite(request: HttpRequest, number: int) -> Any:
     """Delete a suite; its collections and their reports stay."""
     with transaction.atomic():
-        found = _find_suite(request, number)
-        Suite.objects.select_for_update().get(pk=found.pk)
+        found = hold_row(_find_suite(request, number))
         require_match(request, SuiteOut, _show_suite(found))
         groups.delete_suite(found, by=request.scope)  # type: ignore[attr-defined]
     return Status(204, None)

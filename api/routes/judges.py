@@ -26,6 +26,7 @@ from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.withheld import GuardedSchema
 from corpus.errors import BadInput
+from corpus.holding import hold
 from jobs import notifications
 from judges.costs.price_entries import HIGHEST, PRICES
 from judges.costs.price_rows import enter_price
@@ -277,7 +278,7 @@ def change_price(request: HttpRequest, name: str, number: int, body: PriceIn) ->
     scope = scope_of(request)
     with transaction.atomic():
         row = _find_judge(number)
-        JudgeVersion.objects.select_for_update(no_key=True).get(pk=row.pk)
+        hold(JudgeVersion.objects, row.pk, no_key=True)
         require_match(request, PriceOut, _show_price(row))
         # An empty request is no wish to take the price away: that is said by nulls.
         if not body.model_fields_set - {"note"}:

@@ -14,6 +14,7 @@ from api.authentication import may, scope_of
 from api.etags import require_match
 from api.models import AccessToken
 from api.problems import Given
+from corpus.holding import hold_row
 
 router = Router(tags=["files"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -63,10 +64,7 @@ def delete_query_list(request: HttpRequest, name: str, split: str) -> Any:
     """Delete a kept list: training sets may hold its queries from now on."""
     scope = scope_of(request)
     with transaction.atomic():
-        found = _find_list(request, split)
-        # The lock first, then the row again: it may have changed since it was found.
-        QuerySplit.objects.select_for_update(no_key=True).get(pk=found.pk)
-        found.refresh_from_db()
+        found = hold_row(_find_list(request, split), no_key=True)
         require_match(request, QueryListOut, _show_list(found))
         lists.delete_split(scope, scope.collection, split)
     return Status(204, None)

@@ -20,6 +20,7 @@ from api.models import AccessToken
 from api.problems import Given, validate_form
 from corpus.collections.arm_allocation import ARMS
 from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET, PRESETS, configure_collection
+from corpus.holding import hold
 from corpus.models import Collection
 
 router = Router(tags=["settings"])
@@ -107,7 +108,7 @@ def change_settings(request: HttpRequest, name: str, body: SettingsIn) -> Any:
     scope = scope_of(request)
     with transaction.atomic():
         # The lock comes before the comparison: of two changes with the same ETag the second is refused.
-        held = Collection.objects.select_for_update().get(pk=scope.collection.pk)
+        held = hold(Collection.objects, scope.collection.pk)
         require_match(request, SettingsOut, _show_settings(held))
         _change_settings(scope, held, body.dict(exclude_unset=True))
         # Read again: the services write rows of their own, and the object here may be older.

@@ -18,6 +18,7 @@ from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST
 from api.withheld import GuardedSchema
+from corpus.holding import hold_row
 
 router = Router(tags=["webhooks"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -145,9 +146,10 @@ def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
 )
 def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
     """Replace the secret; for 24 hours the former one signs beside the new one."""
-    row = _find_webhook(request, number)
-    # Without a key, as the answer would be kept with its secret.
-    secret = services.replace_secret(row, scope_of(request).user)
+    with transaction.atomic():
+        row = _hold_webhook(request, number)
+        # Without a key, as the answer would be kept with its secret.
+        secret = services.replace_secret(row, scope_of(request).user)
     return {"webhook": _show_webhook(row), "secret": secret}
 
 
@@ -159,8 +161,10 @@ def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
 @decorate_view(once)
 def send_test(request: HttpRequest, name: str, number: int) -> Any:
     """Send the event webhook.test, which tells of nothing, to see whether it arrives."""
-    made = services.send_test(_find_webhook(request, number), scope_of(request).user)
-    return Status(201, _show_delivery(WebhookDelivery.objects.get(pk=made.pk)))
+    with transaction.atomic():
+        made = services.send_test(_hold_webhook(request, number), scope_of(request).user)
+        made.refresh_from_db()
+    return Status(201, _show_delivery(made))
 
 
 @router.get(
@@ -184,13 +188,15 @@ def list_deliveries(
 @decorate_view(once)
 def replay_deliveries(request: HttpRequest, name: str, number: int, body: ReplayIn) -> Any:
     """Send one delivery, or all that failed, once more under their ids."""
-    row = _find_webhook(request, number)
-    rows = WebhookDelivery.objects.filter(webhook=row)
-    if body.delivery is None:
-        rows = rows.filter(state=State.FAILED)
-    else:
-        rows = rows.filter(pk=find_row(rows, body.delivery, _("Delivery not found.")).pk)
-    return {"replayed": services.replay_deliveries(row, scope_of(request).user, rows)}
+    with transaction.atomic():
+        row = _hold_webhook(request, number)
+        rows = WebhookDelivery.objects.filter(webhook=row)
+        if body.delivery is None:
+            rows = rows.filter(state=State.FAILED)
+        else:
+            rows = rows.filter(pk=find_row(rows, body.delivery, _("Delivery not found.")).pk)
+        replayed = services.replay_deliveries(row, scope_of(request).user, rows)
+    return {"replayed": replayed}
 
 
 def _find_webhook(request: HttpRequest, number: int) -> Webhook:
@@ -200,10 +206,7 @@ def _find_webhook(request: HttpRequest, number: int) -> Webhook:
 
 def _hold_webhook(request: HttpRequest, number: int) -> Webhook:
     """Find a webhook as If-Match says; nobody else changes the row until the transaction ends."""
-    found = _find_webhook(request, number)
-    # The lock first, then the row again: it may have changed since it was found.
-    Webhook.objects.select_for_update().get(pk=found.pk)
-    found.refresh_from_db()
+    found = hold_row(_find_webhook(request, number))
     require_match(request, WebhookOut, _show_webhook(found))
     return found
 

@@ -22,6 +22,7 @@ from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from api.webhooks.addresses import check_url
 from api.webhooks.signing import make_secret, seal_secret
 from corpus.errors import BadInput
+from corpus.holding import hold, hold_row
 from corpus.models import Collection
 from jobs.notifications import notify
 
@@ -43,7 +44,7 @@ def create_webhook(
 ) -> tuple[Webhook, str]:
     """Create a webhook; return its row and its secret, which nobody can read again. Raises BadInput."""
     # Two people at once: the second waits here and counts the first one's.
-    Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    hold(Collection.objects, collection.pk, no_key=True)
     if Webhook.objects.filter(collection=collection).count() >= MOST:
         raise BadInput(_("This collection has %(most)s webhooks: delete one first.") % {"most": MOST})
     # The audit log names the host alone: the path of some services' addresses is a secret itself.
@@ -71,7 +72,8 @@ def change_webhook(
     description: str | None = None,
     active: bool | None = None,
 ) -> None:
-    """Change what is given. Disabling ends what is pending, which can be replayed. Raises BadInput."""
+    """Change what is given. Disabling ends what is pending, which can be replayed. Raises BadInput and Deleted."""
+    hold_row(row)
     if url is not None:
         check_url(url)
         row.url = url
@@ -99,6 +101,7 @@ def _check_events(events: Several[str]) -> list[str]:
 @transaction.atomic
 def replace_secret(row: Webhook, user: User) -> str:
     """Give a webhook a new secret and return it. The former one signs beside it for 24 hours."""
+    hold_row(row)
     secret = make_secret()
     row.former_secret, row.former_secret_until = row.secret, timezone.now() + BOTH_SECRETS
     row.secret = seal_secret(secret)
@@ -111,7 +114,7 @@ def replace_secret(row: Webhook, user: User) -> str:
 def delete_webhook(row: Webhook, user: User) -> None:
     """Delete a webhook with its log."""
     # Locked before its deliveries, as whoever records an answer does: in another order the two would deadlock.
-    Webhook.objects.select_for_update().get(pk=row.pk)
+    hold_row(row)
     record(user, "webhook.deleted", row.collection, webhook=row.pk, host=httpx2.URL(row.url).host)
     WebhookAttempt.objects.filter(delivery__webhook=row).delete()
     row.delete()
@@ -120,6 +123,8 @@ def delete_webhook(row: Webhook, user: User) -> None:
 @transaction.atomic
 def send_test(row: Webhook, user: User) -> WebhookDelivery:
     """Write an event that tells of nothing, to see whether it arrives. Raises BadInput for a disabled webhook."""
+    # Nothing but this lock keeps the webhook: a delivery has no foreign key to it (ADR 0092).
+    hold_row(row)
     _refuse_disabled(row)
     delivery = WebhookDelivery.objects.create(
         webhook=row, event=WebhookDelivery.TEST, subject=f"webhook:{row.pk}", data={"webhook": row.pk}
@@ -132,7 +137,8 @@ def send_test(row: Webhook, user: User) -> WebhookDelivery:
 
 @transaction.atomic
 def replay_deliveries(row: Webhook, user: User, rows: QuerySet[WebhookDelivery]) -> int:
-    """Send deliveries that have ended once more, under their ids; return how many. Raises BadInput."""
+    """Send deliveries that have ended once more, under their ids; return how many. Raises BadInput and Deleted."""
+    hold_row(row)
     _refuse_disabled(row)
     again = rows.filter(webhook=row).exclude(state=State.PENDING)
     count = again.update(state=State.PENDING, attempts=0, due_at=Now(), ended_at=None)

@@ -18,6 +18,7 @@ from benchmark.agents.aspects import load_passages, load_query_aspects
 from benchmark.agents.references import queries_with_passages
 from benchmark.models import AgentJob, ReferenceAnswer, ReferenceStudy, StudyAnswer, StudyRating, StudyWithdrawal
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Assessor, Collection
 from judges.conversations.agents import find_citations
 
@@ -58,7 +59,7 @@ def find_candidates(collection: Collection) -> tuple[AgentJob | None, list[int]]
 def start_study(collection: Collection, *, queries: int, seed: int, by: str) -> ReferenceStudy:
     """Start a study: draw its queries. Raises BadInput while a study is open, and with too few reference answers."""
     # Two admins who start at once: the second waits here, then finds the first one's study.
-    Collection.objects.select_for_update().get(pk=collection.pk)
+    hold(Collection.objects, collection.pk)
     if open_study(collection) is not None:
         raise BadInput(_("A study is open. Close it before you start another one."))
     job, candidates = find_candidates(collection)

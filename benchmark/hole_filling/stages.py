@@ -14,6 +14,7 @@ from benchmark.models import Filling, Qrels
 from benchmark.qrels import reading, versions
 from benchmark.qrels.reading import ReadQrel
 from corpus.errors import BadInput
+from corpus.holding import hold
 from judges.campaigns import lifecycle
 from judges.models import Campaign
 
@@ -68,8 +69,7 @@ def store_funnel(filling: Filling) -> Filling:
 def finish_filling(filling: Filling, by: str = "") -> Qrels:
     """The filled version of what is settled now; a second call returns the same. Raises BadInput when nothing is."""
     # The lock makes a second call wait, and find the version that the first one made.
-    rows = Filling.objects.select_for_update(of=("self",)).select_related("collection", "before", "after")
-    locked = rows.get(pk=filling.pk)
+    locked = hold(Filling.objects.select_related("collection", "before", "after"), filling.pk)
     if locked.after is not None:
         return locked.after
     if locked.state == State.CANCELLED:
@@ -120,7 +120,7 @@ def ask_to_finish(filling: Filling, by: str = "") -> bool:
     """
     if Funnel.of(filling).candidates <= LIVE:
         # The lock makes a second call wait, and see what the first one made.
-        is_new = Filling.objects.select_for_update().only("after").get(pk=filling.pk).after_id is None
+        is_new = hold(Filling.objects.only("after"), filling.pk).after_id is None
         finish_filling(filling, by)
         return is_new
     # A state of its own lets a worker take it up, and keeps others from finishing it meanwhile.

@@ -33,6 +33,7 @@ from benchmark.qrels import reading, versions
 from benchmark.report import reports
 from benchmark.runs import rankings
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection
 from jobs.models import JobState
 from judges.campaigns import lifecycle
@@ -96,7 +97,7 @@ def start_filling(
     with transaction.atomic():
         before = before or versions.original_version(collection, by)
         # Two equal starts at once would make two fillings: the second waits here, and finds the first.
-        Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+        hold(Collection.objects, collection.pk, no_key=True)
         wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
         queries, documents, begun = _unjudged_pairs(wish, pairs)
         if later and len(queries) > AT_ONCE:

@@ -23,6 +23,7 @@ from benchmark.systems.chosen import ready_runs
 from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput
+from corpus.holding import hold_row
 from corpus.models import Collection
 from jobs.models import JobState
 
@@ -57,6 +58,7 @@ def make_suite(*, name: str, collections: Sequence[Collection], title: str = "",
 @transaction.atomic
 def delete_suite(suite: Suite, by: Any = None) -> None:
     """Delete a suite; its collections and their reports stay."""
+    hold_row(suite)
     _record_act(by, "suite.deleted", suite)
     suite.delete()
 

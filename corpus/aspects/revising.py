@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from corpus.aspects import entries as sets
 from corpus.aspects.entries import Entries, Wording, dump_aspects, load_aspects
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.labels import resolve_pairs
 from corpus.models import Assessor, CurrentJudgment, Document, Judgment, Pair, Query
 from corpus.models.aspects import Aspect, AspectRevision
@@ -75,7 +76,7 @@ def _unversioned_aspects(rows: Iterable[Aspect]) -> Entries:
 def lock_aspects(query: Query, base: int | None = None) -> Held:
     """Lock the query's aspects until the commit. Raises BadInput for an old text of the query, or a newer revision."""
     # The weaker lock: rows that point to the query by a foreign key may come in meanwhile.
-    locked = Query.objects.select_for_update(no_key=True).get(pk=query.pk)
+    locked = hold(Query.objects, query.pk, no_key=True)
     if not locked.is_current:
         raise BadInput(_("The query has a newer text. Open it from the list."))
     newest = newest_revision(locked)

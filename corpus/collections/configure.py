@@ -10,6 +10,7 @@ from corpus.collections.arm_allocation import ARMS, weights_of
 from corpus.collections.task_order import change_overlap, reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.formats.files import read_text
+from corpus.holding import hold
 from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem, read_toml
 from corpus.models import Assessor, Collection, Judgment
 from corpus.models.texts import shown_only
@@ -96,7 +97,7 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
     A new rubric or instruction is a new version of the guidelines, too: whoever changes one does so within
     `guidelines.record_redefinition`. Raises BadInput for a scale that the judgments contradict.
     """
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    collection = hold(Collection.objects, collection.pk, no_key=True)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]
     for key in changed:
         setattr(collection, key, settings[key])

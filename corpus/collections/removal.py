@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 
 from corpus.collections.audit_log import record_act, shell_user
+from corpus.holding import hold
 from corpus.models import Collection
 from corpus.search.bm25 import delete_indexes
 from store.files import delete as delete_stored
@@ -83,7 +84,7 @@ def delete_collection(collection: Collection) -> dict[str, int]:
     """Remove the collection with everything that hangs on it or lies in VAR; return the numbers of `counts_of`."""
     # Triggers refuse any DELETE from the append-only tables; the end of a collection is the one exception.
     with transaction.atomic(), pgtrigger.ignore(), connection.cursor() as cursor:
-        Collection.objects.select_for_update().get(pk=collection.pk)
+        hold(Collection.objects, collection.pk)
         counts = counts_of(collection)
         # While the documents are still there: the folders have the hash of their contents as names.
         delete_indexes(collection)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from django.db.models import Case, IntegerField, Max, QuerySet, Value, When
 
 from corpus.evidence import measures
+from corpus.holding import hold
 from corpus.models import Collection, Item, Pair, Target
 
 _PERSON_FIRST = Case(When(kind=Target.Kind.PERSON, then=Value(0)), default=Value(1), output_field=IntegerField())
@@ -67,8 +68,7 @@ def withdraw(item: Item, writer: str) -> None:
 
 def locked_pair(pair: int) -> Pair:
     """Lock a pair and return it, before a target is added: versions count without a gap."""
-    rows = Pair.objects.select_for_update(no_key=True, of=("self",))
-    return rows.select_related("query", "document").get(pk=pair)
+    return hold(Pair.objects.select_related("query", "document"), pair, no_key=True)
 
 
 def next_version(pair: int) -> int:

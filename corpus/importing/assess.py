@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
+from corpus.holding import hold
 from corpus.importing import candidates, judgments, staging
 from corpus.importing.grades import read_grades
 from corpus.importing.staging import ImportProgress, escape_copy_text, ignore_progress
@@ -95,7 +96,7 @@ def import_judgments(
     """
     source = file if isinstance(file, FileSource) else FileSource(file)
     staging.plan_for_bulk()
-    collection = Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+    collection = hold(Collection.objects, collection.pk, no_key=True)
     found, bad = stage_judgments(collection, source, assessor, KINDS[kind], progress)
     if bad.counts and not skip_invalid:
         raise bad.refusal(source)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from corpus import table_statistics
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
+from corpus.holding import hold
 from corpus.importing import assess, candidates, judgments, records, staging, tables, texts
 from corpus.importing.detection import HOLDS, SEVERAL, goes_on
 from corpus.importing.grades import read_grades
@@ -247,9 +248,9 @@ def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
     except ValidationError as error:
         raise BadInput(f"collection name {name!r}: {'; '.join(error.messages)}") from None
     # First it must exist: a row that is not there yet cannot be locked.
-    _, is_new = Collection.objects.get_or_create(name=name, defaults={"grades": files.grades or 3})
+    found, is_new = Collection.objects.get_or_create(name=name, defaults={"grades": files.grades or 3})
     # Judgments and items may come in meanwhile: their foreign keys take a weaker lock than this one excludes.
-    collection = Collection.objects.select_for_update(no_key=True).get(name=name)
+    collection = hold(Collection.objects, found.pk, no_key=True)
     if files.grades not in (None, collection.grades):
         raise BadInput(
             f'--grades {files.grades}: the collection "{name}" has {collection.grades}; configure_collection changes it'

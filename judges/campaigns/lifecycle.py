@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from corpus import table_statistics
 from corpus.collections.task_order import PRIORITY_SQL, open_items
 from corpus.errors import BadInput
+from corpus.holding import hold
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
@@ -312,7 +313,7 @@ def retry_failed(*, campaign: Campaign) -> int:
     """Judge the failed pairs again, with attempts counted anew; how many. A paused campaign stays paused."""
     with transaction.atomic():
         _lock_collection(campaign.collection)
-        campaign = Campaign.objects.select_for_update().get(pk=campaign.pk)
+        campaign = hold(Campaign.objects, campaign.pk)
         if campaign.state == State.CANCELLED:
             raise BadInput(_("campaign %(campaign)s is cancelled") % {"campaign": campaign.pk})
         retried = _requeue_failed(campaign)

@@ -1,6 +1,7 @@
 """GET /healthz and /readyz: what probes of load balancers, Docker and `serve` are told."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
@@ -42,6 +43,22 @@ def test_without_postgresql_it_lives_and_is_not_ready(
     assert answer.status_code == 503
     assert answer.json()["reasons"] == ["PostgreSQL is not responding"]
     assert "db.internal" not in answer.text and 'connection to "db.internal" refused for user "quorum"' in caplog.text
+
+
+@pytest.mark.parametrize("reason", ["The disk is full", "The folder VAR cannot be read"])
+def test_a_node_that_can_store_nothing_is_not_ready(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path, reason: str
+) -> None:
+    if "full" in reason:
+        monkeypatch.setattr(health, "LEAST_ROOM", 1 << 62)
+    else:
+        settings.VAR = tmp_path / "gone"
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["reasons"]) == (503, [reason])
+    assert Client().get("/healthz").status_code == 200
+    monkeypatch.undo()
+    settings.VAR = tmp_path
+    assert Client().get("/readyz").json()["ready"]
 
 
 def test_a_database_that_lacks_migrations_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Redis away: pages are read and written all the same, quickly. PostgreSQL away: a page that says when to come back."""
 
+import errno
 import json
 import logging
 import os
@@ -179,6 +180,28 @@ def test_without_postgresql_a_page_says_when_to_come_back(
     assert "your last action may not have been" in page and "Judgments are never counted twice" in page
     assert "was not saved" not in page and '<html lang="en">' in page
     assert "Traceback" not in caplog.text and "Service Unavailable" in caplog.text
+
+
+@pytest.mark.django_db
+def test_without_postgresql_the_api_answers_with_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*args: Any) -> None:
+        raise REFUSED
+
+    monkeypatch.setattr(connection, "close", lambda: None)
+    monkeypatch.setattr("api.authentication.find_token", gone)
+    answer = Client(raise_request_exception=False).get("/api/v1/collections", headers={"Authorization": "Bearer x"})
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert answer["Content-Type"] == "application/problem+json"
+    assert "Try again in a moment" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_from_what_is_away(code: int) -> None:
+    full = OSError(code, os.strerror(code))
+    assert away.is_full(full) and away.is_full(raised_from(ValueError("could not be written"), full))
+    answer = away.explain_error(full)
+    assert answer is not None and answer.status_code == 507 and "disk is full" in answer.text
+    assert not away.is_full(REFUSED) and not away.is_full(OSError(errno.EACCES, "denied"))
 
 
 @pytest.mark.django_db

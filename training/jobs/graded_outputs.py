@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from corpus.errors import BadInput, QuorumError
+from corpus.holding import hold
 from jobs import background, notifications, workers
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
@@ -109,7 +110,7 @@ def _score_side(job: Job, judge: str, rows: list[OutputRow], budget: float | Non
 @transaction.atomic
 def _store_judged(job: int, judged: Mapping[str, Any]) -> None:
     # Locked: the page and the worker each write a part of the same column.
-    row = Job.objects.select_for_update().get(pk=job)
+    row = hold(Job.objects, job)
     row.result = {**row.result, "judged": dict(judged)}
     row.save(update_fields=["result"])
 

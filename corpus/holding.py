@@ -1,0 +1,60 @@
+"""Rows that are about to change: fetched in one way, for somebody may delete them at that moment."""
+
+from typing import Any, TypeVar
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DatabaseError
+from django.db.models import Manager, Model, QuerySet
+from django.utils.translation import gettext as _
+from psycopg.errors import DeadlockDetected, ForeignKeyViolation, SerializationFailure
+
+from corpus.errors import Deleted
+
+M = TypeVar("M", bound=Model)
+
+
+def hold(rows: QuerySet[M] | Manager[M], pk: Any, *, no_key: bool = False) -> M:
+    """Return the row with this primary key, which nobody else changes until the transaction ends. Raises Deleted.
+
+    `no_key`: others may write rows that refer to it meanwhile.
+    """
+    # Of this table alone: rows that are joined to it are only read.
+    row = rows.select_for_update(no_key=no_key, of=("self",)).filter(pk=pk).first()
+    if row is None:
+        raise deleted_meanwhile()
+    return row
+
+
+def hold_row(row: M, *, no_key: bool = False) -> M:
+    """Hold the row of an object at hand and read it again: it may have changed since it was found. Raises Deleted."""
+    hold(type(row)._base_manager.all(), row.pk, no_key=no_key)
+    row.refresh_from_db()
+    return row
+
+
+def deleted_meanwhile() -> Deleted:
+    """Return the error that says that a row was deleted after it was found."""
+    return Deleted(_("It no longer exists: somebody has deleted it."))
+
+
+# Django raises it where an UPDATE of one row finds none, and gives it no class of its own.
+NOT_THERE = "did not affect any rows"
+
+
+def explain_race(error: BaseException) -> tuple[int, str] | None:
+    """Return the status and the sentence for whoever lost a race against others; None for any other error.
+
+    The net below `hold`: what is found and read without a lock can be gone before the next statement.
+    """
+    if isinstance(error, Deleted):
+        return 404, str(error)
+    if isinstance(error, ObjectDoesNotExist) or (isinstance(error, DatabaseError) and NOT_THERE in str(error)):
+        return 404, str(deleted_meanwhile())
+    if not isinstance(error, DatabaseError):
+        return None
+    if isinstance(error.__cause__, ForeignKeyViolation):
+        return 409, _("Somebody has just deleted what this belongs to, or uses it. Look at what is there now.")
+    # PostgreSQL ends one of those that wait for each other; nothing of it is stored.
+    if isinstance(error.__cause__, DeadlockDetected | SerializationFailure):
+        return 409, _("Somebody changed the same at this moment, so nothing was changed here. Try again.")
+    return None
