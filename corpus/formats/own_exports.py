@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 # The prompt of the exports for TRL (annotation.exports.sets.shapes), in which query and document stand.
 _PROMPT = re.compile(
@@ -16,18 +17,18 @@ _ERANK = {"query_id", "doc_id", "chain", "completion", "positive", "score"}
 HIGHEST = 10  # Of ERank's scores.
 # Exports that are not read back, by the keys that all of their lines have.
 _NOT_READ = (
-    ({"query_id", "doc_id", "grade", "start", "end"}, lambda: _("marked evidence; import judgments.jsonl")),
-    ({"query_id", "doc_id", "round", "side", "verdict"}, lambda: _("debates; import judgments.jsonl")),
-    ({"query_id", "aspect_id", "importance"}, lambda: _("aspects; the command aspects reads them")),
-    ({"file", "line", "synthetic"}, lambda: _("the lines with a query that a model wrote")),
-    ({"format", "files", "options"}, lambda: _("the manifest of an export; import the files beside it")),
+    ({"query_id", "doc_id", "grade", "start", "end"}, gettext_noop("marked evidence; import judgments.jsonl")),
+    ({"query_id", "doc_id", "round", "side", "verdict"}, gettext_noop("debates; import judgments.jsonl")),
+    ({"query_id", "aspect_id", "importance"}, gettext_noop("aspects; the command aspects reads them")),
+    ({"file", "line", "synthetic"}, gettext_noop("the lines with a query that a model wrote")),
+    ({"format", "files", "options"}, gettext_noop("the manifest of an export; import the files beside it")),
 )
 
 
 def find_unreadable(row: dict[str, Any]) -> str:
     """Return which of this site's exports a line is of, where it is none that can be imported; else ""."""
-    name = next((name() for keys, name in _NOT_READ if keys <= row.keys()), "")
-    return _("this is an export of this site that is not imported here: %(name)s") % {"name": name} if name else ""
+    name = next((name for keys, name in _NOT_READ if keys <= row.keys()), "")
+    return _("this is an export of this site that is not imported here: %(name)s") % {"name": _(name)} if name else ""
 
 
 def read_line(row: dict[str, Any]) -> dict[str, Any]:

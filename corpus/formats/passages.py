@@ -23,7 +23,7 @@ _QUERY_KEYS = {
 }  # fmt: skip
 
 
-class Passage(NamedTuple):
+class TextValue(NamedTuple):
     """A document, or a query, of a cell. `unread`: keys of its object that mean nothing here."""
 
     id: str = ""
@@ -39,7 +39,7 @@ class NoPassageError(Exception):
     """A value is neither a text nor an object with one; the message names what it is instead."""
 
 
-def read_passages(cell: str) -> list[Passage]:
+def read_passages(cell: str) -> list[TextValue]:
     """Return the documents of a cell: one text, or a list of texts, objects or chats. Raises NoPassageError."""
     value = parse_cell(cell)
     if isinstance(value, dict):
@@ -48,15 +48,15 @@ def read_passages(cell: str) -> list[Passage]:
         # A chat alone is a list of turns, and one document.
         values = [value] if value and all(map(_is_turn, value)) else value
         return [_read_value(one, _KEYS) for one in values if one not in (None, "")]
-    return [Passage(text=cell)] if cell else []
+    return [TextValue(text=cell)] if cell else []
 
 
-def read_document(cell: str) -> Passage:
+def read_document(cell: str) -> TextValue:
     """Return the one document of a cell. Raises NoPassageError."""
     return _read_value(parse_cell(cell), _KEYS)
 
 
-def read_query(cell: str) -> Passage:
+def read_query(cell: str) -> TextValue:
     """Return the one query of a cell. Raises NoPassageError."""
     return _read_value(parse_cell(cell), _QUERY_KEYS)
 
@@ -89,18 +89,18 @@ def _as_rows(value: dict[str, Any]) -> Any:
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
-def _read_value(value: Any, keys: dict[str, str]) -> Passage:
+def _read_value(value: Any, keys: dict[str, str]) -> TextValue:
     if isinstance(value, str):
-        return Passage(text=value)
+        return TextValue(text=value)
     if isinstance(value, dict):
         return _read_object(value, keys)
     if isinstance(value, list) and value and all(map(_is_turn, value)):
         # Of a query with instructions before it, the last turn is the query.
-        return Passage(text=str(value[-1]["content"]))
+        return TextValue(text=str(value[-1]["content"]))
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return Passage(text="\n".join(value))
+        return TextValue(text="\n".join(value))
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return Passage(text=as_cell(value))
+        return TextValue(text=as_cell(value))
     raise NoPassageError(as_cell(value)[:60])
 
 
@@ -108,18 +108,18 @@ def _is_turn(value: Any) -> bool:
     return isinstance(value, dict) and {"role", "content"} <= value.keys() and isinstance(value["content"], str)
 
 
-def _read_object(value: dict[str, Any], keys: dict[str, str]) -> Passage:
+def _read_object(value: dict[str, Any], keys: dict[str, str]) -> TextValue:
     names = {field: _find(value, choices) for field, choices in keys.items()}
-    inner = Passage()
+    inner = TextValue()
     if names["text"] and not isinstance(value[names["text"]], str | None):
         inner = _read_value(value[names["text"]], keys)
     elif names["text"]:
-        inner = Passage(text=as_cell(value[names["text"]]))
+        inner = TextValue(text=as_cell(value[names["text"]]))
     given = {field: as_cell(value[name]) for field, name in names.items() if name and field != "text"}
     if inner.text is None and not given.get("id"):
         raise NoPassageError(", ".join(value))
     used = set(names.values())
-    return Passage(
+    return TextValue(
         given.get("id", "") or inner.id,
         given.get("title", "") or inner.title,
         inner.text,

@@ -148,7 +148,7 @@ class _Cells:
         values = self.values(name)
         return bool(values) and all(map(is_grade, values))
 
-    def are_few_whole_numbers(self, name: str) -> bool:
+    def are_small_integers(self, name: str) -> bool:
         """True if the column holds whole numbers up to 10, as grades are and scores hardly."""
         return bool(self.of[name]) and all(re.fullmatch(r"-?(?:\d|10)", cell.strip()) for cell in self.of[name])
 
@@ -233,7 +233,7 @@ def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: _Cells
     is_beir = sorted(simple.values()) == ["corpus_id", "query_id", "score"]
     scored = [name for name, field in found.items() if field == "score" and simple[name] == "score"]
     if is_beir or (sorted(found.values()) == ["doc_id", "query_id", "score"] and len(simple) == 3):
-        found |= {name: "grade" for name in scored if is_beir or cells.are_few_whole_numbers(name)}
+        found |= {name: "grade" for name in scored if is_beir or cells.are_small_integers(name)}
         return
     for name in [name for name in simple if found.get(name) == "grade" and simple[name] in _GRADE_OR_SCORE]:
         if "score" not in fields and cells.are_fractions(name):

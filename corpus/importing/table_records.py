@@ -13,7 +13,7 @@ from corpus.formats.cell_values import StructuredCell, as_metadata, parse_cell
 from corpus.formats.files import FileSource
 from corpus.formats.grade_values import GradeReader
 from corpus.formats.json_rows import OTHER
-from corpus.formats.passages import Passage
+from corpus.formats.passages import TextValue
 from corpus.importing.columns import METADATA
 from corpus.importing.tables import Table, read_rows, require_fields
 
@@ -150,16 +150,16 @@ def _read_side(
     found = [one for place in table.columns.get(fields[0], ()) for one in _passages(source, table, line, row, place)]
     ids = [one for place in table.columns.get(fields[1], ()) for one in _passages(source, table, line, row, place)]
     if not found:
-        found = [one if one.id else Passage(id=(one.text or "").strip()) for one in ids]
+        found = [one if one.id else TextValue(id=(one.text or "").strip()) for one in ids]
     elif ids:
         names = [one.id or (one.text or "").strip() for one in ids]
         found = [one._replace(id=name) for one, name in _side_by_side(source, line, found, names, fields[1])]
     scores = [value for place in table.columns.get(fields[2], ()) for value in _values(row, place)]
     grades = [value for place in table.columns.get("grade", ()) for value in _values(row, place)] if not grade else []
-    for name, values in ((fields[2], scores), ("grade", grades)):
-        if values:
-            key = "grade" if name == "grade" else "score"
-            found = [one._replace(**{key: value}) for one, value in _side_by_side(source, line, found, values, name)]
+    if scores:
+        found = [one._replace(score=value) for one, value in _side_by_side(source, line, found, scores, fields[2])]
+    if grades:
+        found = [one._replace(grade=value) for one, value in _side_by_side(source, line, found, grades, "grade")]
     for one in found:
         name = source.identifier(line, one.id, "doc_id") if one.id else _hash_text(one.title, one.text or "")
         # What a run named and nobody judged is no document with the grade 0.
@@ -171,15 +171,15 @@ def _values(row: list[str], place: int) -> list[str]:
 
 
 def _side_by_side(
-    source: FileSource, line: int, found: list[Passage], values: list[str], field: str
-) -> Iterator[tuple[Passage, str]]:
+    source: FileSource, line: int, found: list[TextValue], values: list[str], field: str
+) -> Iterator[tuple[TextValue, str]]:
     if len(found) != len(values):
         said = _('%(n)s documents, and %(values)s values of "%(field)s"; each document has one')
         raise source.bad(line, said % {"n": len(found), "values": len(values), "field": field})
     return zip(found, values, strict=True)
 
 
-def _passages(source: FileSource, table: Table, line: int, row: list[str], place: int) -> list[Passage]:
+def _passages(source: FileSource, table: Table, line: int, row: list[str], place: int) -> list[TextValue]:
     try:
         return passages.read_passages(row[place])
     except passages.NoPassageError as error:
@@ -212,7 +212,7 @@ def _document(source: FileSource, table: Table, line: int, row: list[str]) -> tu
     return source.identifier(line, own, "doc_id") if own else _hash_text(title, text), title, text
 
 
-def _read_object(source: FileSource, table: Table, line: int, cell: str, field: str) -> Passage | None:
+def _read_object(source: FileSource, table: Table, line: int, cell: str, field: str) -> TextValue | None:
     """Return what a list or an object of Parquet or JSON is; None for a text that only looks like one."""
     value = parse_cell(cell)
     # In a file of text an object is one only where it holds a text by its name.
@@ -269,8 +269,8 @@ def _flat_answers(values: list[Any]) -> Iterator[str]:
             yield value
         elif isinstance(value, list):
             yield from _flat_answers(value)
-        elif isinstance(value, dict) and isinstance(value.get("text", value.get("answer")), str):
-            yield value.get("text", value.get("answer"))
+        elif isinstance(value, dict) and isinstance(text := value.get("text", value.get("answer")), str):
+            yield text
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield str(value)
 

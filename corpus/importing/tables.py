@@ -212,14 +212,14 @@ def _split(text: str, delimiter: str) -> list[str]:
 
 def _split_rows(lines: Sequence[str], delimiter: str, *, quoted: bool) -> Rows:
     """Return the rows of lines as far as they can be read; the last may be cut."""
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    ended = (f"{text}\n" for text in lines)
+    if quoted:
+        reader = csv.reader(ended, delimiter=delimiter)
+    else:
+        reader = csv.reader(ended, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     rows: Rows = []
-    try:
-        for row in csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, quoting=quoting):
-            if any(row):
-                rows.append(row)
-    except csv.Error:
-        pass
+    with suppress(csv.Error):
+        rows.extend(row for row in reader if any(row))
     return rows
 
 
