@@ -142,6 +142,11 @@ class JudgeSettings:
         return str(self.parameters.get("schema_mode", "json_schema"))
 
     @property
+    def merges_system(self) -> bool:
+        """True if the system text stands before the user's message: chat templates without a system role."""
+        return self.parameters.get("system") == "user"
+
+    @property
     def unwrap(self) -> str:
         """Name of what may stand around an answer: none, fence, think or both."""
         return str(self.parameters.get("unwrap", "none"))
@@ -217,7 +222,8 @@ class Prompt:
     @property
     def messages(self) -> list[dict[str, str]]:
         """The messages as chat completions have them."""
-        return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": self.user}]
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,16 +98,16 @@ def campaign_status(collection: Collection, campaign: Campaign | None = None) ->
 
 def _other_models(sums: dict[str, float]) -> dict[str, Any]:
     """Return which calls other models answered than the judges name, if any did."""
-    found = {key: int(calls) for key, calls in sums.items() if key.startswith(ANSWERED)}
-    if not found:
+    keys = sorted(key for key in sums if key.startswith(ANSWERED))
+    if not keys:
         return {}
-    parts = [(*key.removeprefix(ANSWERED).split(":", 1), calls) for key, calls in sorted(found.items())]
-    names = {row.pk: row for row in JudgeVersion.objects.filter(pk__in={int(judge) for judge, _, _ in parts})}
+    parts = {key: key.removeprefix(ANSWERED).partition(":") for key in keys}
+    judges = JudgeVersion.objects.in_bulk([int(part[0]) for part in parts.values()])
+    rows = [(judges[int(pk)], model, int(sums[key])) for key, (pk, _colon, model) in parts.items()]
     return {
         "answered_by": [
-            {"judge": names[int(pk)].name, "model": names[int(pk)].model, "answered": model, "calls": calls}
-            for pk, model, calls in parts
-            if int(pk) in names
+            {"judge": judge.name, "model": judge.model, "answered": model, "calls": calls}
+            for judge, model, calls in rows
         ]
     }
 

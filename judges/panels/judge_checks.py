@@ -17,7 +17,7 @@ LIMITS = ("max_concurrency", "requests_per_minute", "tokens_per_minute")
 # What a Decisions endpoint does not take.
 NO_DECISION = {
     *("temperature", "top_p", "logprobs", "generations", "seed", "stop", "reasoning_effort", "thinking"),
-    *("schema_mode", "unwrap", "ignore_case", "extra_keys", "safety_settings", "service_tier"),
+    *("schema_mode", "system", "unwrap", "ignore_case", "extra_keys", "safety_settings", "service_tier"),
 }
 # Prompts that ask for a vote, and the scales that each has: ours, DREAM table 17, ERank figure 5.
 BALLOTS: dict[str, tuple[str, ...]] = {"rubric": tuple(SCALES), "verdict-only": ("binary",), "score-chain": ("0-10",)}
@@ -48,6 +48,7 @@ def taken(preset: Preset) -> set[str]:
     own = {*preset.names, *preset.needs, *preset.takes}
     own |= {"logprobs"} if preset.logprobs else set()
     own |= {"thinking"} if preset.thinking else set()
+    own |= {"system"} if preset.wire in ("chat", "generate") else set()
     return COMMON | SERVER | ASKED | own
 
 

@@ -78,7 +78,8 @@ def _body(given: dict[str, Any]) -> dict[str, Any]:
     inner = {f"{name}.{within}" for name, table in given.items() if isinstance(table, dict) for within in table}
     if own := sorted(OURS & {*given, *inner}):
         raise problem(_('names "%(name)s", which Quorum writes itself: leave it out') % {"name": own[0]})
-    nested = {name for table in TABLES for name in (given.get(table) if isinstance(given.get(table), dict) else {})}
+    tables = [given[table] for table in TABLES if isinstance(given.get(table), dict)]
+    nested = {name for table in tables for name in table}
     if served := sorted(SERVED.keys() & {*given, *inner, *nested}):
         raise problem(_('names "%(name)s", which %(why)s') % {"name": served[0], "why": _(SERVED[served[0]])})
     within = given.get("generationConfig")
@@ -181,6 +182,7 @@ class Parameters(Table):
     family: Line | None = None
     prompt: Annotated[Line, one_of(*BALLOTS)] | None = None
     schema_mode: Annotated[Line, one_of(*SCHEMA_MODES)] | None = None
+    system: Annotated[Line, one_of("system", "user")] | None = None
     unwrap: Annotated[Line, one_of(*UNWRAPS)] | None = None
     ignore_case: Switch | None = None
     extra_keys: Annotated[Line, one_of("refuse", "ignore")] | None = None

@@ -4,7 +4,8 @@ Nothing here may fail a check: an address that is not there, or an answer of ano
 """
 
 import re
-from typing import Any
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from judges.presets import Context
@@ -27,14 +28,27 @@ ROOM = (
     *("max_model_len", "context_length", "context_window"),
     *("max_context_length", "max_input_tokens", "inputTokenLimit"),
 )
+# Where the day stands from which a model answers no more: OpenAI's, OpenRouter's, Mistral's and others' words.
+ENDS = (
+    *("shutdown_date", "shutdown_at", "expiration_date", "retirement_date", "deprecation_date", "deprecation"),
+    *("retires_at", "end_of_life", "sunset_date"),
+)
 STEP = re.compile(r"([^\[\]]+)(?:\[([^\[\]]+)\])?")  # A step of a dotted path (judges.presets.record.Context).
 
 
-async def look_up(judge: Judge) -> tuple[tuple[str, ...], int | None]:
-    """Return the names of all models, and the tokens of context of the judge's own; None where nobody says."""
+class Catalogue(NamedTuple):
+    """What a provider tells for nothing. `context`: tokens of the judge's model; `ends`: its last day, where told."""
+
+    names: tuple[str, ...] = ()
+    context: int | None = None
+    ends: date | None = None
+
+
+async def look_up(judge: Judge) -> Catalogue:
+    """Return the names of all models, and what is told of the judge's own."""
     preset, provider = judge.preset, open_provider(judge)
     if not preset.asks or preset.client or not isinstance(provider, SdkProvider):
-        return (), None
+        return Catalogue()
     base = provider.base_url.rstrip("/") + "/"
     told = await provider.look_up(urljoin(base, LISTS[preset.wire]), VERSIONS.get(preset.wire, {}))
     entries = told if isinstance(told, list) else [*get_list(told, "data"), *get_list(told, "models")]
@@ -44,7 +58,7 @@ async def look_up(judge: Judge) -> tuple[tuple[str, ...], int | None]:
         own = await provider.look_up(urljoin(base, preset.context.path), {})
         context = context_length(preset.context, own, judge.model) or context
     names = (name for entry in listed for name in _model_names(entry))
-    return tuple(dict.fromkeys(names)), context
+    return Catalogue(tuple(dict.fromkeys(names)), context, _last_day(judge.model, listed))
 
 
 def _model_names(entry: dict[str, Any]) -> list[str]:
@@ -53,10 +67,31 @@ def _model_names(entry: dict[str, Any]) -> list[str]:
     return [name.removeprefix("models/") for name in found if isinstance(name, str) and name][:1]
 
 
+def _own_entries(model: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in listed if model.removeprefix("models/") in _model_names(entry)][:1]
+
+
+def _last_day(model: str, listed: list[dict[str, Any]]) -> date | None:
+    """Return the day from which the model answers no more; None where its entry names none."""
+    told = (entry.get(key) for entry in _own_entries(model, listed) for key in ENDS)
+    return next((day for day in map(_parse_day, told) if day is not None), None)
+
+
+def _parse_day(value: object) -> date | None:
+    """Return the day of a date as text or of seconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, str):
+            return date.fromisoformat(value[:10])
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value, UTC).date()
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
 def _listed_context(model: str, listed: list[dict[str, Any]]) -> int | None:
     """Return the context length in the entry with the model's name; None where no entry says one."""
-    own = [entry for entry in listed if model.removeprefix("models/") in _model_names(entry)]
-    numbers = (entry.get(key) for entry in own[:1] for key in ROOM)
+    numbers = (entry.get(key) for entry in _own_entries(model, listed) for key in ROOM)
     return next((one for one in numbers if isinstance(one, int) and one > 1), None)
 
 

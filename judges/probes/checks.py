@@ -7,19 +7,25 @@ for. What a provider tells for nothing (the names of its models, the length of a
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from time import perf_counter
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from judges.costs.prices import Price, answering_model, call_cost, price_for_judge, price_of_reply
+from judges.domain import prompt_sizes
+from judges.engine.answers import context_for
 from judges.errors import ProviderError
 from judges.panels.judge_checks import ROOM_TO_THINK
 from judges.probes import remedies
-from judges.probes.catalogues import look_up
+from judges.probes.catalogues import Catalogue, look_up
 from judges.probes.remedies import ProbeCall
 from judges.prompts import answering, render
+from judges.prompts.render import DOCUMENT_LIMIT
 from judges.providers import close_providers, open_provider
+from judges.providers.connections import is_private
 from judges.providers.replies import get_path, parse_body
 from judges.records import Inputs, Judge, ModelRequest, Reply, Usage
 
@@ -32,8 +38,18 @@ INPUTS = Inputs(
 MOST_CALLS = 2
 # Share of the output limit from which an answer to a small question says that longer ones will be cut.
 NEARLY = 0.8
-# Tokens of a prompt with a document of as many characters as judges see, and a debate about it.
-LONGEST_PROMPT = 8_000
+AROUND = 2_000  # Tokens of a prompt around its document: the instructions, the query, a debate about it.
+# Tokens of a prompt with a document of as many characters as judges see: of English, and of scripts with a token for
+# each character.
+LONG_ENGLISH = DOCUMENT_LIMIT // 4 + AROUND
+LONG_CHINESE = DOCUMENT_LIMIT + AROUND
+LONG_INPUTS = replace(
+    INPUTS,
+    document=" ".join(
+        f"Note {number}: at sea level water boils at 100 degrees Celsius, and on a mountain below that."
+        for number in range(DOCUMENT_LIMIT // 80)
+    )[:DOCUMENT_LIMIT],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +79,8 @@ def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
     # The second call may use another mode, whose request is longer: the bound is over all of them.
     ways = [judge, *(remedies.change_parameters(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
     most = max(known.bound(probe_request(way, role)) for way in ways) if known else None
+    if known and most is not None and calls == MOST_CALLS and may_cut_prompts(judge):
+        return calls, most + known.bound(probe_request(judge, role, LONG_INPUTS))
     return calls, None if most is None else calls * most
 
 
@@ -99,46 +117,92 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
     began = perf_counter()
     first = await _try_call(judge, role)
     seconds = perf_counter() - began
-    other = remedies.next_try(first)
-    second = await _try_call(other, role) if other else None
     # An endpoint that answered anything, even a refusal, can be asked for its catalogue.
     reached = first.reply is not None or (first.error is not None and first.error.status is not None)
-    names, context = await look_up(judge) if reached else ((), None)
+    catalogue = await look_up(judge) if reached else Catalogue()
+    names, context = catalogue.names, catalogue.context
+    other, is_long = remedies.next_try(first), False
+    if first.works and may_cut_prompts(judge) and context is None:
+        other, is_long = other or judge, True
+    second = await _try_call(other, role, LONG_INPUTS if is_long else INPUTS) if other else None
     reply, known = first.reply, price_for_judge(judge)
     tried = [one for one in (first, second) if one]
+    cut, long_error = _cuts_prompts(first, second if is_long else None, context)
+    # What a long question brought says nothing of other abilities where it was not answered.
+    shown = None if second is not None and is_long and second.reply is None else second
     used = [one.reply.usage for one in tried if one.reply is not None]
     counts = ("input", "cached", "output", "reasoning", "written")
     return CheckedJudge(
         judge,
         role,
-        problem=remedies.describe_problem(first, second, names) or _missing_logprobs(first),
+        problem=remedies.describe_problem(first, second, names) or _missing_logprobs(first) or cut,
         price=known,
         answered_as=answering_model(judge, reply) if reply else "",
         usage=Usage(**{name: sum(getattr(one, name) for one in used) for name in counts}),
         seconds=seconds,
         calls=len(tried),
         cost=add_costs(_probe_cost(one, known) for one in tried),
-        warnings=tuple(_list_warnings(first, context, LONGEST_PROMPT)),
-        found=_found_abilities(first, second, context)
+        warnings=tuple([*_list_warnings(first, None if cut else context), *long_error, *_list_ends(judge, catalogue)]),
+        found=_found_abilities(first, shown, context)
+        | {"ends": catalogue.ends.isoformat() if catalogue.ends else None}
         | {"price": known and {"input": known.input, "output": known.output}},
     )
 
 
-async def _try_call(judge: Judge, role: str) -> ProbeCall:
+def may_cut_prompts(judge: Judge) -> bool:
+    """Return whether a server like the judge's may read a part of a long prompt, and say nothing."""
+    cuts = judge.preset.cuts_prompts
+    return cuts == "always" or (cuts == "perhaps" and (judge.preset.local or is_private(judge.base_url)))
+
+
+def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None) -> tuple[str, list[str]]:
+    """Return the problem of a server that cuts long prompts, and the note of one that refuses them."""
+    judge = first.judge
+    values = {
+        "needed": f"{context_for(LONG_ENGLISH, judge):,}",
+        "most": f"{context_for(LONG_CHINESE, judge):,}",
+        "characters": f"{DOCUMENT_LIMIT:,}",
+    }
+    if judge.preset.cuts_prompts == "always" and context is not None and context < LONG_ENGLISH:
+        told = _("its context is %(context)s tokens") % {"context": f"{context:,}"}
+        return remedies.say("prompt cut", context=told, **values), []
+    for tried, inputs in ((first, INPUTS), (long, LONG_INPUTS)):
+        reply = tried.reply if tried is not None else None
+        if reply is None or not judge.preset.asks or not reply.usage.said:
+            continue
+        prompt = probe_request(judge, first.role, inputs).prompt
+        if prompt_sizes.is_cut(f"{prompt.system}\n{prompt.user}", reply.usage.input, judge.max_output_tokens):
+            told = _("it read %(counted)s tokens of one that has %(least)s at least") % {
+                "counted": f"{reply.usage.input:,}",
+                "least": f"{prompt_sizes.least_tokens(prompt.system + prompt.user):,}",
+            }
+            return remedies.say("prompt cut", context=told, **values), []
+    if long is not None and long.error is not None:
+        return "", [remedies.say("long refused", error=long.error, **values)]
+    return "", []
+
+
+def _list_ends(judge: Judge, catalogue: Catalogue) -> list[str]:
+    """Say until when the model answers, where its provider says so."""
+    day = catalogue.ends
+    return [remedies.say("ends", model=judge.model, day=day.isoformat())] if day else []
+
+
+async def _try_call(judge: Judge, role: str, inputs: Inputs = INPUTS) -> ProbeCall:
     try:
-        reply = await open_provider(judge).complete(probe_request(judge, role))
+        reply = await open_provider(judge).complete(probe_request(judge, role, inputs))
     except ProviderError as error:
-        return ProbeCall(judge, role, INPUTS.document, error=error)
-    return ProbeCall(judge, role, INPUTS.document, reply=reply)
+        return ProbeCall(judge, role, inputs.document, error=error)
+    return ProbeCall(judge, role, inputs.document, reply=reply)
 
 
-def probe_request(judge: Judge, role: str) -> ModelRequest:
-    """Return the small question, as the judge's role and its schema mode ask it."""
+def probe_request(judge: Judge, role: str, inputs: Inputs = INPUTS) -> ModelRequest:
+    """Return the small question, as the judge's role and its schema mode ask it; a long one with other `inputs`."""
     # The signature asks for a prompt all the same.
     if role in ("embed", "web"):
         nothing = render.vote_prompt(INPUTS)  # its endpoint takes no prompt
         return ModelRequest(judge, nothing, render.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
-    return answering.build_request(judge, INPUTS, role)
+    return answering.build_request(judge, inputs, role)
 
 
 def add_costs(costs: Iterable[float | None]) -> float | None:
@@ -211,7 +275,7 @@ def _missing_logprobs(first: ProbeCall) -> str:
     return remedies.say("no logprobs")
 
 
-def _list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[str]:
+def _list_warnings(first: ProbeCall, context: int | None) -> list[str]:
     """List what works now and may not later: room for thinking, an unknown use of tokens, a short context."""
     judge, reply, found, say = first.judge, first.reply, [], remedies.say
     now, asks = judge.max_output_tokens, judge.preset.asks
@@ -226,8 +290,11 @@ def _list_warnings(first: ProbeCall, context: int | None, needed: int) -> list[s
     given = _most_alternatives(reply)
     if reply is not None and reply.tokens and given < judge.alternatives:
         found.append(say("fewer logprobs", given=given, asked=judge.alternatives))
-    if context is not None and context < needed + now:
-        found.append(say("short context", context=f"{context:,}", needed=f"{needed + now:,}"))
+    if context is not None and context < LONG_CHINESE + now:
+        key = "short context" if context < LONG_ENGLISH + now else "chinese context"
+        needed, most = context_for(LONG_ENGLISH, judge), context_for(LONG_CHINESE, judge)
+        values = {"context": f"{context:,}", "needed": f"{needed:,}", "most": f"{most:,}"}
+        found.append(say(key, characters=f"{DOCUMENT_LIMIT:,}", **values))
     return found
 
 

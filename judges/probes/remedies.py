@@ -21,8 +21,23 @@ from judges.records import Judge, Reply
 
 NEAREST = 3  # Names of models that are offered in place of an unknown one.
 
+# Words of a refusal that speak of the account, the place or the model's kind: no other form of the request would do.
+CAUSES = (
+    ("key", r"api[_ ]key[_ ](not valid|invalid|expired)|api_key_invalid|(incorrect|invalid|wrong) api key"),
+    ("country", r"(user )?location is not supported|country.{0,40}not supported|unsupported_country"),
+    ("profile", r"on-demand throughput isn.t supported|inference profile"),
+    ("spent", r"api usage limits|credit balance|budget.{0,20}exceeded|exceeded.{0,20}budget|budget_exceeded|arrearage"),
+    ("parameters", r"no endpoints found that (can handle|support)"),
+    ("versions", r"(enabled|available|supported) only (for|in|with) api.?versions?"),
+)
 # Words of a refusal, by the judge key that they speak of.
 CLUES = (
+    (
+        "system",
+        r"system (role|message|prompt|instruction)s?.{0,30}(not|n.t|un) ?(be )?(support|enabled|allowed)|"
+        r"(developer|system) instruction is not enabled|roles must alternate|does not support .?system|"
+        r"only user,? (and )?assistant",
+    ),
     (
         "model",
         r"(model|deployment).{0,80}(not exist|not found|unknown)|(invalid|unknown|no such) model|model_not_found",
@@ -44,6 +59,8 @@ READING = ("unwrap", "ignore_case", "extra_keys")  # How answers are read.
 NO_CHANGE = ("model", "context", "max_output_tokens")
 # Statuses with which servers refuse a parameter; 500 and 501 come from those that do not check it before.
 SPEAKS = (400, 404, 415, 422, 500, 501)
+# A 403 may speak of what the key may not ask for; of the others it speaks of the key itself.
+FORBIDDEN = ("logprobs", "reasoning_effort", "thinking", "service_tier")
 
 
 READINGS = {
@@ -61,6 +78,11 @@ SENTENCES = {
     ),
     "cut": gettext_noop("its answer was cut at %(now)s tokens; raise max_output_tokens"),
     "thoughts only": gettext_noop("it used all tokens for thinking and gave no answer: set %(settings)s"),
+    "thoughts none": gettext_noop("it thought and gave no answer: set %(settings)s"),
+    "switch off": gettext_noop("set %(setting)s, or "),
+    "answer in thoughts": gettext_noop(
+        "its answer stands in its reasoning field: %(switch)sstart the server without a reasoning parser"
+    ),
     "thoughts inside": gettext_noop(
         "its answer contains its thinking, with </think> but no opening tag: turn on the server's reasoning parser"
     ),
@@ -78,6 +100,28 @@ SENTENCES = {
     "max_output_tokens": gettext_noop(
         '%(error)s: lower max_output_tokens, now %(now)s; for a model at OpenAI itself set provider = "openai"'
     ),
+    "other name": gettext_noop(
+        '%(error)s: it knows the limit of the answer by another name: set provider = "openai", and keep the base_url'
+    ),
+    "system": gettext_noop('%(error)s: its chat template has no system role: set system = "user"'),
+    "key": gettext_noop("%(error)s: the key in %(api_key_env)s is not accepted"),
+    "country": gettext_noop(
+        "%(error)s: the provider does not answer from where this machine is: use a region that it serves, or another "
+        "provider"
+    ),
+    "profile": gettext_noop(
+        "%(error)s: the model is asked through an inference profile: set model to its ID, which is the model's with "
+        'the region before it, such as "us.%(model)s"'
+    ),
+    "spent": gettext_noop("%(error)s: a spending limit or the credit is used up: raise it at the provider"),
+    "parameters": gettext_noop(
+        "%(error)s: the model is there, and nobody who serves it takes all that is sent: remove %(sent)s, or choose "
+        "another model"
+    ),
+    "versions": gettext_noop("%(error)s: set a later api_version"),
+    "tier busy": gettext_noop(
+        '%(error)s: the service tier "%(tier)s" has no room at the moment: try again later, or remove service_tier'
+    ),
     "remove": gettext_noop("%(error)s: it does not take %(key)s: remove it"),
     "set mode": gettext_noop("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)"),
     "try mode": gettext_noop("this server answers %(mode)s with %(status)s: try %(wanted)s (%(error)s)"),
@@ -94,6 +138,7 @@ SENTENCES = {
         'accept temperature 0 needs temperature = "default"'
     ),
     "401": gettext_noop("the key in %(api_key_env)s is not accepted"),
+    "402": gettext_noop("the account has no credit left"),
     "403": gettext_noop("the key in %(api_key_env)s may not use this model"),
     "404": gettext_noop('it does not know the model "%(model)s", or the base_url is wrong'),
     "short thoughts": gettext_noop(
@@ -112,9 +157,23 @@ SENTENCES = {
     ),
     "fewer logprobs": gettext_noop("it gives %(given)s alternatives of %(asked)s: set logprobs = %(given)s"),
     "short context": gettext_noop(
-        "its context is %(context)s tokens: long documents will not fit; raise the "
-        "server's context length to %(needed)s"
+        "its context is %(context)s tokens: documents of %(characters)s characters do not fit; raise the server's "
+        "context length to %(needed)s, or to %(most)s for Chinese and other scripts with a token for each character"
     ),
+    "chinese context": gettext_noop(
+        "its context is %(context)s tokens: enough for documents of %(characters)s characters in English, and not in "
+        "Chinese and other scripts with a token for each character, which need %(most)s"
+    ),
+    "prompt cut": gettext_noop(
+        "it cuts long prompts without a word (%(context)s): what is judged would not be what was asked; set the "
+        "server's context length to %(needed)s tokens, or to %(most)s for Chinese and other scripts with a token for "
+        "each character"
+    ),
+    "long refused": gettext_noop(
+        "it does not answer about a document of %(characters)s characters (%(error)s): set the server's context "
+        "length to %(needed)s tokens, or to %(most)s for Chinese and other scripts with a token for each character"
+    ),
+    "ends": gettext_noop("%(model)s answers until %(day)s, as the provider's list of models says: choose another"),
     "no logprobs": gettext_noop(
         "it was asked for log-probabilities and gave none: its grades and LARA would go without them; "
         "choose a model that gives them, or remove logprobs"
@@ -178,14 +237,14 @@ def other_modes(judge: Judge) -> list[str]:
 
 def suspect_key(judge: Judge, error: ProviderError) -> str:
     """Return the judge key that a refusal speaks of; "" where it names none that the judge sends."""
-    if error.status not in SPEAKS:
+    if error.status not in (*SPEAKS, 403) or known_cause(error):
         return ""
     body = parse_body(error.raw)
     said = [storable_text(get_path(body, "error", "param")), str(error), error.raw]
     for words in (word.lower() for word in said if word):
         for key, clue in CLUES:
             if _sends_key(judge, key) and re.search(clue, words):
-                return key
+                return key if error.status != 403 or key in FORBIDDEN else ""
         for key in judge.parameters:
             if key in ("seed", "stop", "top_p", "service_tier", "safety_settings") and key.replace("_", "") in (
                 words.replace("_", "")
@@ -195,6 +254,12 @@ def suspect_key(judge: Judge, error: ProviderError) -> str:
             if name.lower() in words:
                 return "extra_body"
     return ""
+
+
+def known_cause(error: ProviderError) -> str:
+    """Return what a refusal speaks of that no other request would change; "" where it is nothing known."""
+    said = f"{error} {error.raw}".lower()
+    return next((cause for cause, words in CAUSES if re.search(words, said)), "")
 
 
 def next_try(first: ProbeCall) -> Judge | None:
@@ -215,9 +280,13 @@ def next_try(first: ProbeCall) -> Judge | None:
 
 def _without_suspect(judge: Judge, error: ProviderError) -> Judge | None:
     """Without what the refusal speaks of; in another schema mode where it speaks of that, or of nothing."""
-    if not isinstance(error, Rejected | Overloaded) or error.status not in SPEAKS:
-        return None
     key = suspect_key(judge, error)
+    if not isinstance(error, Rejected | Overloaded) or error.status not in (*SPEAKS, *((403,) if key else ())):
+        return None
+    if known_cause(error):
+        return None
+    if key == "system":
+        return change_parameters(judge, system="user")
     if key in NO_CHANGE or (error.status in (404, 500, 501) and key != "schema_mode"):
         return None
     if key in ("", "schema_mode"):
@@ -238,6 +307,8 @@ def _sends_key(judge: Judge, key: str) -> bool:
         return judge.alternatives > 0
     if key == "temperature":
         return sent_temperature(judge) is not None
+    if key == "system":
+        return judge.preset.wire in ("chat", "generate") and not judge.merges_system
     return key in NO_CHANGE or key in judge.parameters
 
 
@@ -284,7 +355,10 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
         thought = first.thinks and judge.max_output_tokens < ROOM_TO_THINK
         return say("thoughts cut" if thought else "cut", **limits)
     if not reply.text.strip() and first.thinks:
-        return say("thoughts only", **thinking_room(judge))
+        if _answers_in_thoughts(first):
+            switch = say("switch off", setting=setting_line("thinking", False)) if judge.preset.thinking else ""
+            return say("answer in thoughts", switch=switch)
+        return say("thoughts none" if reply.finish_reason == "stop" else "thoughts only", **thinking_room(judge))
     if (settings := looser_reading(first)) is not None:
         seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
         wanted = _join("both", (setting_line(key, value) for key, value in settings.items()))
@@ -295,6 +369,14 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
         setting = setting_line("schema_mode", second.judge.schema_mode)
         return say("other mode works", mode=judge.schema_mode, error=first.unusable, setting=setting)
     return say("unusable", error=first.unusable)
+
+
+def _answers_in_thoughts(tried: ProbeCall) -> bool:
+    """A server's reasoning parser took the whole answer for thoughts."""
+    assert tried.reply is not None
+    thoughts = tried.reply.reasoning.strip()
+    loose = change_parameters(tried.judge, unwrap="both", ignore_case=True, extra_keys="ignore")
+    return bool(thoughts) and not _unusable_reason(tried, loose, thoughts)
 
 
 def _thoughts_only_end(reply: Reply) -> bool:
@@ -330,6 +412,8 @@ def setting_line(key: str, value: object) -> str:
 
 def _describe_refusal(first: ProbeCall, error: ProviderError, second: ProbeCall | None, names: tuple[str, ...]) -> str:
     """Say what to do about a call that brought no answer."""
+    if known_cause(error):
+        return error_advice(first.judge, error)
     judge, key = first.judge, suspect_key(first.judge, error)
     if second is not None and second.error is not None and key != "schema_mode":
         # The change did not help. Where the server now speaks of something else, both have to be changed.
@@ -355,9 +439,19 @@ def _changed_line(judge: Judge, key: str, error: ProviderError, second: ProbeCal
         return say("later api_version", error=error)
     if key == "temperature":
         return say("temperature", error=error, temperature=f"{sent_temperature(judge):g}")
+    if key == "max_output_tokens" and _is_other_name(error):
+        return say("other name", error=error)
     if key in ("context", "max_output_tokens"):
         return say(key, error=error, now=judge.max_output_tokens)
+    if key == "system":
+        return say("system", error=error)
     return say("remove", error=error, key=key)
+
+
+def _is_other_name(error: ProviderError) -> bool:
+    """The name of the parameter is refused, and not its value."""
+    said = f"{error} {error.raw}".lower()
+    return "max_completion_tokens" in said and bool(re.search(r"unsupported|not supported|instead|unrecognized", said))
 
 
 def _mode_line(judge: Judge, error: ProviderError, second: ProbeCall | None) -> str:
@@ -382,11 +476,21 @@ def unknown_model(judge: Judge, names: tuple[str, ...]) -> str:
 
 def error_advice(judge: Judge, error: ProviderError) -> str:
     """Say what failed and what to do about it."""
+    tier, said = judge.parameters.get("service_tier"), f"{error} {error.raw}".lower()
+    named = judge.api_key_env or judge.preset.key_env
+    if cause := known_cause(error):
+        sent = ("logprobs", "reasoning_effort", "thinking", "schema_mode")
+        keys = [
+            key for key in sent if key in judge.parameters or (key == "schema_mode" and judge.schema_mode != "text")
+        ]
+        values = {"api_key_env": named or "api_key_env", "model": judge.model, "sent": _join("either", keys)}
+        return say(cause, error=error, **values)
+    if tier and re.search(r"flex|resource.?unavailable|capacity", said) and isinstance(error, RateLimited | Overloaded):
+        return say("tier busy", error=error, tier=tier)
     for kind, key in ((RateLimited, "limited"), (Overloaded, "overloaded"), (Unreachable, "unreachable")):
         if isinstance(error, kind):
             return say(key, error=error)
     preset, status = judge.preset, error.status or 0
-    named = judge.api_key_env or preset.key_env
     if status in (401, 403) and (judge.parameters.get("token_command") or (preset.client and not named)):
         return say("credentials", error=error)
     if str(status) not in SENTENCES:

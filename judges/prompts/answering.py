@@ -3,6 +3,7 @@ of its own. Prompts of mode json_schema stay as they are.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -28,13 +29,20 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def fit_prompt(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
-    """Return the prompt as this judge gets it: the answer's form in words, unless its API takes the schema."""
+    """Return the prompt as this judge gets it: the answer's form in words, unless its API takes the schema.
+
+    The system text goes into the user's message where the judge's chat template has no place for it.
+    """
     form = FORMS.get(judge.schema_mode, "")
-    if not (form and schema) or judge.decides or not judge.preset.asks:
+    if judge.decides or not judge.preset.asks:
         return prompt
-    words = describe_schema(schema, form)
-    text, system = append_form(prompt.text, words), f"{prompt.system}\n\n{words}"
-    return render.make_prompt(f"{prompt.name}-{form}", text, system, prompt.user)
+    if form and schema:
+        words = describe_schema(schema, form)
+        text, system = append_form(prompt.text, words), f"{prompt.system}\n\n{words}"
+        prompt = render.make_prompt(f"{prompt.name}-{form}", text, system, prompt.user)
+    if judge.merges_system and prompt.system:
+        prompt = replace(prompt, system="", user=f"{prompt.system}\n\n{prompt.user}")
+    return prompt
 
 
 def build_request(

@@ -114,6 +114,15 @@ def is_loopback(base_url: str) -> bool:
         return False
 
 
+def is_private(base_url: str) -> bool:
+    """Return whether the address is one of a network of one's own."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_private
+    except ValueError:
+        return False
+
+
 def certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
     """Return the certificate error behind an error of the HTTP client; None where the certificate was not the cause."""
     cause: BaseException | None = error

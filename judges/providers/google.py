@@ -122,7 +122,7 @@ class GoogleProvider(SdkProvider):
     def config(self, request: ModelRequest) -> types.GenerateContentConfig:
         """Return everything but the question, under the SDK's names."""
         judge, given = request.judge, request.judge.parameters
-        fields: dict[str, Any] = {"system_instruction": request.prompt.system, **response_format(request)}
+        fields: dict[str, Any] = {"system_instruction": request.prompt.system or None, **response_format(request)}
         add_parameters(fields, judge)
         if "thinking_config" in fields:
             fields["thinking_config"] = types.ThinkingConfig(**{"include_thoughts": True, **fields["thinking_config"]})
