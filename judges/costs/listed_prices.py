@@ -20,6 +20,7 @@ LISTED_AS = {
 SAMPLES = (1_000, 30_000)
 # Service tiers at the usual price. Another one has a price only where the list has one for it.
 USUAL_TIERS = {"", "auto", "default", "standard", "standard_only", "on_demand"}
+TIER_NAMES = {"fast": "priority"}  # OpenAI's newer word for a tier, and the list's.
 MILLION = 1_000_000
 # USD per million tokens: of input, input from the provider's cache and written to it, of output, and of reasoning.
 Rates = tuple[float, float, float, float, float]
@@ -37,7 +38,7 @@ def listed_rates(provider: str, base_url: str, model: str, *, tier: str = "", ba
     name = LISTED_AS.get(provider, "")
     if not (name or base_url):
         return None
-    tier = "" if tier in USUAL_TIERS else tier
+    tier = "" if tier in USUAL_TIERS else TIER_NAMES.get(tier, tier)
     return _highest_rates(name, base_url, model, tier, batch, datetime.now(tz=UTC).date())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from judges.costs.listed_prices import MILLION, USUAL_TIERS, Rates, list_version, listed_rates
+from judges.costs.listed_prices import MILLION, TIER_NAMES, USUAL_TIERS, Rates, list_version, listed_rates
 from judges.domain.model_names import is_same_model
 from judges.presets import PRESETS, thinking
 from judges.records import Judge, ModelRequest, Reply, Usage
@@ -129,7 +129,9 @@ def price_of_reply(
     """
     if price is not None and (price.is_free or price.call):
         return price
-    asked, tier = str(judge.parameters.get("service_tier", "")), reply.tier.lower()
+    asked, tier = (
+        TIER_NAMES.get(name, name) for name in (str(judge.parameters.get("service_tier", "")), reply.tier.lower())
+    )
     model = answering_model(judge, reply)
     if model:
         own = _table_price(model, table)
@@ -139,7 +141,7 @@ def price_of_reply(
     if moved and not batch:
         # The team's own price is that of the tier which the judge asks for.
         served = replace(judge, model=model or judge.model, parameters={**judge.parameters, "service_tier": tier})
-        price = None if judge.input_price is not None or tier == "fast" else price_for_judge(served)
+        price = None if judge.input_price is not None or judge.preset.wire == "messages" else price_for_judge(served)
     return price and (price.times(reply.surcharge) if reply.surcharge != 1 else price)
 
 

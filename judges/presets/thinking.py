@@ -106,8 +106,7 @@ def known_to_think(model: str, given: Mapping[str, Any], preset: Preset) -> bool
 
 def thinks_by_name(model: str, preset: Preset) -> bool:
     """Return whether the provider documents that the model reasons unless a request forbids it."""
-    names = preset.thinking_models or preset.known_thinkers
-    return bool(names and re.search(names, model))
+    return any(names and re.search(names, model) for names in (preset.thinking_models, preset.known_thinkers))
 
 
 # By the name that a preset gives. Raises ValueError for a number where there is only a switch.
