@@ -10,7 +10,8 @@ from corpus.formats.cell_values import as_cell, parse_cell
 _KEYS = {
     "id": "docid doc_id docno document_id _id id pid passage_id psg_id corpus_id did",
     "title": "title doc_title document_title headline",
-    "text": "text contents content passage passage_text segment body document doc doc_text document_text chunk",
+    "text": "text contents content passage passage_text segment body document doc doc_text document_text chunk "
+    "sentences",
     "grade": "grade label is_selected relevance relevant is_relevant relevance_label gold rel rating",
     "score": "score teacher_score relevance_score similarity",
     "assumed": "assumed",
@@ -43,7 +44,7 @@ def read_passages(cell: str) -> list[TextValue]:
     """Return the documents of a cell: one text, or a list of texts, objects or chats. Raises NoPassageError."""
     value = parse_cell(cell)
     if isinstance(value, dict):
-        value = _as_rows(value)
+        value = as_rows(value)
     if isinstance(value, list):
         # A chat alone is a list of turns, and one document.
         values = [value] if value and all(map(_is_turn, value)) else value
@@ -80,7 +81,7 @@ def unread_keys(cells: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def _as_rows(value: dict[str, Any]) -> Any:
+def as_rows(value: dict[str, Any]) -> Any:
     """Return the objects of an object of equally long lists, as Parquet holds them; else the object in a list."""
     lists = {name: part for name, part in value.items() if isinstance(part, list)}
     lengths = {len(part) for part in lists.values()}

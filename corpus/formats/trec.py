@@ -17,7 +17,7 @@ _TAG = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>
 _NUL = re.compile(r"&#(?:0+|[xX]0+);")
 # Of topics, in TREC's years: 51 to 200 have <head>, <dom>, <smry>, <con>, <fac> with <nat> in it, and <def>.
 _TOPIC = {"num", "number", "query", "title", "question", "summary", "description", "desc", "narrative", "narr"}
-_TOPIC |= {"head", "dom", "smry", "con", "fac", "nat", "def"}
+_TOPIC |= {"head", "dom", "smry", "con", "fac", "nat", "time", "def", "identifier", "id"}
 _FIELDS = {
     "doc": {"docno", "docid", "id", "title", "headline", "text", "author", "bib", "date", "url"},
     "top": _TOPIC,

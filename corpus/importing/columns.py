@@ -38,7 +38,7 @@ HEADERS = {
     "score": "teacher_score score similarity revised_score scores teacher_scores",
     "positive_score": "positive_score positive_scores pos_score pos_scores",
     "negative_score": "negative_score negative_scores neg_score neg_scores",
-    "rank": "rank position",
+    "rank": "rank",
     "assessor": "assessor annotator rater",
     "assumed": "assumed",
 }
@@ -50,7 +50,7 @@ LISTS = frozenset(
     {"positive", "negative", "passages", "positive_id", "negative_id", "positive_score", "negative_score"}
 )
 IDS = ("id", "identifier", "key")  # Of the query or of the document: the other columns tell.
-_RATED = ("grade", "score", "positive", "negative", "passages", "positive_id", "negative_id", "rank")
+_RATED = ("grade", "score", "positive", "negative", "passages", "positive_id", "negative_id")
 _TASK = "annotation_id"  # The column by which Label Studio's tables are known; their column "id" is the task's.
 _FIELD_OF = {header: field for field, headers in HEADERS.items() for header in headers.split()}
 # Headers that may mean a text or its id, a grade or a teacher's score: what stands in the column tells.
@@ -60,6 +60,9 @@ _GRADES_TOO = ("relevant", "is_relevant", "relevancy", "is_selected", "positive"
 _ASSESSOR = re.compile(
     r"(?:annotator|rater|assessor|coder|expert|person|labell?er|reviewer)_?(?:\d+|[a-z])(?:_(?:label|grade|rating))?"
     r"|(?:label|grade|rating|relevance|judge?ment)_(?:\d+|[a-z])"
+)
+_GRADE_OF = re.compile(
+    r"(?:label|grade|relevance|rating|judge?ment)_\w+|\w+_(?:label|grade|relevance|rating|judge?ment)"
 )
 # What a file is read for (detection.HOLDS), and the fields that are then read.
 _READ = {
@@ -175,9 +178,11 @@ class _Cells:
         return all(found) if found else is_without_query
 
     def hold_objects(self, name: str) -> bool:
-        """True if cells of the column are lists of objects."""
+        """True if cells of the column are lists of objects, or an object of lists that stands for one."""
         values = [parse_cell(cell) for cell in self.of[name]]
-        return any(isinstance(value, list) and any(isinstance(one, dict) for one in value) for value in values)
+        rows = [passages.as_rows(value) if isinstance(value, dict) else value for value in values]
+        lists = [some for value, some in zip(values, rows, strict=True) if isinstance(some, list) and some != [value]]
+        return any(isinstance(one, dict) for some in lists for one in some)
 
     def length(self, name: str) -> float:
         cells = self.of[name]
@@ -242,6 +247,10 @@ def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: _Cells
     if "grade" not in fields:
         assessed = [name for name, one in simple.items() if _ASSESSOR.fullmatch(one) and cells.are_grades(name)]
         others = [name for name, one in simple.items() if one in _GRADES_TOO and cells.are_grades(name)]
+        if not others and fields & {"query", "query_id"}:
+            # gold_label, or human_relevance: of several nobody knows which is meant.
+            alike = [name for name, one in simple.items() if name not in found and _GRADE_OF.fullmatch(one)]
+            others = alike if len(alike) == 1 and cells.are_grades(alike[0]) else []
         found |= dict.fromkeys(assessed if len(assessed) > 1 else others[:1], "grade")
     # An answer with a label is a candidate, and none of reference.
     answer = next((name for name, one in simple.items() if one in ("answer", "response")), "")
@@ -255,8 +264,15 @@ def _find_lists(found: dict[str, str], simple: Mapping[str, str], cells: _Cells)
     for name, field in list(found.items()):
         if field in ("positive", "negative") and cells.list_ids(name, is_without_query=is_without_query):
             found[name] = f"{field}_id"
+        elif field == "passages" and cells.of[name] and all(map(_is_number, cells.of[name])):
+            del found[name]  # How many there are.
         elif field == "passages" and cells.of[name] and cells.list_ids(name, is_without_query=is_without_query):
             found[name] = "doc_id"
+    sides = set(found.values()) & LISTS
+    if sides == {"positive"}:
+        # With a label the text may be either; a score beside it is its own.
+        named = {"positive": "text"} if "grade" in found.values() else {"score": "positive_score"}
+        found |= {name: named[field] for name, field in found.items() if field in named}
     if set(found.values()) & {"positive", "negative"}:
         for name, one in simple.items():
             # ms-swift's chats, and FlagEmbedding's prompt.
@@ -268,6 +284,10 @@ def _find_lists(found: dict[str, str], simple: Mapping[str, str], cells: _Cells)
 
 def _find_topics(found: dict[str, str], simple: Mapping[str, str], *, is_about_queries: bool) -> None:
     fields = set(found.values())
+    # A rank is of a query; elsewhere it is one of many numbers.
+    if not fields & {"query", "query_id"}:
+        for name in [name for name, field in found.items() if field == "rank"]:
+            del found[name]
     # Documents may have a column of topics: only a grade or a score makes a pair of a row.
     if "text" in fields and not fields & {"grade", "score", "rank", *LISTS}:
         for name in [name for name, one in simple.items() if one.startswith("topic") and found.get(name) == "query_id"]:
@@ -306,7 +326,8 @@ def _find_ids(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -
 def likely_header(field: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
     """Return the header of the column that most likely is a field, of those that are none: a text is long."""
     cells = _Cells(header, rows)
-    free = [name for name in header if fields[name] in (METADATA, IGNORED) and cells.of[name]]
+    other = ("title",) if field == "text" else ()
+    free = [name for name in header if fields[name] in (METADATA, IGNORED, *other) and cells.of[name]]
     if field.endswith("_id"):
         free = [name for name in free if cells.are_ids(name)] or free
         return free[0] if free else "HEADER"
@@ -341,6 +362,13 @@ def find_unused(
 ) -> dict[str, str]:
     """Return why each column is not read, by its header, of a table of a kind that is read for `parts`."""
     read = set().union(*(_READ[part] for part in parts))
+    # A text is read for its own sake, or where it stands for the id.
+    if "queries" not in parts and "query_id" in fields.values():
+        read -= {"query"}
+    if "documents" not in parts and {"doc_id", "positive_id", "negative_id"} & set(fields.values()):
+        read -= {"title", "text", "positive", "negative", "passages"}
+    if set(fields.values()) & LISTS and "passages" not in fields.values():
+        read -= {"grade", "score"}
     is_of_texts = bool({"documents", "queries"} & set(parts))
     # Each row may be a pair although only its queries are asked for: then nobody knows whose a column is.
     are_pairs = kind in ("all", "queries-pairs", "documents-pairs")

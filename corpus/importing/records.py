@@ -18,8 +18,9 @@ from corpus.importing import table_records, tables
 from corpus.importing.table_records import CandidateRecord, TextRecord, content_hash
 
 _OWN_KEYS = {"_id", "title", "text", "metadata", "answers", "instruction"}  # Others are metadata, too.
+_TOPIC_IDS = ("num", "number", "identifier", "id")
 _PREFIX = re.compile(
-    r"\A(?:Number|Topic|Description|Narrative|Domain|Summary|Concept(?:\(s\))?|Factor(?:\(s\))?|Nationality"
+    r"\A(?:Number|Topic|Description|Narrative|Domain|Summary|Concept(?:\(s\))?|Factor(?:\(s\))?|Nationality|Time"
     r"|Definition(?:\(s\))?):"
 )
 
@@ -121,11 +122,12 @@ def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
     for line, found in read_elements(source, find_record(source, ("top", "topic")) or "top"):
         # TREC topics repeat the field's name in its text: `Number: 301`, `Description: ...`.
         fields = {key: _PREFIX.sub("", value).strip() for key, value in found.items()}
-        name = fields.pop("num", "") or fields.pop("number", "")
+        name = next((fields.pop(key) for key in _TOPIC_IDS if fields.get(key)), "")
         called = next((key for key in TOPIC_TEXTS if fields.get(key)), "")
         # A description in place of a title stays what it is, too.
         text = fields.get(called, "") if called in ("desc", "smry") else fields.pop(called, "")
-        text = " ".join(text.split())
+        # Of topics in other fields, as the disease and the gene of TREC's precision medicine, all are the query.
+        text = " ".join((text or " ".join(fields.values())).split())
         metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
         yield TextRecord(line, name, "", text, metadata, content_hash(text, ""))
 

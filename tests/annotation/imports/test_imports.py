@@ -184,6 +184,20 @@ def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) ->
     assert contents() == [2, 1, 2, 2]
 
 
+def test_the_page_says_which_columns_are_not_read_and_what_helps_in_its_own_words(charlie: Client) -> None:
+    text = "query,chunk,label,source\nWhich bird?,A robin.,1,web\nWhich bird?,Another.,0,web\n"
+    row = bring(charlie, "birds", {"x.csv": text})
+    shown = html.unescape(page(charlie, row))
+    assert 'no column is the document that "label" is about; choose “Document text” above the column “chunk”' in shown
+    assert "--column" not in shown
+    charlie.post(f"/c/birds/import/{row.pk}/", {"field-0-1": "text", "kind-0": "by-columns"})
+    work_off()
+    row.refresh_from_db()
+    shown = html.unescape(page(charlie, row))
+    assert "Columns that are not read:" in shown and '<span class="mono">source</span>: each row is a pair' in shown
+    assert counts_of(shown)["Grades"] == [2, 0, 0]
+
+
 def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Client) -> None:
     row = bring(
         charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B?"}\n'}

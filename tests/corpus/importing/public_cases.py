@@ -142,6 +142,13 @@ NESTED: dict[str, Files] = {
     "SQuAD": {"m.jsonl": lines({"id": "5", "title": "Tea", "context": "Tea is a drink", "question": QUESTION,
         "answers": {"text": ["a drink"], "answer_start": [7]}})},
     "BRIGHT": {"queries.jsonl": lines({"id": "1", "query": QUESTION, "excluded_ids": ["10"], "gold_ids": ["11"]})},
+    "hard negatives by system": {"m.jsonl": lines({"qid": 1, "pos": [5], "neg": {"bm25": [1, 2]}})},
+    "HotpotQA": {"m.jsonl": lines({"id": "5", "question": QUESTION, "answer": "a drink", "context": {
+        "title": ["Tea", "Water"], "sentences": [["Tea is", "a drink."], ["Water boils."]]}})},
+    "docs, ids and labels": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is a drink", "Water boils"],
+        "doc_ids": ["d1", "d2"], "labels": [1, 0]})},
+    "queries, corpus and relevant_docs": {"m.json": json.dumps({"queries": {"q1": QUESTION}, "corpus": {"d1": "Tea"},
+        "relevant_docs": {"q1": ["d1"]}, "mode": "text"})},
     "texts that look like JSON": {"m.jsonl": lines({"doc_id": "1", "text": '[1] "Tea" is {a} drink'},
         {"doc_id": "2", "text": '["Tea"]'}, {"doc_id": "3", "text": '{"a": 1}'})},
 }  # fmt: skip
@@ -173,6 +180,16 @@ COLUMNS: dict[str, Files] = {
         "m.csv": f"query,doc,text\n{QUESTION},d10,Tea is a drink\n{QUESTION},d11,Water boils\n"},
     "questions under another name": {"m.csv": "Frage;Überschrift;Passage\nWas ist Tee?;Tee;Tee, ein Getränk\n"
                                      "Und Wasser?;Wasser;Wasser, auch eins\n"},
+}  # fmt: skip
+COLUMNS |= {
+    "only a title": {"m.csv": f"query,title,label\n{QUESTION},Tea is a drink,1\n"},
+    "a title beside ids": {"m.csv": f"query,product_id,product_title,esci_label\n{QUESTION},p1,Tea,E\n"},
+    "gold_label": {"m.csv": f"query,passage,gold_label\n{QUESTION},Tea is a drink,1\n"},
+    "a positive with its score": {"m.csv": f"anchor,positive,score\n{QUESTION},Tea is a drink,0.9\n"},
+    "a positive with a label": {"m.csv": f"query,positive,label\n{QUESTION},Tea is a drink,1\n{QUESTION},Water,0\n"},
+    "a triple with a margin": {"m.csv": f"query,positive,negative,score\n{QUESTION},Tea is a drink,Water,3.5\n"},
+    "a number of documents": {"queries.csv": f"query_id,query,documents\n1,{QUESTION},3\n"},
+    "a rank of documents": {"m.csv": "doc_id,text,rank\nd1,Tea is a drink,3\n"},
 }  # fmt: skip
 # F4, F8, F15: delimiters and ends of lines, comments, cells.
 TEXTS: dict[str, Files] = {
@@ -206,6 +223,10 @@ TEXTS: dict[str, Files] = {
         formats={"A2": "00000", "C2": "yyyy-mm-dd", "D2": "0%"})},
     "web topics": {"t.xml": WEB_TOPICS},
     "topics 51 to 200": {"t.txt": TIPSTER},
+    "topics in fields of their own": {"t.xml": '<topics><topic number="1"><disease>Liposarcoma</disease>'
+        "<gene>CDK4</gene></topic></topics>"},
+    "topics of CLEF": {"t.xml": '<topics><topic lang="en"><identifier>401-AH</identifier><title>Inflation</title>'
+        "</topic></topics>"},
     "topics of TREC RAG": {"topics.rag25.jsonl": lines({"id": "1", "title": "why tea"})},
 }  # fmt: skip
 CASES = {**NAMED, **NESTED, **COLUMNS, **TEXTS}

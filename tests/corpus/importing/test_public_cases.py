@@ -76,6 +76,14 @@ READ = {
     "ERank": "all -chain -prompt -completion -k -mean d1[10||Tea is a drink|{}] q1[1|what is tea] 1>10=1@0.8",
     "SQuAD": 'all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink=',
     "BRIGHT": 'queries q1[1|what is tea|{"excluded_ids": ["10"], "gold_ids": ["11"]}]',
+    "hard negatives by system": (
+        'm.jsonl, line 1: "neg" holds no text that can be read: bm25; write it as {"id", "title", "text"}'
+    ),
+    "HotpotQA": 'all d2[|Water|Water boils.|{}] q1[5|what is tea|["a drink"]] 5>Tea is\na drink.= 5>Water boils.=',
+    "docs, ids and labels": "all d2[d2||Water boils|{}] q1[|what is tea] what is tea>d1=1 what is tea>d2=0",
+    "queries, corpus and relevant_docs": (
+        'no column is the query that "relevant_docs" is about; name it with --column queries=query'
+    ),
     "texts that look like JSON": 'documents d3[3||{"a": 1}|{}]',
     "anchor and positive": (
         "all d2[||Because it is|{}] q2[|why so] what is tea>Tea is a drink=1 why so>Because it is=1"
@@ -130,6 +138,19 @@ READ = {
         "all -Überschrift d2[||Wasser, auch eins|{}] q2[|Und Wasser?] Was ist Tee?>Tee, ein Getränk= Und "
         "Wasser?>Wasser, auch eins="
     ),
+    "only a title": (
+        'no column is the document that "label" is about; name it with --column title=text, or keep '
+        '"label" as it is with --column label=metadata'
+    ),
+    "a title beside ids": "queries-pairs -product_title -esci_label q1[|what is tea] what is tea>p1=",
+    "gold_label": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=1",
+    "a positive with its score": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=1@0.9",
+    "a positive with a label": "all d2[||Water|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water=0",
+    "a triple with a margin": (
+        "all -score d2[||Water|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water=0"
+    ),
+    "a number of documents": 'queries q1[1|what is tea|{"documents": "3"}]',
+    "a rank of documents": 'documents d1[d1||Tea is a drink|{"rank": "3"}]',
     "collection.tsv with commas": "documents d2[2||Water boils|{}]",
     "docs.tsv with commas": 'documents d2[D2|B|C|{"column 2": "http://y"}]',
     "top1000 with commas": "all d2[11||Water|{}] q1[1|one, two, three] 1>10= 1>11=",
@@ -167,6 +188,8 @@ READ = {
         '"Science and Technology", "desc": "Document will provide information.", "smry": "It provides.", '
         '"narr": "A relevant document will.", "con": "1. SDI", "nat": "U.S."}]'
     ),
+    "topics in fields of their own": 'queries q1[1|Liposarcoma CDK4|{"disease": "Liposarcoma", "gene": "CDK4"}]',
+    "topics of CLEF": "queries q1[401-AH|Inflation]",
     "topics of TREC RAG": "queries q1[1|why tea]",
 }
 
