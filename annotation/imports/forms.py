@@ -68,6 +68,12 @@ class OptionsForm(forms.Form):
     update = forms.BooleanField(
         required=False, label=gettext_lazy("Update documents whose text changed (keeps history)")
     )
+    skip_unknown = forms.BooleanField(
+        required=False, label=gettext_lazy("Leave out rows that name no known query or document")
+    )
+    keep_self = forms.BooleanField(
+        required=False, label=gettext_lazy("Keep a query that is also a document among its own candidates")
+    )
 
     def as_options(self) -> dict[str, Any]:
         """Return the valid form as an import stores it."""

@@ -68,7 +68,7 @@ PHASES = {
 OPTIONS = {
     "--update takes the new one": gettext_lazy("choose “Update documents whose text changed”"),
     "--empty keep takes such documents": gettext_lazy("choose “Keep documents without text”"),
-    "; see --grades": "",
+    "--skip-unknown leaves out such rows": gettext_lazy("choose “Leave out rows that name no known query or document”"),
 }
 
 
@@ -160,6 +160,7 @@ def build_import_page(row: FileImport) -> dict[str, Any]:
         "files": list_files(row),
         "fields": FIELDS,
         "counts": list_counts(row),
+        "repeated": [(PARTS[part], n) for part, n in row.report.get("repeated", {}).items() if n],
         "error": show_error(row),
         "phase": PHASES.get(row.phase, row.phase),
         "can_correct": row.dry_run or row.state in (FileImport.FAILED, FileImport.CANCELLED),

@@ -33,7 +33,12 @@ router = Router(tags=["files"])
 MANAGE = AccessToken.TokenScope.MANAGE
 MOST_FILES = 100
 # Options of the command in its errors, by the field of ImportOptionsIn.
-FIELDS = {"--empty keep": 'empty: "keep"', "--update": "update: true", "--bm25": "bm25", "; see --grades": ""}
+FIELDS = {
+    "--empty keep": 'empty: "keep"',
+    "--update": "update: true",
+    "--bm25": "bm25",
+    "--skip-unknown": "skip_unknown: true",
+}
 
 
 class ImportedFileOut(Schema):
@@ -63,6 +68,8 @@ class ImportOptionsIn(Given):
     )
     empty: Literal["refuse", "keep"] = Field("refuse", description="What happens to documents without text.")
     update: bool = Field(False, description="Update documents whose text changed (keeps history).")
+    skip_unknown: bool = Field(False, description="Leave out rows that name no known query or document.")
+    keep_self: bool = Field(False, description="Keep a query that is a document among its own candidates.")
     kinds: dict[str, str] = Field({}, description="By the file's name, or name/member; skip: leave it out.")
     columns: dict[str, dict[str, str]] = Field({}, description="By the file's name: its header's columns and fields.")
 
@@ -190,6 +197,8 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
         "by_position": body.query_ids == "position",
         "keep_empty": body.empty == "keep",
         "update": body.update,
+        "skip_unknown": body.skip_unknown,
+        "keep_self": body.keep_self,
     }
     importing.correct_import(row, said, options)
     row.refresh_from_db()

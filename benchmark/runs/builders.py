@@ -74,7 +74,7 @@ def start_run(
     total = len(rankings.current_queries(collection))
     if not total:
         raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
-    complete = maker_module(kind).check(collection, dict(recipe), depth)
+    complete = _complete_recipe(collection, kind, recipe, depth)
     values = {"kind": kind, "recipe": complete, "instruction": str(complete.get("instruction", "")), "depth": depth}
     # The name's unique constraint decides between two starts, hence no look before.
     try:
@@ -84,6 +84,13 @@ def start_run(
     except IntegrityError:  # somebody took the name in between
         raise name_taken_error(collection, name) from None
     return run
+
+
+def _complete_recipe(collection: Collection, kind: str, recipe: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return the recipe as its maker completes it, with what all kinds of runs have. Raises BadInput."""
+    own = {key: value for key, value in recipe.items() if key != rankings.KEEP_SELF}
+    complete = maker_module(kind).check(collection, own, depth)
+    return {**complete, rankings.KEEP_SELF: True} if recipe.get(rankings.KEEP_SELF) else complete
 
 
 def start_or_join(
@@ -96,7 +103,7 @@ def start_or_join(
     run = find_run(collection, name)
     if run is None or run.kind != kind:
         return start_run(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
-    complete = maker_module(kind).check(collection, dict(recipe), depth)
+    complete = _complete_recipe(collection, kind, recipe, depth)
     # What a run may spend is no part of what it is: the same command with another budget goes on.
     if limits.without_limits(run.recipe) != limits.without_limits(complete) or run.depth != depth:
         raise name_taken_error(collection, name)
@@ -134,7 +141,7 @@ def estimate_cost(collection: Collection, kind: str, recipe: Mapping[str, Any]) 
     if found is None:
         return None
     # The depth of an estimate is any: it changes no call.
-    return cast("Estimate | None", found(collection, module.check(collection, dict(recipe), DEPTH)))
+    return cast("Estimate | None", found(collection, _complete_recipe(collection, kind, recipe, DEPTH)))
 
 
 def work_on_run(run: Run, shutting_down: Stopped) -> None:

@@ -44,6 +44,7 @@ def import_runs(
     *,
     instruction: str = "",
     skip_unknown: bool = False,
+    keep_self: bool = False,
     columns: Mapping[str, str] | None = None,
     progress: staging.ImportProgress = staging.ignore_progress,
 ) -> list[tuple[Run, dict[str, Any]]]:
@@ -54,7 +55,8 @@ def import_runs(
     Each run comes with what --json says of it: lines stored and left out (`excluded`: their query excludes the
     document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
     `instruction`: what the systems were told. `skip_unknown` leaves out, and counts, lines whose query or document the
-    collection does not know. `columns`: what the columns of a table are, where their headers do not say so.
+    collection does not know. `keep_self`: a query that is a document itself stays in its own ranking. `columns`: what the
+    columns of a table are, where their headers do not say so.
     """
     for name in files:
         builders.check_name(collection, name)
@@ -81,6 +83,7 @@ def import_runs(
         found = []
         for name, (file, documents) in read.items():
             run = Run(collection=collection, name=name, instruction=instruction, made_by=by)
+            run.recipe = {rankings.KEEP_SELF: True} if keep_self else {}
             found.append(_store_run(run, files[name], file, queries, documents))
         return found
 
@@ -137,7 +140,7 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
         "unknown_documents": unknown_documents,
     }
     run.depth = max(len(one.documents) for one in found.values())
-    run.done, run.recipe = len(found), {"file": path.name, "tag": file.tag, "lines": stored, **unknown}
+    run.done, run.recipe = len(found), {**run.recipe, "file": path.name, "tag": file.tag, "lines": stored, **unknown}
     run.save()
     left_out = {**unknown, "excluded": lines - stored, "missing_queries": len(queries) - len(found)}
     return run, {"name": run.name, "queries": len(found), "lines": stored, **left_out, "depth": run.depth}

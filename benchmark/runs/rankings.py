@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from benchmark.models import Ranking, Run
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
+from corpus.search.selves import find_selves
 from jobs.leases import LeaseLost
 
 Keys = npt.NDArray[np.int64]
@@ -17,6 +18,7 @@ Scores = npt.NDArray[np.float32]
 NAMED_TOGETHER = 200  # Queries whose documents' names are asked for together.
 # In the metadata of a query: ids of documents that no system may return for it (BRIGHT).
 EXCLUDED = "excluded_ids"
+KEEP_SELF = "keep_self"  # In a recipe: a query that is a document stays in its own ranking.
 INSERT = """
 INSERT INTO benchmark_ranking (run_id, query_id, documents, scores, seconds, tokens_in, tokens_out, text)
 VALUES (%s, %s, %s::bigint[], %s::float8[], %s, %s, %s, %s) ON CONFLICT DO NOTHING
@@ -44,7 +46,7 @@ def store(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str] |
     """
     # All names in one statement, since ties need them.
     ids = names_of(key for one in found.values() for key in one.documents) if names is None else names
-    left_out = excluded_documents(run.collection, found)
+    left_out = excluded_documents(run.collection, found, keep_self=bool(run.recipe.get(KEEP_SELF)))
     rows = [_insert_values(run, query, one, ids, left_out.get(query, frozenset())) for query, one in found.items()]
     with transaction.atomic():
         # The row's lock and its token keep a worker that lost its lease from writing beside the new one.
@@ -105,15 +107,22 @@ def names_of(keys: Iterable[int]) -> dict[int, str]:
         return dict(cursor.fetchall())
 
 
-def excluded_documents(collection: Collection, wanted: Iterable[int] | None = None) -> dict[int, frozenset[str]]:
-    """Return by query the external ids of documents that it excludes; queries without any are left out."""
+def excluded_documents(
+    collection: Collection, wanted: Iterable[int] | None = None, *, keep_self: bool = False
+) -> dict[int, frozenset[str]]:
+    """Return by query the external ids of documents that it excludes; queries without any are left out.
+
+    A query that is a document itself excludes that one, as BEIR's measures do (ArguAna, Quora), unless it is kept.
+    """
+    wanted = None if wanted is None else list(wanted)
     rows = Query.objects.filter(collection=collection, metadata__has_key=EXCLUDED)
     if wanted is not None:
-        rows = rows.filter(pk__in=list(wanted))
-    found = {}
+        rows = rows.filter(pk__in=wanted)
+    own = {} if keep_self else find_selves(collection, wanted)
+    found = {query: frozenset([name]) for query, (_key, name) in own.items()}
     for key, value in rows.values_list("pk", f"metadata__{EXCLUDED}"):
         if ids := frozenset(str(one) for one in (value if isinstance(value, list) else [value])):
-            found[key] = ids
+            found[key] = found.get(key, frozenset()) | ids
     return found
 
 

@@ -1400,6 +1400,11 @@ class ImportOptionsIn(ApiModel):
         Field(description="What happens to documents without text."),
     ] = "refuse"
     update: Annotated[bool, Field(description="Update documents whose text changed (keeps history).")] = False
+    skip_unknown: Annotated[bool, Field(description="Leave out rows that name no known query or document.")] = False
+    keep_self: Annotated[
+        bool,
+        Field(description="Keep a query that is a document among its own candidates."),
+    ] = False
     kinds: Annotated[
         dict[str, str],
         Field(description="By the file's name, or name/member; skip: leave it out."),

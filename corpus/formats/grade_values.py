@@ -51,7 +51,7 @@ class GradeReader:
 
     def _read_number(self, line: int, grade: int) -> tuple[int, str, str]:
         if grade > self.top:
-            said = _("grade %(grade)s is above the highest grade %(top)s")
+            said = _("grade %(grade)s is above the highest grade %(top)s; raise the scale to %(grade)s")
             return 0, said % {"grade": grade, "top": self.top}, "out-of-range"
         if grade > 1:
             self._above = self._above or (line, str(grade))

@@ -1,7 +1,7 @@
 """Grades that people, judges or a reference gave elsewhere: `import_judgments`, and files that name assessors."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ _KINDS_OF_OURS = {kind.value: kind for kind in Assessor.Kind} | {
 }
 # Only these make labels: reference grades and judges of elsewhere measure (corpus.labels).
 _SETTLE = {Assessor.Kind.HUMAN_IMPORT, Assessor.Kind.POLICY}
+DUPLICATE, UNKNOWN = "duplicate", "unknown"  # Kinds of bad rows that an import may leave out.
 SHOWN = 20  # Bad rows that the error names.
 
 
@@ -45,33 +46,37 @@ class AddedJudgments(NamedTuple):
 
 
 class BadRows:
-    """Bad rows: how many of each kind, where each kind begins, and the first ones as (line, problem).
+    """Bad rows: how many of each kind, and the first ones of each as (line, problem).
 
     The kinds are malformed, out-of-range, unknown, duplicate, conflicting.
     """
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.begins: dict[str, int] = {}
-        self.first: list[tuple[int, str]] = []
+        self.first: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
 
     def add(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
         """Add `count` rows of a kind; `first` are the first of them, in the order of their lines."""
         self.counts[kind] += count
-        self.begins.setdefault(kind, first[0][0])
         # Only so many are kept: a file of another format has millions of bad rows.
-        self.first = sorted([*self.first, *first])[:SHOWN]
+        self.first[kind] = sorted([*self.first[kind], *first])[:SHOWN]
 
-    def first_refusal(self, source: FileSource) -> BadInput:
-        """Return one line about the first bad row."""
-        return source.bad(*self.first[0])
+    def refuse_others(self, source: FileSource, accepted: Container[str]) -> None:
+        """Raise BadInput for the first bad row that is of another kind than those accepted."""
+        others = sorted((line, problem, kind) for kind in self.counts if kind not in accepted
+                        for line, problem in self.first[kind])  # fmt: skip
+        if others:
+            line, problem, kind = others[0]
+            said = _("%(problem)s; --skip-unknown leaves out such rows") if kind == UNKNOWN else "%(problem)s"
+            raise source.bad(line, said % {"problem": problem})
 
     def refusal(self, source: FileSource) -> BadInput:
         """Return one line that says how many rows there are of each kind, and names the first ones."""
         total = self.counts.total()
         counted = sorted(self.counts.items())
-        kinds = ", ".join(f"{n} {kind} from {source.place(self.begins[kind])}" for kind, n in counted)
-        named = "; ".join(f"{source.place(line)}: {problem}" for line, problem in self.first)
+        kinds = ", ".join(f"{n} {kind} from {source.place(self.first[kind][0][0])}" for kind, n in counted)
+        first = sorted(row for rows in self.first.values() for row in rows)[:SHOWN]
+        named = "; ".join(f"{source.place(line)}: {problem}" for line, problem in first)
         more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
         what = "1 bad row" if total == 1 else f"{total} bad rows"
         return BadInput(f"{source}: {what} ({kinds}): {named}{more}; --skip-invalid leaves them out")

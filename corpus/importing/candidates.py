@@ -8,6 +8,7 @@ from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import judgments, staging
 from corpus.importing.grades import GradeRow
+from corpus.importing.left_out import LeftOut
 from corpus.importing.staging import ImportProgress, escape_copy_text
 from corpus.importing.table_records import CandidateRecord
 from corpus.models import Assessor, Collection, Query
@@ -36,6 +37,7 @@ def stage_candidates(
     source: FileSource,
     rows: Iterable[CandidateRecord],
     kind: Assessor.Kind,
+    left_out: LeftOut,
     progress: ImportProgress,
 ) -> int:
     """Stage lines of --pairs; return the number of golds below 0, which mean not judged and are left out.
@@ -51,7 +53,7 @@ def stage_candidates(
 
     columns = "line, query, document, teacher_score, grade"
     unjudged = stage_lines(collection, map(copy_line, rows), columns, "pairs", progress)
-    _refuse_unknown(source)
+    left_out.remove_unknown(source)
     # min and max skip NULL: a line without a score or grade contradicts none that has one.
     clash = staging.fetch_one(
         """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
@@ -61,6 +63,7 @@ def stage_candidates(
     if clash:
         said = _("the pair stands in %(place)s with another teacher_score or gold")
         raise source.bad(clash[0], said % {"place": source.place(clash[1])})
+    _count_repeated(left_out)
     staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
     if staging.fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
         staging.execute_sql(
@@ -71,13 +74,30 @@ def stage_candidates(
     return unjudged
 
 
+def _count_repeated(left_out: LeftOut) -> None:
+    """Count the pairs that stand in several rows; of rows with several pairs, as triples are, they do by their kind."""
+    rows, lines, pairs = staging.fetch_all(
+        "SELECT count(*), count(DISTINCT line), count(DISTINCT (query_id, document_id)) FROM import_found"
+    )[0]
+    if rows == lines:
+        left_out.repeated["pairs"] += rows - pairs
+
+
 def stage_run(
-    collection: Collection, source: FileSource, rows: Iterable[tuple[int, str, str]], progress: ImportProgress
+    collection: Collection,
+    source: FileSource,
+    rows: Iterable[tuple[int, str, str]],
+    left_out: LeftOut,
+    progress: ImportProgress,
 ) -> None:
     """Stage what a run ranks best for each query, as (line, query, document)."""
     lines = (f"{line}\t{escape_copy_text(query)}\t{escape_copy_text(document)}\n" for line, query, document in rows)
     stage_lines(collection, lines, "line, query, document", "run lines", progress)
-    _refuse_unknown(source)
+    left_out.remove_unknown(source)
+    left_out.selves += staging.execute_sql(
+        """DELETE FROM import_found f USING import_self s
+           WHERE s.query_id = f.query_id AND s.document_id = f.document_id"""
+    )
     staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
 
 
@@ -87,11 +107,12 @@ def stage_qrels(
     number: int,
     rows: Iterable[GradeRow],
     kind: Assessor.Kind,
+    left_out: LeftOut,
     progress: ImportProgress,
 ) -> tuple[int, int]:
     """Stage the rows of one of the files as grades of the assessor "qrels"; return how many, and how many are below 0.
 
-    A grade below 0 means not judged. Raises BadInput for a pair with another grade in an earlier file.
+    A grade below 0 means not judged. Raises BadInput for a pair with another grade in this or an earlier file.
     """
     source = files[number]
 
@@ -101,9 +122,12 @@ def stage_qrels(
         return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{row.grade}\n"
 
     unjudged = stage_lines(collection, map(copy_line, rows), "line, query, document, grade", "judgments", progress)
-    _refuse_unknown(source)
+    left_out.remove_unknown(source)
+    # Published qrels repeat lines. Only one that says something else leaves open what is meant.
+    left_out.remove_repeated("judgments", "import_found", "query_id, document_id, grade")
     if twice := staging.first_repeated("import_found", "query_id, document_id"):
-        raise source.bad(twice[0], _("the pair stands already in %(place)s") % {"place": source.place(twice[1])})
+        said = _("the pair stands already in %(place)s, with another grade")
+        raise source.bad(twice[0], said % {"place": source.place(twice[1])})
     values = {"assessor": judgments.ensure_assessor(collection, kind, "qrels").pk, "file": number}
     if clash := staging.fetch_one(_OTHER_GRADE, values) if number else None:
         line, grade, file, there, before = clash
@@ -122,17 +146,28 @@ def stage_qrels(
 
 
 def stage_graded_pairs() -> None:
-    """Stage the pairs of the qrels that were staged last as candidates."""
-    staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+    """Stage the pairs of the qrels that were staged last as candidates, but for those with an unknown id."""
+    staging.execute_sql(
+        """INSERT INTO import_candidate SELECT query_id, document_id FROM import_found
+           WHERE query_id IS NOT NULL AND document_id IS NOT NULL"""
+    )
 
 
-def stage_bm25(collection: Collection, k: int, progress: ImportProgress) -> None:
-    """Stage the best k documents of every current query."""
+def stage_bm25(collection: Collection, k: int, left_out: LeftOut, progress: ImportProgress) -> None:
+    """Stage the best k documents of every current query; a query that is a document is none of its own."""
     from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
 
     index = index_for(collection)
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")
-    lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document, _ in index.search(text, k))
+    selves = dict(staging.fetch_all("SELECT query_id, document_id FROM import_self"))
+
+    def best_of(query: int, text: str) -> list[int]:
+        ranked = [document for document, _score in index.search(text, k + (query in selves))]
+        others = [document for document in ranked if document != selves.get(query)]
+        left_out.selves += len(ranked) - len(others)
+        return others[:k]
+
+    lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document in best_of(query, text))
     # The whole list first: during a COPY the connection is busy, and the queries are read by the same one.
     staging.copy_lines("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
 
@@ -146,18 +181,6 @@ def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what
     staging.execute_sql("ANALYZE import_line")
     staging.execute_sql(FOUND.format(c=int(collection.pk)))
     return unjudged
-
-
-def _refuse_unknown(source: FileSource) -> None:
-    """Raise BadInput for the first line of `import_found` with an unknown id."""
-    unknown = staging.fetch_one(
-        """SELECT line, query_id IS NULL, query, document FROM import_found
-           WHERE query_id IS NULL OR document_id IS NULL ORDER BY line LIMIT 1"""
-    )
-    if unknown:
-        line, is_query, query, document = unknown
-        said = _('no query has the id "%(id)s"') if is_query else _('no document has the id "%(id)s"')
-        raise source.bad(line, said % {"id": query if is_query else document})
 
 
 def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -72,7 +72,7 @@ def read_pairs(source: FileSource, top: int, relevant_from: int = 1) -> Iterator
         if gold is not None and (isinstance(gold, bool) or not isinstance(gold, int)):
             raise source.bad(number, _('"gold" is not an integer: %(value)r') % {"value": gold})
         if gold is not None and gold > top:
-            said = _('"gold" is %(grade)s, above the highest grade %(top)s; see --grades')
+            said = _('"gold" is %(grade)s, above the highest grade %(top)s; raise the scale to %(grade)s')
             raise source.bad(number, said % {"grade": gold, "top": top})
         if score is not None and not math.isfinite(score):
             raise source.bad(number, _('"teacher_score" is not a finite number'))
@@ -163,21 +163,3 @@ def _metadata_json(source: FileSource, number: int, row: dict[str, Any]) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise source.bad(number, _('"metadata" cannot be stored: it holds a number that is not finite')) from None
-
-
-def first_duplicate(source: FileSource, rows: Callable[[FileSource], Iterator[TextRecord]]) -> BadInput:
-    """Return the error for an id that stands twice. The file is read twice more; of most ids only a hash is held."""
-    import numpy as np  # which an import without such an error does without
-
-    hashed = np.fromiter((hash(row.id) for row in rows(source)), dtype=np.int64)
-    hashed.sort()
-    repeated = set(hashed[1:][hashed[1:] == hashed[:-1]].tolist())
-    seen: dict[str, int] = {}
-    for row in rows(source):
-        if hash(row.id) not in repeated:
-            continue
-        if row.id in seen:
-            said = _('the id "%(id)s" stands already in %(place)s')
-            return source.bad(row.line, said % {"id": row.id, "place": source.place(seen[row.id])})
-        seen[row.id] = row.line
-    return BadInput(_("%(file)s: an id stands twice") % {"file": source})

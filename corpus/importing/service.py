@@ -17,6 +17,7 @@ from corpus.holding import hold
 from corpus.importing import assess, candidates, judgments, records, staging, tables, texts
 from corpus.importing.detection import HOLDS, SEVERAL, goes_on
 from corpus.importing.grades import read_grades
+from corpus.importing.left_out import LeftOut
 from corpus.importing.run_lines import top_of_run
 from corpus.importing.staging import ImportProgress, ignore_progress
 from corpus.importing.table_records import TextRecord
@@ -47,6 +48,8 @@ class ImportFiles:
     by_position: bool = False
     keep_empty: bool = False
     update: bool = False
+    skip_unknown: bool = False  # Leave out rows that name no known query or document.
+    keep_self: bool = False  # A query that is a document stays a candidate of itself.
     dry_run: bool = False
 
     @property
@@ -117,33 +120,34 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """
-    sources, empty = _open_sources(files), 0
+    sources, empty = _open_sources(files), set[str]()
+    left_out = LeftOut(files.skip_unknown, files.keep_self)
 
     def read_documents(source: FileSource) -> Iterator[TextRecord]:
-        nonlocal empty
         for document in records.read_documents(source):
             if not document.text or document.text.isspace():
                 if not files.keep_empty:
                     said = _('document "%(id)s" has no text; --empty keep takes such documents')
                     raise source.bad(document.line, said % {"id": document.id})
-                empty += 1
+                empty.add(document.id)
             yield document
 
     with transaction.atomic():
         staging.plan_for_bulk()
         collection, is_new = _lock_collection(name, files)
         read_queries = partial(records.read_queries, by_position=files.by_position)
-        options: dict[str, Any] = {"update": files.update, "progress": progress}
+        options: dict[str, Any] = {"update": files.update, "left_out": left_out, "progress": progress}
         needed = not files.holds_only_queries
         documents = _import_texts(collection, Document, sources["corpus"], read_documents, needed=needed, **options)
         queries = _import_texts(collection, Query, sources["queries"], read_queries, **options)
+        left_out.stage_selves(collection)
         staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
         staging.create_temporary_table("import_grade", judgments.GRADE)
-        unjudged, graded_rows = _stage_files(collection, files, sources, progress)
+        unjudged, graded_rows = _stage_files(collection, files, sources, left_out, progress)
         pairs = candidates.write_pairs(collection, update=files.update)
         graded, labels = _write_grades(collection, sources, files)
         for source in [*sources["judgments"], *filter(_names_assessors, sources["pairs"])]:
-            added, more = _import_judgments(collection, source, files, progress)
+            added, more = _import_judgments(collection, source, files, left_out, progress)
             pairs = _add_up(pairs, more)
             graded = _add_up(graded, (added.new, 0, added.unchanged))
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
@@ -152,7 +156,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             "collection": name,
             **_count_contents(collection),
             **changes,
-            "empty_documents": empty,
+            **left_out.report(),
+            "empty_documents": len(empty),
             "grades_below_zero": unjudged,
             "qrels": graded_rows,
             "labels_changed": labels,
@@ -176,12 +181,14 @@ def _describe_changes(counted: dict[str, tuple[int, int, int]]) -> dict[str, dic
 
 
 def _import_judgments(
-    collection: Collection, source: FileSource, files: ImportFiles, progress: ImportProgress
+    collection: Collection, source: FileSource, files: ImportFiles, left_out: LeftOut, progress: ImportProgress
 ) -> tuple[assess.AddedJudgments, tuple[int, int, int]]:
     """Store grades that name their assessors; return what was added, and the counts of the pairs written for them."""
     staged, bad = assess.stage_judgments(collection, source, "import", files.named_assessor_kind, progress)
-    if bad.counts:
-        raise bad.first_refusal(source)
+    accepted = {assess.DUPLICATE, *([assess.UNKNOWN] if files.skip_unknown else [])}
+    bad.refuse_others(source, accepted)
+    left_out.repeated["judgments"] += bad.counts[assess.DUPLICATE]
+    left_out.note_unknown(source, bad.counts[assess.UNKNOWN], bad.first[assess.UNKNOWN])
     pairs = (0, 0, 0)
     if files.qrels_are_candidates:
         staging.create_temporary_table("import_candidate", candidates.CANDIDATE)
@@ -259,25 +266,30 @@ def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
 
 
 def _stage_files(
-    collection: Collection, files: ImportFiles, sources: dict[str, list[FileSource]], progress: ImportProgress
+    collection: Collection,
+    files: ImportFiles,
+    sources: dict[str, list[FileSource]],
+    left_out: LeftOut,
+    progress: ImportProgress,
 ) -> tuple[int, dict[str, int]]:
     """Stage all candidates and grades; return the number of grades below 0, and the grades of each file of qrels."""
     unjudged = 0
     graded: dict[str, int] = {}
     scale, kind = (collection.grades, collection.relevant_from), files.assessor_kind
     for source in sources["pairs"]:
-        unjudged += candidates.stage_candidates(collection, source, records.read_pairs(source, *scale), kind, progress)
+        pairs = records.read_pairs(source, *scale)
+        unjudged += candidates.stage_candidates(collection, source, pairs, kind, left_out, progress)
     for source in sources["runs"]:
-        candidates.stage_run(collection, source, top_of_run(source, files.depth), progress)
+        candidates.stage_run(collection, source, top_of_run(source, files.depth), left_out, progress)
     for number, source in enumerate(sources["qrels"]):
         earlier = partial(_note_all, progress, sum(graded.values()) + unjudged)
         rows = read_grades(source, *scale)
-        staged = candidates.stage_qrels(collection, sources["qrels"], number, rows, kind, earlier)
+        staged = candidates.stage_qrels(collection, sources["qrels"], number, rows, kind, left_out, earlier)
         graded[str(source)], unjudged = staged[0], unjudged + staged[1]
         if files.qrels_are_candidates:
             candidates.stage_graded_pairs()
     if files.bm25:
-        candidates.stage_bm25(collection, files.bm25, progress)
+        candidates.stage_bm25(collection, files.bm25, left_out, progress)
     return unjudged, graded
 
 

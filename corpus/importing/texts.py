@@ -4,11 +4,12 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 
 import psycopg
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus.formats.files import FileSource
 from corpus.importing import staging
-from corpus.importing.records import first_duplicate
+from corpus.importing.left_out import LeftOut
 from corpus.importing.staging import ImportProgress, escape_copy_text
 from corpus.importing.table_records import TextRecord
 from corpus.models import Collection, Document, Query
@@ -27,17 +28,28 @@ OWN_COLUMNS: dict[Table, tuple[str, str]] = {
 
 
 def move_in(
-    collection: Collection, table: Table, source: FileSource, rows: Rows, *, update: bool, progress: ImportProgress
+    collection: Collection,
+    table: Table,
+    source: FileSource,
+    rows: Rows,
+    *,
+    update: bool,
+    left_out: LeftOut,
+    progress: ImportProgress,
 ) -> tuple[int, int, int]:
     """Import what `rows` reads from `source`; return how many rows are new, updated, and the same as before.
 
-    Raises BadInput with the line for a duplicate or changed id.
+    A row that repeats another counts once. Raises BadInput with the line for an id with two texts, or a changed one.
     """
     name = table._meta.db_table
     filled = staging.fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
     # In an empty table nothing can be changed, and an id that the file has twice is found by the unique index.
     if table is Document and not filled:
-        return _copy_directly(collection, source, rows, progress)
+        try:
+            with transaction.atomic():
+                return _copy_directly(collection, source, rows, progress)
+        except psycopg.errors.UniqueViolation:
+            pass  # which of its rows are the same, the staged ones tell
     staging.create_temporary_table(
         "import_text",
         "line int, external_id text, title text, text text, metadata jsonb, content_hash text, "
@@ -51,7 +63,7 @@ def move_in(
     )
     read = staging.copy_lines("import_text", lines, str(table._meta.verbose_name_plural), progress)
     staging.execute_sql("ANALYZE import_text")
-    _refuse_duplicates(source, read)
+    read -= _remove_repeated(table, source, read, left_out)
     versions, updated = _update_changed(collection, name, source, update=update)
     new = _insert_new(collection, table) - versions
     return new, updated, read - new - updated
@@ -63,11 +75,7 @@ def _copy_directly(
     """Copy the first documents of a collection straight to their table, so that the bytes are written only once."""
     columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
     target = f"corpus_document ({columns})"
-    try:
-        return staging.copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress), 0, 0
-    except psycopg.errors.UniqueViolation:
-        # The server names the id but not the line, which a person needs: the file is read once more for it.
-        raise first_duplicate(source, rows) from None
+    return staging.copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress), 0, 0
 
 
 def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
@@ -86,13 +94,17 @@ def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[byte
         )  # fmt: skip
 
 
-def _refuse_duplicates(source: FileSource, read: int) -> None:
-    # Counting is cheap; the window that finds the lines sorts all rows, which only an error is worth.
+def _remove_repeated(table: Table, source: FileSource, read: int, left_out: LeftOut) -> int:
+    """Delete rows that repeat another; return their number. Raises BadInput for an id that has two texts."""
+    # Counting is cheap; the window that finds the lines sorts all rows, which only repeated ids are worth.
     if staging.fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
-        return
+        return 0
+    what = "documents" if table is Document else "queries"
+    count = left_out.remove_repeated(what, "import_text", "external_id, content_hash, metadata")
     if found := staging.first_repeated("import_text", "external_id"):
-        said = _('the id "%(id)s" stands already in %(place)s')
+        said = _('the id "%(id)s" stands already in %(place)s, with another text or other metadata')
         raise source.bad(found[0], said % {"id": found[2], "place": source.place(found[1])})
+    return count
 
 
 def _update_changed(collection: Collection, table: str, source: FileSource, *, update: bool) -> tuple[int, int]:

@@ -17,8 +17,11 @@ from tests.factories import make_collection, make_member
     ("stored", "said"),
     [
         ("The connection was interrupted. Try again.", "连接在网页中途断开：请重试。"),
-        ("grade 7 is above the highest grade 3", "等级 7 高于最高等级 3"),
-        ("q.jsonl, line 3: grade 7 is above the highest grade 3", "q.jsonl，第 3 行：等级 7 高于最高等级 3"),
+        ("grade 7 is above the highest grade 3; raise the scale to 7", "等级 7 高于最高等级 3；请把最高等级改为 7"),
+        (
+            "q.jsonl, line 3: grade 7 is above the highest grade 3; raise the scale to 7",
+            "q.jsonl，第 3 行：等级 7 高于最高等级 3；请把最高等级改为 7",
+        ),
         ("taken up 5 times without getting further: Killed", "尝试了 5 次都没有进展：Killed"),
         ("ValueError: not a number", None),
         ("no documents for these pairs", None),
@@ -40,7 +43,7 @@ def books() -> Collection:
 @pytest.mark.parametrize(
     ("stored", "shown"),
     [
-        ("grade 7 is above the highest grade 3", "等级 7 高于最高等级 3"),
+        ("grade 7 is above the highest grade 3; raise the scale to 7", "等级 7 高于最高等级 3；请把最高等级改为 7"),
         ("OSError: <b>no room</b>", '<span lang="en">OSError: &lt;b&gt;no room&lt;/b&gt;</span>'),
     ],
 )

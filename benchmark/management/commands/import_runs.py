@@ -32,6 +32,9 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--skip-unknown", action="store_true", help="skip lines with unknown query or document ids and count them"
         )
+        parser.add_argument(
+            "--keep-self", action="store_true", help="keep a query that is a document itself in its own ranking"
+        )
 
     def run(self, **options: Any) -> object:
         """Import the files, and say what came in."""
@@ -41,7 +44,7 @@ class Command(QuorumCommand):
         for path in files.values():
             if unused := describe_unused(FileSource(path, fields=columns), ["runs"]):
                 self.stderr.write(unused)
-        given = {name: options[name] for name in ("instruction", "skip_unknown")}
+        given = {name: options[name] for name in ("instruction", "skip_unknown", "keep_self")}
         found = import_runs(
             collection, files, shell_user(), columns=columns, **given, progress=ProgressLine(self.stderr.write)
         )
@@ -69,7 +72,7 @@ def format_imported(told: Mapping[str, Any]) -> str:
     left = {
         "lines with an unknown query left out": told["unknown_queries"],
         "lines with an unknown document left out": told["unknown_documents"],
-        "lines left out that their query excludes": told["excluded"],
+        "lines left out that their query excludes or is itself": told["excluded"],
         "queries missing (they count 0)": told["missing_queries"],
     }
     return ", ".join([counted, *(f"{number:,} {what}" for what, number in left.items() if number)])

@@ -9,10 +9,12 @@ from benchmark.models import Run
 from benchmark.runs import builders
 from benchmark.runs.costs import run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
+from benchmark.runs.rankings import KEEP_SELF
 from benchmark.runs.searching import BM25
 from benchmark.runs.sparse import is_sparse
 from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
+from corpus.search.selves import find_selves
 from jobs import workers
 from jobs.models import JobState
 from judges.management.commands.judge import split_names
@@ -23,6 +25,7 @@ from judges.management.job_command import JobCommand
 RECIPE = (
     *("model", "device", "k1", "b", "method", "judge", "samples", "run", "top", "scores"),
     *("instruction", "query_prefix", "document_prefix", "budget", "max_calls", "prompt", "batch_size"),
+    "keep_self",
 )
 
 
@@ -83,6 +86,12 @@ class Command(JobCommand):
         parser.add_argument("--document-prefix", help="of dense and embedding")
         parser.add_argument("--budget", type=float, help="maximum cost in USD")
         parser.add_argument("--max-calls", type=int, help="maximum number of calls")
+        parser.add_argument(
+            "--keep-self",
+            action="store_true",
+            default=None,
+            help="keep a query that is a document in its own ranking (default: it is left out)",
+        )
         parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
         parser.add_argument("--yes", action="store_true", help="start a paid run without asking for confirmation")
         parser.add_argument("--wait", action="store_true", help="wait for the run and show progress")
@@ -124,6 +133,7 @@ class Command(JobCommand):
             "state": run.state,
             "depth": run.depth,
             "instruction": run.instruction,
+            "own_document": 0 if run.recipe.get(KEEP_SELF) else len(find_selves(run.collection)),
             **cost,
             "cost": paid.usd if paid else 0.0,
         }
@@ -178,7 +188,8 @@ def summarise_run(run: Run, document: dict[str, Any], paid: str = "") -> str:
     seconds = document["seconds_per_query"]
     took = "" if seconds is None else f", {seconds * 1000:,.1f} ms a query"
     tokens = document["tokens_in"] + document["tokens_out"]
-    missing = f", {document['empty']:,} without a document" if document["empty"] else ""
+    own = f", {document['own_document']:,} without the query itself" if document["own_document"] else ""
+    missing = own + (f", {document['empty']:,} without a document" if document["empty"] else "")
     asked = (f", {tokens:,} tokens" if tokens else "") + paid
     found = f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"
     return "; ".join(filter(None, [found, scores_told(run)]))

@@ -1,6 +1,8 @@
 """`import_collection NAME --corpus F --queries F ...`: documents, queries, candidates and reference grades."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,13 +59,15 @@ class Command(QuorumCommand):
         add("--query-ids", choices=["num", "position"], default="num", help="where query ids come from")
         add("--empty", choices=["refuse", "keep"], default="refuse", help="what to do with documents that have no text")
         add("--update", action="store_true", help="update changed texts as new versions")
+        add("--skip-unknown", action="store_true", help="leave out rows that name no known query or document")
+        add("--keep-self", action="store_true", help="keep a query that is a document among its own candidates")
         add("--dry-run", action="store_true", help="validate and count without importing")
 
     def run(self, **options: Any) -> object:
         named = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
         named["qrels"] = tuple(filter(None, [options["qrels"]]))
         named |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder, _scale_named():
             found = [one for path in options["files"] for one in list_sources(path)]
             if name := options["ir_datasets"]:
                 found += [FileSource(one, name=f"{name}/{one.name}") for one in write_files(name, Path(folder))]
@@ -116,6 +120,15 @@ def find_unused(named: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return found
 
 
+@contextmanager
+def _scale_named() -> Iterator[None]:
+    """Let an error about a grade above the scale name the option that raises it."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(re.sub(r"raise the scale to (\d+)", r"raise the scale with --grades \1", str(error))) from error
+
+
 def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:
     """Return the file with what its columns are. Raises BadInput for what is no HEADER=FIELD."""
     fields = parse_columns(columns)
@@ -141,6 +154,18 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
         lines.append(f"{report['labels_changed']:,} labels were settled by imported grades.")
     if report["empty_documents"]:
         lines.append(f"{report['empty_documents']:,} documents without text were kept.")
+    if repeated := {part: n for part, n in report["repeated"].items() if n}:
+        lines.append(
+            "Repeated rows that count once: " + ", ".join(f"{n:,} of {part}" for part, n in repeated.items()) + "."
+        )
+    if report["unknown"]:
+        more = ", ..." if report["unknown"] > len(report["unknown_first"]) else ""
+        named = "; ".join(report["unknown_first"])
+        lines.append(f"{report['unknown']:,} rows with unknown ids were left out: {named}{more}")
+    if report["own_document"]:
+        lines.append(
+            f"{report['own_document']:,} candidates were their own query and were left out; --keep-self keeps them."
+        )
     if report["grades_below_zero"]:
         lines.append(f"{report['grades_below_zero']:,} grades below 0 were left out: they mean not judged.")
     if len(report["qrels"]) > 1:

@@ -307,7 +307,7 @@ def test_grades_may_be_words(tmp_path: Path, cells: list[str], grades: list[int]
         (["2", "No"], 1, "the grade is 'No', but line 2 has '2'; write all grades as numbers"),
         (["0", "yes"], 2, "the grade is 'yes', but on this scale 2 is the lowest relevant grade; write numbers"),
         (["1", "maybe"], 1, "the grade is not an integer, nor yes or no: 'maybe'"),
-        (["1", "4"], 1, "grade 4 is above the highest grade 3"),
+        (["1", "4"], 1, "grade 4 is above the highest grade 3; raise the scale to 4"),
     ],
 )
 def test_grades_that_could_mean_two_things_are_refused(

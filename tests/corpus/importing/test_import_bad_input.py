@@ -76,7 +76,7 @@ def test_a_duplicate_document_id(refused):
 
 
 def test_a_duplicate_query_id(refused):
-    said = refused(queries=lines([*QUERIES, {"_id": "q2", "text": "Why?"}, *QUERIES]))
+    said = refused(queries=lines([*QUERIES, {"_id": "q2", "text": "Why?"}, {"_id": "q1", "text": "How?"}]))
     assert said.startswith('queries, line 3: the id "q1" stands already in line 1')
 
 

@@ -85,7 +85,7 @@ def test_bad_rows_refuse_the_file_by_line(bring):
     assert "(1 conflicting from line 3, 1 duplicate from line 2, 2 malformed from line 7, 1 out-of-range from" in said
     assert ": 7 bad rows (" in said and "2 unknown from line 4): line 2: the pair" in said
     assert "line 2: the pair stands already in line 1; line 3: grade 2, but line 1 has 1; line 4:" in said
-    assert 'line 5: no query has the id "q9"; line 6: grade 3 is above the highest grade 2; line 7: 3 columns' in said
+    assert 'line 5: no query has the id "q9"; line 6: grade 3 is above the highest grade 2; raise the scale' in said
     assert not Judgment.objects.exists() and not Assessor.objects.exists()
 
 

@@ -1,0 +1,79 @@
+"""Rows of files that are left out of an import, or count once, with how many they are and the first few."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from corpus.formats.files import FileSource
+from corpus.importing import staging
+from corpus.models import Collection
+from corpus.search.selves import find_selves
+
+SHOWN = 5  # Rows with unknown ids that are named.
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """The rows of one import that are left out. `skip_unknown`, `keep_self`: options of `ImportFiles`."""
+
+    skip_unknown: bool = False
+    keep_self: bool = False
+    repeated: Counter[str] = field(default_factory=Counter)  # Rows that stand once more, by what they are.
+    unknown: int = 0
+    first_unknown: list[str] = field(default_factory=list)
+    selves: int = 0  # Candidates that are their own query.
+
+    def report(self) -> dict[str, Any]:
+        """Return the part of an import's report."""
+        named = {"repeated": dict(self.repeated), "unknown": self.unknown, "unknown_first": self.first_unknown}
+        return {**named, "own_document": self.selves}
+
+    def note_unknown(self, source: FileSource, count: int, first: list[tuple[int, str]]) -> None:
+        """Count rows of a file with unknown ids, of which `first` are the first, as (line, problem)."""
+        self.unknown += count
+        named = [str(source.bad(line, problem)) for line, problem in first]
+        self.first_unknown = [*self.first_unknown, *named][:SHOWN]
+
+    def remove_unknown(self, source: FileSource) -> None:
+        """Delete the rows of `import_found` that name no known query or document. Raises BadInput unless asked to."""
+        where = "query_id IS NULL OR document_id IS NULL"
+        rows = staging.fetch_all(
+            f"""SELECT line, query_id IS NULL, query, document FROM import_found
+                WHERE {where} ORDER BY line LIMIT {SHOWN}"""
+        )
+        if not rows:
+            return
+        first = [
+            (line, describe_unknown(query if is_query else document, is_query=is_query))
+            for line, is_query, query, document in rows
+        ]
+        if not self.skip_unknown:
+            line, problem = first[0]
+            raise source.bad(line, _("%(problem)s; --skip-unknown leaves out such rows") % {"problem": problem})
+        self.note_unknown(source, staging.execute_sql(f"DELETE FROM import_found WHERE {where}"), first)
+
+    def remove_repeated(self, what: str, table: str, columns: str) -> int:
+        """Delete the rows that stand in a staged table once more; return their number."""
+        count = staging.execute_sql(
+            f"""DELETE FROM {table} WHERE ctid IN (SELECT ctid FROM (
+                  SELECT ctid, row_number() OVER (PARTITION BY {columns} ORDER BY line) AS place FROM {table}) numbered
+                WHERE place > 1)"""
+        )
+        self.repeated[what] += count
+        return count
+
+    def stage_selves(self, collection: Collection) -> None:
+        """Fill `import_self` with the queries that are documents, unless they are kept."""
+        staging.create_temporary_table("import_self", "query_id bigint, document_id bigint")
+        if not self.keep_self:
+            found = find_selves(collection).items()
+            lines = [f"{query}\t{document}\n" for query, (document, _name) in found]
+            staging.copy_lines("import_self", lines, "queries", staging.ignore_progress)
+
+
+def describe_unknown(name: str, *, is_query: bool) -> str:
+    """Return the words for an id that no text has."""
+    said = _('no query has the id "%(id)s"') if is_query else _('no document has the id "%(id)s"')
+    return said % {"id": name}
