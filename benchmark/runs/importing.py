@@ -55,8 +55,8 @@ def import_runs(
     Each run comes with what --json says of it: lines stored and left out (`excluded`: their query excludes the
     document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
     `instruction`: what the systems were told. `skip_unknown` leaves out, and counts, lines whose query or document the
-    collection does not know. `keep_self`: a query that is a document itself stays in its own ranking. `columns`: what the
-    columns of a table are, where their headers do not say so.
+    collection does not know. `keep_self`: a query that is a document itself stays in its own ranking. `columns`: what
+    the columns of a table are, where their headers do not say so.
     """
     for name in files:
         builders.check_name(collection, name)
