@@ -93,6 +93,7 @@ class Chains(LinesWriter):
                 "completion": render_answer(kept.chain, kept.score),
                 "score": kept.score,
                 "positive": row.relevant,
+                "assumed": row.assumed,  # Nobody judged it: no grade, when it is imported again.
                 "k": len(found.generations),
                 "mean": found.mean,
                 "kind": found.kind,

@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.synthesis.scores import draw_by_query, draw_documents
 from corpus.errors import BadInput
-from corpus.models import Label, Query
+from corpus.models import Label, Pair, Query
 from judges.domain.chains import parse_answer
 from judges.models import Attempt, JudgeVersion
 from judges.retrieval import synthesis
@@ -158,6 +158,10 @@ def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_exp
     manage(*export, tmp_path / "again")
     for name in ("train.jsonl", "manifest.json"):
         assert (tmp_path / "set" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    back = manage("import_collection", "back", tmp_path / "set" / "train.jsonl", "--json").json
+    assert (back["queries"], back["pairs"], back["judgments"]) == (2, 6, 2)
+    pairs = Pair.objects.filter(collection__name="back").values_list("query__text", "document__text", "teacher_score")
+    assert set(pairs) == {(row["query"], row["document"], row["score"] / 10) for row in rows}
     refused = manage(*export[:-1], "--run", "x.run", "--out", tmp_path / "no", check=False)
     assert refused.code == 2 and "--run does not go with erank-sft" in refused.err
 
