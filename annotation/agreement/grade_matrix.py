@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
@@ -21,9 +21,10 @@ from annotation.agreement.resampling import MISSING
 from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Judgment
+from judges.campaigns.selectors import campaigns_that_count
 from judges.domain.copies import kind_of, sample_name
 from judges.domain.ensemble import drawn_first, pair_seed
-from judges.models import Campaign, JudgeVersion
+from judges.models import Attempt, Campaign, JudgeVersion
 
 Population = Literal["all", "escalated", "audited"]
 # A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
@@ -87,7 +88,8 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
         .exclude(kind=Kind.JUDGE)
         .values_list("kind", "id", "name")
     )
-    campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
+    judging = campaigns_that_count(collection).filter(kind=Campaign.Kind.JUDGING)
+    campaigns = judging.order_by().values_list("pk", flat=True)
     found = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting_judges(campaigns)]
     uses = Counter(name for _, _, name in {(one.kind, one.id, one.one or one.name) for one in found})
     order = {kind: place for place, kind in enumerate(Kind.values)}
@@ -99,11 +101,13 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
 
 
 def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
-    """Return the judges that vote in some campaigns. A judge with several votes on a panel comes once for each."""
+    """Return the judges that voted in some campaigns. A judge with several votes on a panel comes once for each."""
     times: Counter[int] = Counter()
-    for voters in Campaign.objects.filter(pk__in=campaigns).values_list("voters", flat=True):
+    kept: set[int] = set()
+    for voters, state in Campaign.objects.filter(pk__in=campaigns).values_list("voters", "state"):
         times |= Counter(voters)
-    versions = list(JudgeVersion.objects.filter(pk__in=times).order_by("name", "-version"))
+        kept |= set() if state == Campaign.State.CANCELLED else set(voters)
+    versions = list(_known_judges(times, kept, campaigns, ["vote"]).order_by("name", "-version"))
     names = _versioned_names((one.pk, one.name, one.version) for one in versions)
     found = []
     for one in versions:
@@ -141,10 +145,23 @@ def find_copies(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
 
 def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[int, str]:
     """Names of the judges of some campaigns by id: the newest version is `name`, others are `name@version`."""
-    members = Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters")
-    ids = {judge for voters, debaters in members for judge in (voters if voters_only else [*voters, *debaters])}
-    versions = JudgeVersion.objects.filter(pk__in=ids).order_by("name", "-version")
-    return _versioned_names(versions.values_list("id", "name", "version"))
+    ids: set[int] = set()
+    kept: set[int] = set()
+    for voters, debaters, state in Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters", "state"):
+        members = set(voters if voters_only else [*voters, *debaters])
+        ids |= members
+        kept |= set() if state == Campaign.State.CANCELLED else members
+    versions = _known_judges(ids, kept, campaigns, ["vote"] if voters_only else ["vote", "for", "against"])
+    return _versioned_names(versions.order_by("name", "-version").values_list("id", "name", "version"))
+
+
+def _known_judges(
+    judges: Iterable[int], kept: set[int], campaigns: Iterable[int], roles: Sequence[str]
+) -> QuerySet[JudgeVersion]:
+    """Return the judges without those of cancelled campaigns who answered nothing: they give nobody another name."""
+    answers = Attempt.objects.filter(judge=OuterRef("pk"), campaign__in=campaigns, role__in=roles, counts=True)
+    answered = Exists(answers.filter(outcome=Attempt.Outcome.LABELLED))
+    return JudgeVersion.objects.filter(Q(pk__in=kept) | answered, pk__in=list(judges))
 
 
 def _versioned_names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:

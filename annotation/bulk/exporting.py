@@ -6,29 +6,28 @@ from collections.abc import Iterator
 from annotation.data.pairs import load_rows
 from charts.cells import csv_line
 from corpus.models import Collection, Pair
-from judges.models import Campaign
 
 NAMES = ("query_id", "doc_id", "query", "title", "state", "reason", "grade", "origin", "reference", "priority")
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson; charset=utf-8"}
 CHUNK = 1_000
 
 
-def write_lines(collection: Collection, pairs: list[int], campaign: Campaign | None, form: str) -> Iterator[str]:
+def write_lines(collection: Collection, pairs: list[int], form: str) -> Iterator[str]:
     """Yield the lines of a CSV file with a header, or of JSON lines; pairs that are gone are left out."""
     if form == "csv":
         yield csv_line(NAMES)
     for begin in range(0, len(pairs), CHUNK):
-        for values in _read_values(collection, pairs[begin : begin + CHUNK], campaign):
+        for values in _read_values(collection, pairs[begin : begin + CHUNK]):
             if form == "csv":
                 yield csv_line(["" if value is None else value for value in values])
             else:
                 yield json.dumps(dict(zip(NAMES, values, strict=True)), ensure_ascii=False) + "\n"
 
 
-def _read_values(collection: Collection, pairs: list[int], campaign: Campaign | None) -> Iterator[tuple[object, ...]]:
+def _read_values(collection: Collection, pairs: list[int]) -> Iterator[tuple[object, ...]]:
     texts = Pair.objects.filter(pk__in=pairs).values_list("pk", "query__text", "document__title")
     whole = {pk: (query, title) for pk, query, title in texts}
-    for row in load_rows([pk for pk in pairs if pk in whole], collection, campaign):
+    for row in load_rows([pk for pk in pairs if pk in whole], collection, None):
         ids = (row["query__external_id"], row["document__external_id"])
         label = (row["state"], row["reason"], row["grade"], row["origin"], row["gold"], row["priority"])
         yield (*ids, *whole[row["pk"]], *label)

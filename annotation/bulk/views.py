@@ -107,7 +107,7 @@ def run_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponseB
 
 
 def _stream_pairs(scope: Scope, act: BulkAct) -> StreamingHttpResponse:
-    lines = write_lines(scope.collection, act.pairs, get_campaign(scope.collection, ""), act.option)
+    lines = write_lines(scope.collection, act.pairs, act.option)
     name = f"{scope.collection.name}-pairs-{act.pk}.{act.option}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[act.option], headers=headers)

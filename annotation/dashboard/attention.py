@@ -66,7 +66,7 @@ def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionIt
         audited = sum(route.settled for route in over)
         yield AttentionItem(
             "routes",
-            _address(collection, "quality", f"campaign={audits.campaign}"),
+            _address(collection, "quality", f"campaign={audits.campaign}" if audits.campaign else ""),
             count=sum(route.population for route in over),
             part=len(over),
             whole=len(audits.routes),
@@ -92,8 +92,9 @@ def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterato
     if status["state"] in (Campaign.State.BUDGET, Campaign.State.PAUSED):
         yield AttentionItem(status["state"], campaigns, count=status["pending"])
     if status["failed"]:
-        query = f"campaign={status['campaign']}&state=failed"
-        yield AttentionItem("failed", _address(collection, "pairs", query), count=status["failed"])
+        yield AttentionItem(
+            "failed", _address(collection, "pairs", f"{story.filter}state=failed"), count=status["failed"]
+        )
 
 
 def _list_queues(

@@ -37,10 +37,11 @@ def build_dashboard(
     `judges`, `adjudicates`: what its reader may do.
     """
     campaign, status, stored = story.campaign, story.status, quality.statistics
-    audits, costs = stored.audits, campaign_costs(collection, status)
+    audits, costs = stored.audits, campaign_costs(collection, status, story.chosen)
     flips = canaries.measure_flips(canaries.judges_of(campaign))
-    # Without a campaign there is no flow to draw; the rest of the page stands.
-    nodes, links = _build_flow(status, selectors.count_filtered(campaign)) if campaign else ([], [])
+    dropped = selectors.count_filtered(campaign) if campaign else 0
+    # Of several campaigns together there is no one way that pairs went, so only their ends are drawn.
+    nodes, links = _build_flow(story, dropped) if campaign and story.is_of_one else _build_ends(story)
     return {
         "attention": list_attention(story, quality, flips, collection, judges=judges, adjudicates=adjudicates),
         "quality": quality,
@@ -49,8 +50,10 @@ def build_dashboard(
         "costs": costs,
         "per_label": _cost_of_label(collection, status, costs, audits),
         # The states that the list of pairs can be narrowed to, with their counts.
-        "parts": [node for node in nodes if node.count and _is_state(node)],
-        "flow": _draw_flow(story, collection, nodes, links) if campaign else None,
+        "parts": [
+            (node, story.filter + _state_query(story, node.key)) for node in nodes if node.count and _is_state(node)
+        ],
+        "flow": _draw_flow(story, collection, nodes, links),
         "accuracy": _draw_accuracy(audits, collection, story.at) if audits and audits.routes else None,
         "agreement": _draw_agreement(stored, collection, story.at),
     }
@@ -62,7 +65,7 @@ def _cost_of_label(
     """Return the cost of a correct label by the audits, with people's work where an hour has a price."""
     if not status["labelled"] or audits is None:
         return None
-    # The campaign's own people, as in its ledger: `costs.people` is of all campaigns.
+    # People's work on what was escalated, as in the ledger.
     people = HumanCost.of(collection, costs.own, costs.median_seconds)
     of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
     return of_judges if costs.hourly_rate is None else of_all
@@ -72,9 +75,10 @@ def _draw_flow(
     story: CollectionOverview, collection: Collection, nodes: Sequence[Node], links: Sequence[Link]
 ) -> Chart:
     s, at = story.status, _format_time(story.at)
-    address = f"{reverse('pairs', args=[collection.name])}?campaign={s['campaign']}"
-    states = {"pairs": address} | {node.key: f"{address}&state={node.key}" for node in nodes if _is_state(node)}
-    source = _("%(collection)s, campaign %(campaign)s, %(at)s")
+    address = f"{reverse('pairs', args=[collection.name])}?{story.filter}"
+    states = {"pairs": address.rstrip("?&")}
+    states |= {node.key: f"{address}{_state_query(story, node.key)}" for node in nodes if _is_state(node)}
+    source = _("%(collection)s, campaign %(campaign)s, %(at)s") if story.chosen else "%(collection)s, %(at)s"
     summary = _(
         "%(labelled)s labelled by judges, %(escalated)s escalated to people "
         "(%(settled)s resolved, %(open)s open), %(failed)s failed, %(pending)s not "
@@ -109,11 +113,14 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
             rest,
         )
         summary.append(words % {"rest": rest})
-    address = f"{reverse('pairs', args=[collection.name])}?campaign={audits.campaign}"
+    address = reverse("pairs", args=[collection.name])
     return draw_bars(
         "audits",
         _("Accuracy of automatic labels by route"),
-        [replace(route_bar(route), address=f"{address}&route={route.key}") for route in shown],
+        [
+            replace(route_bar(route), address=f"{address}?campaign={route.campaign}&route={route.key}")
+            for route in shown
+        ],
         x=_("share correct by people's answers, 95% interval"),
         high=1.0,
         mark=(1.0 - audits.limit, _("limit")),
@@ -171,11 +178,35 @@ def route_bar(route: RouteQuality) -> Bar:
     return Bar(route.words, found.value, found.low, found.high, None, _("not measured"), detail)
 
 
-def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], list[Link]]:
+def _build_ends(story: CollectionOverview) -> tuple[list[Node], list[Link]]:
+    """pairs -> what became of them."""
+    status = story.status
+    ends = [
+        Node("labelled", _("labelled by judges"), status["labelled"], 1, "data"),
+        Node("settled", _("settled"), status["settled"], 1, "data"),
+        Node("open", _("open"), status["open"], 1, "warn"),
+        *_unended_nodes(story),
+    ]
+    links = [Link("pairs", node.key, node.count) for node in ends if node.count > 0]
+    return [Node("pairs", _("pairs"), status["pairs"], 0), *ends], links
+
+
+def _unended_nodes(story: CollectionOverview) -> list[Node]:
+    status = story.status
+    return [
+        Node("failed", _("failed"), status["failed"], 1, "danger"),
+        Node("running", _("being judged"), status["running"], 1, "quiet"),
+        Node("pending", _("waiting for judges"), status["pending"] - story.unjudged, 1, "quiet"),
+        Node("unjudged", _("not judged"), story.unjudged, 1, "quiet"),
+    ]
+
+
+def _build_flow(story: CollectionOverview, dropped: int) -> tuple[list[Node], list[Link]]:
     """pairs -> debate -> label or people -> settled. Pairs whose debate agreed may still go to people (a conflict).
 
     `dropped`: labelled by the filter, without a debate.
     """
+    status = story.status
     labelled, escalated, policy = status["labelled"] - dropped, status["escalated"], status["policy"]
     ended = labelled + escalated
     agreed = min(sum(status["agreed_in_round"].values()), ended) if policy in DEBATES else ended
@@ -199,9 +230,7 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
     nodes = [
         Node("pairs", _("pairs"), status["pairs"], 0),
         *second,
-        Node("failed", _("failed"), status["failed"], 1, "danger"),
-        Node("running", _("being judged"), status["running"], 1, "quiet"),
-        Node("pending", _("waiting for judges"), status["pending"], 1, "quiet"),
+        *_unended_nodes(story),
         Node("labelled", _("labelled by judges"), status["labelled"], 2, "data"),
         Node("escalated", _("escalated to people"), escalated, 2, "warn"),
         Node("settled", _("settled"), status["settled"], 3, "data"),
@@ -215,6 +244,11 @@ def _build_flow(status: Mapping[str, Any], dropped: int) -> tuple[list[Node], li
 def _is_state(node: Node) -> bool:
     """Say whether the list of pairs can be narrowed to the node's."""
     return node.key not in NOT_STATES
+
+
+def _state_query(story: CollectionOverview, state: str) -> str:
+    """Return the query that lists the pairs of a state; one with a label waits for nobody, whatever is asked of it."""
+    return f"state={state}" + ("&label=none" if state == "open" and not story.chosen else "")
 
 
 def _format_time(when: datetime) -> str:

@@ -7,15 +7,18 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from annotation.campaigns.rows import CampaignRow, load_counters
 from annotation.models import Assignment, Membership, Role, User
 from annotation.queue.skipped import skipped_by_all
-from corpus.models import Collection, Item
+from corpus.models import Collection, Item, Label
 from judges.campaigns import selectors
+from judges.campaigns.pair_states import IMPORTED, PairState, PairStates, recent_states
 from judges.models import Campaign, Work
 
 MANY = 1000  # Counts without a counter are exact up to here.
+SHOWN = 50  # Campaigns that can be chosen.
+NO_LABEL = frozenset({Item.Reason.AUDIT, Item.Reason.EVIDENCE})  # Conflicts of pairs that have a label.
 
 
 def list_collection_cards(user: User) -> list[dict[str, Any]]:
@@ -30,15 +33,12 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
         collections = collections.filter(pk__in=memberships)
     seen = list(collections)
     admin = {c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN}
-    # The newest stands last: its counters are the card's.
-    campaigns: dict[int, list[Campaign]] = {collection.pk: [] for collection in seen}
-    for campaign in Campaign.judging.filter(collection__in=admin).order_by("pk") if admin else []:
-        campaigns[campaign.collection_id].append(campaign)
-    counts = load_counters([campaign.pk for found in campaigns.values() for campaign in found])
+    states = recent_states(admin)
+    running = Campaign.judging.filter(collection__in=admin, state=Campaign.State.RUNNING) if admin else None
+    live = set(running.values_list("collection", flat=True)) if running is not None else set()
     cards = []
     for collection in seen:
         membership = memberships.get(collection.pk)
-        rows = [CampaignRow(campaign, counts[campaign.pk]) for campaign in campaigns[collection.pk]]
         cards.append(
             {
                 "collection": collection,
@@ -46,9 +46,9 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
                 "may_judge": membership is not None,
                 "sees_all": collection.pk in admin,
                 "judged": membership.judged if membership else 0,
-                "newest": rows[-1] if rows else None,
-                # Of all campaigns: an escalation waits in the queue whatever came after its campaign.
-                "waiting": sum(row.unresolved_escalations for row in rows),
+                "states": states.get(collection.pk),
+                "is_live": collection.pk in live,
+                "waiting": states[collection.pk].counts[PairState.OPEN] if collection.pk in states else 0,
             }
         )
     return cards
@@ -85,29 +85,52 @@ def _list_conflicts(collection: Collection) -> list[tuple[int | None, str]]:
 
 @dataclass(frozen=True)
 class CollectionOverview:
-    """The home of a collection as admins see it."""
+    """The home of a collection as admins see it: of all its pairs, or of one campaign where that was asked for."""
 
     status: dict[str, Any]  # As the command `status` gives it.
-    campaign: Campaign | None
+    unjudged: int  # Pairs that nobody judged, and that no campaign has before it.
+    chosen: Campaign | None  # The figures are this campaign's alone.
+    campaign: Campaign | None  # That one, else the newest that was not cancelled.
+    campaigns: list[Campaign]  # That can be chosen, newest first.
+    is_live: bool  # A campaign runs, so that the numbers change by themselves.
     conflicts: int
-    # Of the conflicts, escalations of this campaign: they wait for an adjudicator, not for annotators.
+    # Of the conflicts, escalated pairs: they wait for an adjudicator, not for annotators.
     own_conflicts: int
     skipped: int  # Pairs that everybody skipped.
-    # Other tasks that wait for annotators (reason, tasks): earlier campaigns, holes, texts; together exact up to MANY.
+    # Other tasks that wait for annotators (reason, tasks): labelled pairs, texts; together exact up to MANY.
     others: list[tuple[str, int]]
     failures: list[Work]
-    latency: dict[str, float] | None  # Medians over the campaign's pairs.
-    pairs: int  # Of the collection, exact up to MANY; only counted while there is no campaign.
+    latency: dict[str, float] | None  # Medians over the pairs of `campaign`.
     at: datetime
 
     @property
+    def filter(self) -> str:
+        """Begin of the query string of links to pairs."""
+        return f"campaign={self.chosen.pk}&" if self.chosen else ""
+
+    @property
+    def is_of_one(self) -> bool:
+        """Return whether one campaign gave all outcomes, so that its way can be drawn."""
+        return self.chosen is not None or not (self.campaigns or self.status["escalations"].get(IMPORTED))
+
+    @property
+    def open_filter(self) -> str:
+        """Query string of the pairs that wait for people: with a label a pair waits for nobody."""
+        return f"{self.filter}state=open" + ("" if self.chosen else "&label=none")
+
+    @property
+    def has_figures(self) -> bool:
+        """Return whether there is more to say than how many pairs there are."""
+        return self.campaign is not None or self.unjudged < int(self.status["pairs"])
+
+    @property
     def for_annotators(self) -> int:
-        """Escalated pairs of this campaign that wait for annotators."""
+        """Escalated pairs that wait for annotators."""
         return max(0, int(self.status["open"]) - self.own_conflicts)
 
     @property
     def other_tasks(self) -> int:
-        """Number of waiting tasks that the newest campaign did not open."""
+        """Number of waiting tasks beside escalated pairs and audits."""
         return sum(n for _reason, n in self.others)
 
     @property
@@ -119,7 +142,7 @@ class CollectionOverview:
     @property
     def reasons(self) -> list[tuple[str, str, int]]:
         """Escalations by reason (key, words, pairs), most frequent first."""
-        named = {value: str(label) for value, label in Item.Reason.choices}
+        named = {value: str(label) for value, label in Item.Reason.choices} | {IMPORTED: _("imported judgments")}
         found = [(key, named.get(key, ""), int(n)) for key, n in self.status["escalations"].items() if n]
         return sorted(found, key=lambda row: (-row[2], row[0]))
 
@@ -135,8 +158,8 @@ class CollectionOverview:
 
     @property
     def in_work(self) -> int:
-        """Pairs that judges have not ended."""
-        return max(0, int(self.status["pending"] + self.status["running"]))
+        """Pairs that a campaign has before it, or is at."""
+        return max(0, int(self.status["pending"] + self.status["running"]) - self.unjudged)
 
     @property
     def segments(self) -> list[tuple[str, float, float]]:
@@ -150,37 +173,46 @@ class CollectionOverview:
             at += length
         return found
 
-    @property
-    def is_live(self) -> bool:
-        """Return whether the campaign runs, so that the numbers change by themselves."""
-        return self.campaign is not None and self.campaign.state == Campaign.State.RUNNING
-
 
 def collection_overview(
-    collection: Collection, campaign: Campaign | None, status: dict[str, Any]
+    collection: Collection, chosen: Campaign | None, status: dict[str, Any], states: PairStates
 ) -> CollectionOverview:
-    """Return all figures of an admin's home page, from counters and a few indexed rows."""
-    # Read once: their number, and how many of them are this campaign's own.
+    """Return all figures of an admin's home page. `status`: of the collection, or of the campaign that was chosen."""
+    campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
+    campaign = chosen or next(iter(campaigns), None)
     disputed = _list_conflicts(collection)
-    number = campaign.pk if campaign else None
-    candidates = collection.pair_set.filter(is_candidate=True, query__is_current=True, document__is_current=True)
-    failed = Work.objects.filter(campaign=number, state=Work.State.FAILED).order_by("-id")
+    if chosen is None:
+        unjudged = states.counts[PairState.UNJUDGED]
+        own = sum(reason not in NO_LABEL for _campaign, reason in disputed)
+    else:
+        unjudged = int(status["pending"]) if chosen.state == Campaign.State.CANCELLED else 0
+        own = sum(one == chosen.pk and reason != Item.Reason.AUDIT for one, reason in disputed)
+    failed = Work.objects.filter(campaign__in=[chosen] if chosen else campaigns, state=Work.State.FAILED)
+    if chosen is None:
+        failed = failed.exclude(pair__labels__aspect=None)
+    running = chosen.state == Campaign.State.RUNNING if chosen else any(one.state == "running" for one in campaigns)
     return CollectionOverview(
         status=status,
+        unjudged=unjudged,
+        chosen=chosen,
         campaign=campaign,
+        campaigns=campaigns if len(campaigns) > 1 or chosen else [],
+        is_live=running,
         conflicts=len(disputed),
-        own_conflicts=sum(one == number and reason != Item.Reason.AUDIT for one, reason in disputed),
+        own_conflicts=own,
         skipped=skipped_by_all(collection).count(),
-        others=_count_other_tasks(collection, campaign) if campaign else [],
-        failures=list(failed.select_related("pair__query", "pair__document")[:5]) if status["failed"] else [],
+        others=_count_other_tasks(collection),
+        failures=list(failed.order_by("-id").select_related("pair__query", "pair__document")[:5])
+        if status["failed"]
+        else [],
         latency=selectors.latency_medians(campaign) if campaign else None,
-        pairs=0 if campaign else candidates.order_by()[: MANY + 1].count(),
         at=timezone.now(),
     )
 
 
-def _count_other_tasks(collection: Collection, campaign: Campaign) -> list[tuple[str, int]]:
-    # The queue holds items of all campaigns; the newest one's counters know only its own.
-    waiting = Item.objects.filter(collection=collection, state=Item.State.OPEN).exclude(campaign=campaign.pk)
-    reasons = Counter(waiting.order_by().values_list("reason", flat=True)[:MANY])
+def _count_other_tasks(collection: Collection) -> list[tuple[str, int]]:
+    """Count tasks that are neither escalated pairs without a label nor audits, by reason."""
+    labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
+    waiting = Item.objects.filter(collection=collection, state=Item.State.OPEN).exclude(reason=Item.Reason.AUDIT)
+    reasons = Counter(waiting.filter(labelled).order_by().values_list("reason", flat=True)[:MANY])
     return [(str(Item.Reason(reason).label), n) for reason, n in reasons.most_common()]

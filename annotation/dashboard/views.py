@@ -11,10 +11,12 @@ from annotation.audit_log.recording import record
 from annotation.dashboard import overview
 from annotation.dashboard.collection import build_dashboard
 from annotation.data.forms import CollectionForm
+from annotation.label_quality.chosen_campaign import find_campaign
 from annotation.label_quality.loading import load_label_quality
 from annotation.permissions import Scope, SiteScope, action
 from corpus.chart_downloads import download
-from judges.models import Campaign
+from judges.campaigns.pair_states import recent_states
+from judges.campaigns.selectors import campaign_status, collection_status
 
 STOP_POLLING = 286  # HTMX stops asking when it gets this status.
 
@@ -55,10 +57,11 @@ def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
-    newest = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
-    # First, because the status that it reads serves the whole page.
-    quality = load_label_quality(scope.collection, newest)
-    story = overview.collection_overview(scope.collection, newest, quality.status)
+    chosen = find_campaign(scope.collection, request.GET.get("campaign", ""))
+    states = recent_states([scope.collection.pk])[scope.collection.pk]
+    status = campaign_status(scope.collection, chosen) if chosen else collection_status(scope.collection, states)
+    quality = load_label_quality(scope.collection, chosen, status)
+    story = overview.collection_overview(scope.collection, chosen, status, states)
     board = build_dashboard(
         story, quality, scope.collection, judges=scope.may_judge, adjudicates=scope.may_judge and scope.may_adjudicate
     )

@@ -22,6 +22,7 @@ STATES = [
     ("conflict", gettext_lazy("waits for an adjudicator")),
     ("skipped", gettext_lazy("skipped by all annotators")),
     ("settled", gettext_lazy("settled by people")),
+    ("unjudged", gettext_lazy("not judged")),
     ("new", gettext_lazy("in no campaign")),
 ]
 ORIGINS = ["people", "adjudicator", *(policy for policy in JUDGING if policy != HUMAN), LARA, *ROUTES.values()]

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from annotation.data.pair_filters import STATES
 from corpus.labels import REFERENCE
 from corpus.models import Collection, Pair
+from judges.campaigns.pair_states import write_states
 from judges.models import Campaign
 
 Keys = list[tuple[int, Any]]
@@ -34,12 +35,20 @@ _LABEL = "LEFT JOIN corpus_label l ON l.pair_id = m.id AND l.aspect_id IS NULL"
 _STATE = """CASE WHEN w.state IS NULL OR w.state = 'escalated' THEN COALESCE((
     SELECT i.state FROM corpus_item i WHERE i.pair_id = m.id AND i.state <> 'withdrawn' ORDER BY i.id DESC LIMIT 1
 ), w.state, 'new') ELSE w.state END"""
+_WHOLE = """CASE WHEN s.state IS NULL OR s.state = 'open' THEN COALESCE((
+    SELECT i.state FROM corpus_item i WHERE i.pair_id = m.id AND i.state <> 'withdrawn' ORDER BY i.id DESC LIMIT 1
+), 'new') ELSE s.state END::text"""
 COLUMNS = {
     "query": SortColumn("q.external_id", "JOIN corpus_query q ON q.id = m.query_id", is_number=False),
     "document": SortColumn("d.external_id", "JOIN corpus_document d ON d.id = m.document_id", is_number=False),
     "state": SortColumn(
         f"array_position(ARRAY[{', '.join(repr(state) for state, _ in STATES)}]::text[], ({_STATE})::text)",
         "LEFT JOIN judges_work w ON w.pair_id = m.id AND w.campaign_id = %(campaign)s",
+    ),
+    # As "state", of the collection: whoever labelled the pair.
+    "whole": SortColumn(
+        f"array_position(ARRAY[{', '.join(repr(state) for state, _ in STATES)}]::text[], {_WHOLE})",
+        "LEFT JOIN (%(states)s) s ON s.pair = m.id",
     ),
     "label": SortColumn("l.grade", _LABEL),
     "origin": SortColumn("l.origin", _LABEL, is_number=False),
@@ -69,7 +78,8 @@ def list_keys(
     found: QuerySet[Pair], sort: str, key: PageKey, most: int, *, collection: Collection, campaign: Campaign | None
 ) -> Keys:
     """Return (id, value) of at most `most` pairs beyond a key, nearest first. A `sort` that is no column's: by id."""
-    column = COLUMNS.get(sort.removeprefix("-"))
+    name = sort.removeprefix("-")
+    column = COLUMNS.get("whole" if name == "state" and campaign is None else name)
     if column is None:
         return _list_by_id(found, key, most)
     downwards = sort.startswith("-")
@@ -83,6 +93,7 @@ def list_keys(
     joins = column.joins % {
         "campaign": campaign.pk if campaign else 0,
         "collection": int(collection.pk),
+        "states": write_states(collection),
     }
     sign, direction = ("<", "DESC") if downwards != key.backwards else (">", "ASC")
     beyond = "" if start is None else f"WHERE (value, id) {sign} (%s, %s)"

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
 
 from annotation.agreement.grade_matrix import pairs_where
@@ -16,18 +17,20 @@ from annotation.queue.statements import one_array
 from corpus.labels import reference_grades
 from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
 from corpus.search import full_text
+from judges.campaigns.pair_states import PairState, states_of, write_states
 from judges.models import Audit, Campaign, Work
 
 PAGE = 50
 COUNTED = 1000  # Totals are exact up to here; beyond, "more than".
 LISTED_DOCUMENTS = 20_000  # Documents whose texts match, up to which pairs are found by their ids.
 ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLED})
+PEOPLES = [PairState.OPEN.value, PairState.SETTLED.value]
 
 
 def load_page(
     collection: Collection, filters: PairFilters, *, campaign: Campaign | None, key: PageKey = FIRST_PAGE
 ) -> dict[str, Any]:
-    """Load a page in a fixed number of statements. `campaign` gives the states of judging, and may be None."""
+    """Load a page in a fixed number of statements. `campaign`: states are those in it; None: in the collection."""
     found = matching_pairs(collection, filters, campaign=campaign)
     # One more than a page shows tells whether there is another page, without counting a million pairs.
     keys = list_keys(found, filters.sort, key, PAGE + 1, collection=collection, campaign=campaign)
@@ -62,7 +65,8 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
     elif not filters.gold:
         found = found.filter(is_candidate=True)
     if filters.route:
-        found = found.filter(pk__in=Audit.objects.filter(campaign=campaign, stratum=filters.route).values("pair"))
+        drawn = Audit.objects.filter(stratum=filters.route, campaign__collection=collection)
+        found = found.filter(pk__in=(drawn.filter(campaign=campaign) if campaign else drawn).values("pair"))
     if filters.gold:
         gold = Exists(CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE))
         found = found.filter({"yes": Q(gold), "no": ~Q(gold)}.get(filters.gold, Q(pk__in=[])))
@@ -114,14 +118,38 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
     if state == "assigned":
         held = Assignment.objects.filter(state=Assignment.State.OPEN, item__collection=collection)
         return Q(pk__in=held.values("item__pair"))
-    if state in ITEM_STATES or (reason == Item.Reason.AUDIT and not state):
+    if (state in ITEM_STATES and (campaign or state != PairState.SETTLED)) or (
+        reason == Item.Reason.AUDIT and not state
+    ):
         return Q(pk__in=_item_pairs(collection, filters))
+    if campaign is None:
+        return _states_condition(collection, filters)
     numbers = {"label": filters.verdict, "agreed_in_round": filters.round}
     work: dict[str, object] = {name: int(text) for name, text in numbers.items() if text.isdecimal()}
     work |= {name: text for name, text in (("state", state), ("reason", reason)) if text}
     if not work:
         return Q()
-    return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair")) if campaign else Q(pk__in=[])
+    return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair"))
+
+
+def _states_condition(collection: Collection, filters: PairFilters) -> Q:
+    """Match the state that a pair has in the collection, whoever labelled it (judges.campaigns.pair_states)."""
+    conditions: list[str] = []
+    values: list[object] = []
+    if filters.state:
+        conditions.append("state = ANY(%s)")
+        values.append(PEOPLES if filters.state == Work.State.ESCALATED else [filters.state])
+    if filters.reason:
+        conditions.append("reason = %s")
+        values.append(filters.reason)
+    for column, text in (("verdict", filters.verdict), ("agreed", filters.round)):
+        if text.isdecimal():
+            conditions.append(f"{column} = %s")
+            values.append(int(text[:9]))
+    if not conditions:
+        return Q()
+    found = f"SELECT pair FROM ({write_states(collection)}) states WHERE {' AND '.join(conditions)}"
+    return Q(pk__in=RawSQL(found, values))
 
 
 def _item_pairs(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
@@ -159,13 +187,21 @@ def load_rows(
         text=Left("document__text", 200),
     )
     texts: dict[int, dict[str, Any]] = {row["pk"]: dict(row) for row in rows}
-    work = {w.pair_id: w for w in Work.objects.filter(campaign=campaign, pair__in=pairs)} if campaign else {}
     items = {item.pair_id: item for item in _items_in_state(asked).filter(pair__in=pairs).order_by("pk")}
-    if asked in ITEM_STATES:
-        work = {pair: row for pair, row in work.items() if pair not in items}
+    states = _states_in(campaign, pairs) if campaign else states_of(collection, pairs)
+    for pair, item in items.items():
+        # What people have is said as they have it: in the campaign's pairs that went to them, and where it is asked.
+        if pair not in states or states[pair][0] in ("escalated", "open") or asked in ITEM_STATES:
+            states[pair] = (item.state, item.reason)
     labels = {label.pair_id: label for label in Label.objects.filter(pair__in=pairs, aspect=None)}
     gold = reference_grades(collection, pairs)
-    return [_build_row(texts[pk], work.get(pk), items.get(pk), labels.get(pk), gold) for pk in pairs]
+    return [_build_row(texts[pk], states.get(pk, ("new", "")), items.get(pk), labels.get(pk), gold) for pk in pairs]
+
+
+def _states_in(campaign: Campaign, pairs: list[int]) -> dict[int, tuple[str, str]]:
+    """Return the state of each pair in one campaign, with the reason of those that went to people or failed."""
+    rows = Work.objects.filter(campaign=campaign, pair__in=pairs).values_list("pair", "state", "reason")
+    return {pair: (state, reason) for pair, state, reason in rows}
 
 
 def _items_in_state(state: str) -> QuerySet[Item]:
@@ -176,13 +212,12 @@ def _items_in_state(state: str) -> QuerySet[Item]:
 
 
 def _build_row(
-    row: dict[str, Any], work: Work | None, item: Item | None, label: Label | None, gold: dict[int, int]
+    row: dict[str, Any], stands: tuple[str, str], item: Item | None, label: Label | None, gold: dict[int, int]
 ) -> dict[str, Any]:
-    people = item if item and (not work or work.state == "escalated") else None
-    stands = people or work
+    state, reason = stands
     return row | {
-        "state": stands.state if stands else "new",
-        "reason": stands.reason if stands else "",
+        "state": state,
+        "reason": reason,
         "grade": label.grade if label else None,
         "origin": label.origin if label else "",
         "gold": gold.get(row["pk"]),

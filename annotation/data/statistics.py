@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 
 from corpus.models import Collection
 from corpus.search.text import tokenize_text
-from judges.campaigns.selectors import campaign_status, campaigns_of, count_filtered
+from judges.campaigns.selectors import campaigns_of, collection_status, count_filtered
+from judges.models import Campaign
 
 SAMPLE = 1_000  # Texts of each kind whose words are counted.
 # The page of a collection with a million pairs reads every row once in this time.
@@ -55,8 +56,10 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         cursor.execute(COUNTS, {"c": collection.pk, "relevant_from": collection.relevant_from})
         documents, queries, answers, answered, synthetic, keywords, *of_pairs = cursor.fetchone()
     pairs, asked, scored, labelled, judged, relevant = of_pairs
-    campaign = campaigns_of(collection).first()
-    document = campaign_status(collection, campaign)
+    document = collection_status(collection)
+    campaigns = campaigns_of(collection)[:2]
+    # The steps of several campaigns are no one way: then the ends alone are told.
+    campaign = campaigns[0] if len(campaigns) == 1 else None
     dropped = count_filtered(campaign) if campaign and campaign.protocol.get("filter") else None
     return {
         "documents": documents,
@@ -75,8 +78,8 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "relevant_a_query": float(relevant) / judged if judged else None,
         "queries_labelled": judged,
         "sampled": max(documents, queries) > SAMPLE,
-        "campaign": document["campaign"],
-        "funnel": _build_funnel(pairs, document, dropped),
+        "campaign": campaign.pk if campaign else None,
+        "funnel": _build_funnel(pairs, document, campaign, dropped),
     }
 
 
@@ -89,33 +92,32 @@ def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -
     return sum(counts) / len(counts) if counts else None
 
 
-def _build_funnel(pairs: int, found: dict[str, Any], dropped: int | None) -> list[dict[str, Any]]:
-    """Candidates, those that the newest campaign took, and who agreed and who is open after each round of a debate.
+def _build_funnel(
+    pairs: int, found: dict[str, Any], campaign: Campaign | None, dropped: int | None
+) -> list[dict[str, Any]]:
+    """Candidates, those that are judged, and who agreed and who is open after each round of the debates of `campaign`.
 
     `dropped`: pairs that the filter labelled, so that no debate knows them; None where the campaign has no filter.
     """
     steps = [_funnel_step(_("candidates"), pairs, pairs)]
-    if found["campaign"] is None:
-        return steps
-    taken = found["pairs"]
     ended = found["labelled"] + found["escalated"] + found["failed"]
-    steps += [
-        _funnel_step(_("selected for the latest campaign"), taken, pairs),
-        _funnel_step(_("judged"), ended, taken),
-    ]
+    if not ended and found["campaign"] is None:
+        return steps
+    steps.append(_funnel_step(_("judged"), ended, found["pairs"]))
     still_open = ended - (dropped or 0)
     if dropped is not None:
         steps += [
             _funnel_step(_("rejected by the filter"), dropped, ended),
             _funnel_step(_("kept by the filter"), still_open, ended),
         ]
-    for number, agreed in sorted(found["agreed_in_round"].items(), key=lambda one: int(one[0])):
+    rounds = found["agreed_in_round"] if campaign else {}
+    for number, agreed in sorted(rounds.items(), key=lambda one: int(one[0])):
         still_open -= agreed
         steps += [
             _funnel_step(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
             _funnel_step(_("open after round %(number)s") % {"number": number}, still_open, ended),
         ]
-    labelled = _funnel_step(_("labelled by the policy"), found["labelled"], ended)
+    labelled = _funnel_step(_("labelled by judges"), found["labelled"], ended)
     handed = _funnel_step(_("sent to people"), found["escalated"], ended)
     return [*steps, labelled, handed, _funnel_step(_("resolved by people"), found["settled"], found["escalated"])]
 

@@ -11,6 +11,7 @@ from annotation.label_sources.aggregated_labels import AggregatedLabels
 from annotation.label_sources.statements import AGGREGATED, KEPT, ORDER, PAIRS
 from corpus.aspects.exchange import ROWS as ASPECTS
 from corpus.models import Collection
+from judges.campaigns.selectors import LAST_DEBATE, campaigns_that_count
 from judges.models import Campaign
 
 BATCH = 5_000
@@ -62,12 +63,12 @@ MARKS = f"""
 DEBATES = f"""
     SELECT q.external_id, d.external_id, t.round, t.role, t.judge_id, t.verdict, t.reason, t.quotes
     FROM (
-        SELECT pair_id, campaign_id, round, role, judge_id, verdict, reason, quotes,
-               max(campaign_id) OVER (PARTITION BY pair_id) AS newest
-        FROM judges_attempt
+        SELECT a.pair_id, a.round, a.role, a.judge_id, a.verdict, a.reason, a.quotes,
+               rank() OVER (PARTITION BY a.pair_id ORDER BY {LAST_DEBATE.format(of="a")}) AS place
+        FROM judges_attempt a
         WHERE campaign_id = ANY(%(campaigns)s) AND role IN ('for', 'against') AND counts AND outcome = 'labelled'
     ) t {PAIRS.format(of="t")}
-    WHERE t.campaign_id = t.newest
+    WHERE t.place = 1
     ORDER BY {ORDER}, t.round, t.role = 'against'
 """
 
@@ -81,7 +82,7 @@ def rows_of(
 ) -> Iterator[list[Row]]:
     """Yield batches of rows as the format's `line` takes them. `origins` limits labels (None: all), `left_out`: pairs
     whose labels are left out. `aggregated`: labels in place of the collection's, each row with its posterior."""
-    campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
+    campaigns = list(campaigns_that_count(collection).values_list("pk", flat=True))
     parameters = {
         "collection": collection.pk,
         "relevant_from": collection.relevant_from,

@@ -24,7 +24,6 @@ from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from jobs import background, workers
-from judges.models import Campaign
 from store.downloads import send_file
 
 
@@ -62,7 +61,6 @@ def _exports_page(
     request: HttpRequest, scope: Scope, context: dict[str, Any], asked: SetForm, status: int = 200
 ) -> HttpResponse:
     collection = scope.collection
-    newest = Campaign.judging.filter(collection=collection).order_by("-pk").first()
     failed = [route for route in list_failed_routes(collection) if route.pairs]
     origins, named = listing.count_origins(collection), request.POST.getlist("origin")
     chosen = request.POST.get("format") or request.GET.get("format", "")
@@ -72,7 +70,7 @@ def _exports_page(
         "origins": [(origin, n, not request.POST or origin in named) for origin, n in origins],
         "asked": asked,
         "chosen": chosen if chosen in EVERY else next(iter(FORMATS)),
-        "quality": load_label_quality(collection, newest),
+        "quality": load_label_quality(collection),
         "failed_routes": failed,
         "failed_pairs": sum(route.pairs for route in failed),
         "leaves_out": "leave_out_failed" in request.POST,

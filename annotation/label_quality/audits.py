@@ -4,9 +4,11 @@ The truth of an audited pair is what people made of its audit item: their equal 
 compared with the label that stood in the audit's row before anybody saw the pair. Escalated pairs are not in it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -21,6 +23,32 @@ from judges.models import Campaign
 NO_AUDIT = gettext_noop("not measured: no audit is completed yet")
 
 
+# Labels by campaign and route in whose place a later campaign gave one.
+REPLACED = """
+SELECT w.campaign_id, w.stratum, count(*) FROM judges_work w
+WHERE w.campaign_id = ANY(%(campaigns)s) AND w.state = 'labelled' AND EXISTS (
+    SELECT FROM judges_work n WHERE n.pair_id = w.pair_id AND n.campaign_id = ANY(%(campaigns)s)
+      AND n.state = 'labelled' AND (n.ended_at, n.campaign_id) > (w.ended_at, w.campaign_id))
+GROUP BY w.campaign_id, w.stratum
+"""
+ROUTES = """
+SELECT c.id, t.key, sum(t.value) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
+WHERE c.collection_id = %(collection)s AND c.kind = 'judging'
+  AND (t.key LIKE 'route:%%' OR t.key LIKE %(stopped)s OR t.key LIKE %(resumed)s)
+GROUP BY c.id, t.key ORDER BY c.id, t.key
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _CampaignAudit:
+    """The measured routes of one campaign, with the strata that they are made of."""
+
+    campaign: Campaign
+    routes: list[RouteQuality]
+    cells: Mapping[str, "_Cell"]
+    conflicts: int
+
+
 def measure_audits(
     collection: Collection,
     campaign: Campaign | None,
@@ -33,35 +61,94 @@ def measure_audits(
     `left`: pairs of each stratum that can be drawn (audit_sampling.remaining_by_stratum); without it all that are not
     drawn. None where nothing is labelled.
     """
-    # A route whose counter came back to 0 has nothing to measure.
-    sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:") and n > 0}
-    if campaign is None or not sizes:
+    measured = _measure_campaign(collection, campaign, counts, left, {}) if campaign else None
+    if measured is None:
+        return None
+    population = _("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s")
+    return _sum_up([measured], population)
+
+
+def measure_collection_audits(collection: Collection) -> Audits | None:
+    """The audits of all automatic labels that stand, whichever campaigns gave them; None where nothing is labelled.
+
+    A label that a later campaign replaced counts no more, and what was audited of it says nothing about the new one.
+    """
+    counts: dict[int, dict[str, float]] = defaultdict(dict)
+    patterns = {"stopped": f"{route_breakers.STOPPED}%", "resumed": f"{route_breakers.RESUMED}%"}
+    with connection.cursor() as cursor:
+        cursor.execute(ROUTES, {"collection": collection.pk, **patterns})
+        for number, key, n in cursor.fetchall():
+            counts[number][key] = n
+    campaigns = Campaign.objects.in_bulk([pk for pk, sums in counts.items() if _route_sizes(sums, {})])
+    if len(campaigns) < 2:
+        return next((measure_audits(collection, one, counts[pk]) for pk, one in campaigns.items()), None)
+    replaced: dict[int, dict[str, int]] = defaultdict(dict)
+    with connection.cursor() as cursor:
+        cursor.execute(REPLACED, {"campaigns": list(campaigns)})
+        for number, route, n in cursor.fetchall():
+            replaced[number][route] = n
+    each = (
+        _measure_campaign(collection, campaigns[pk], counts[pk], None, replaced[pk])
+        for pk in sorted(campaigns, reverse=True)
+    )
+    measured = [one for one in each if one is not None]
+    if len(measured) < 2:
+        return _sum_up(measured, _("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s"))
+    return _sum_up(measured, _("%(labelled)s pairs labelled by judges in %(campaigns)s campaigns"))
+
+
+def _route_sizes(counts: Mapping[str, float], replaced: Mapping[str, int]) -> dict[str, int]:
+    """Return the labelled pairs of each route that has any; a route whose counter came back to 0 has none."""
+    sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:")}
+    return {key: left for key, n in sizes.items() if (left := n - replaced.get(key, 0)) > 0}
+
+
+def _measure_campaign(
+    collection: Collection,
+    campaign: Campaign,
+    counts: Mapping[str, float],
+    left: Mapping[str, int] | None,
+    replaced: Mapping[str, int],
+) -> _CampaignAudit | None:
+    sizes = _route_sizes(counts, replaced)
+    if not sizes:
         return None
     found = route_breakers.answered_audits(campaign.pk, collection.relevant_from)
     halted = route_breakers.tripped_routes(found, counts)
     # A route of which nothing was answered yet is measured too: as an empty sample.
     none = route_breakers.AnsweredAudits()
     cells = {key: _route_cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
-    routes = tuple(
-        _route_quality(key, sizes[key], found.get(key, none), key in halted, cells[key])
+    routes = [
+        replace(_route_quality(key, sizes[key], found.get(key, none), key in halted, cells[key]), campaign=campaign.pk)
         for key in sorted(sizes, key=_route_order)
-    )
-    labelled = sum(sizes.values())
+    ]
     # Over all routes together each stratum keeps its own weight.
-    every = {name: cell for one in cells.values() for name, cell in one.items()}
+    every = {f"{name}/{campaign.pk}": cell for one in cells.values() for name, cell in one.items()}
+    conflicts = sum(found[key].conflicts for key in sizes if key in found)
+    return _CampaignAudit(campaign, routes, every, conflicts)
+
+
+def _sum_up(measured: Sequence[_CampaignAudit], population: str) -> Audits | None:
+    """Return the audit of these campaigns together. `population`: words for the pairs that it speaks of."""
+    if not measured:
+        return None
+    first = measured[0].campaign
+    routes = tuple(route for one in measured for route in one.routes)
+    every = {name: cell for one in measured for name, cell in one.cells.items()}
+    labelled = sum(route.population for route in routes)
     half, enough, reached = _forecast_interval(every, labelled)
+    words = {"labelled": f"{labelled:,}", "policy": first.policy, "campaign": first.pk, "campaigns": len(measured)}
     return Audits(
-        campaign=campaign.pk,
-        policy=campaign.policy,
+        campaign=first.pk if len(measured) == 1 else None,
+        policy=first.policy if len(measured) == 1 else "",
         overall=_weighted_accuracy(every.values()),
         covered=sum(cell.size for cell in every.values() if cell.settled) / labelled,
         routes=routes,
         limit=LIMIT,
         drawn=sum(route.drawn for route in routes),
         settled=sum(route.settled for route in routes),
-        conflicts=sum(one.conflicts for one in found.values()),
-        population=_("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s")
-        % {"labelled": f"{labelled:,}", "policy": campaign.policy, "campaign": campaign.pk},
+        conflicts=sum(one.conflicts for one in measured),
+        population=population % words,
         half=half,
         enough=enough,
         reached=reached,

@@ -8,23 +8,27 @@ from annotation.label_quality.records import Costs
 from annotation.queue.judging_time import median_seconds
 from corpus.models import Collection
 from judges.domain.audits import OVERLAP
+from judges.models import Campaign
 
 WORK = """
-SELECT t.key, sum(t.value), COALESCE(sum(t.value) FILTER (WHERE t.campaign_id = %(campaign)s), 0)
+SELECT t.key, sum(t.value), COALESCE(
+    sum(t.value) FILTER (WHERE t.campaign_id = %(campaign)s OR %(campaign)s::bigint IS NULL), 0)
 FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
 WHERE c.collection_id = %(collection)s AND (t.key LIKE 'escalated:%%' OR t.key IN ('settled', 'moved', 'audited'))
 GROUP BY t.key
 """
 
 
-def campaign_costs(collection: Collection, status: dict[str, Any]) -> Costs:
-    """Sum the costs of the campaign with this `status` document, and of all people's work. Two statements.
+def campaign_costs(collection: Collection, status: dict[str, Any], campaign: Campaign | None = None) -> Costs:
+    """Sum the costs of a campaign with this `status` document, and of all people's work. Two statements.
+
+    Without `campaign` both are of the whole collection.
 
     People's hours are judgments x the median time on the page: pauses do not count.
     """
     seconds = median_seconds(collection)
     with connection.cursor() as cursor:
-        cursor.execute(WORK, {"collection": collection.pk, "campaign": status["campaign"]})
+        cursor.execute(WORK, {"collection": collection.pk, "campaign": campaign.pk if campaign else None})
         rows = cursor.fetchall()
     counts = {key: float(n) for key, n, _own in rows}
     done, owed = _count_judgments(counts, collection.overlap)

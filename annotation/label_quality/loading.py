@@ -9,21 +9,14 @@ from annotation.agreement.cached_results import MeasuringFailed, measuring
 from annotation.label_quality.readiness import BlockingReason, LabelFacts, assess_readiness
 from annotation.label_quality.statistics import StoredStatistics, cached_statistics
 from corpus.errors import QuorumError
-from corpus.models import Collection, Label
+from corpus.models import Collection
 from judges.campaigns import selectors
 from judges.models import Campaign
 
-MOST = 1_000  # Labels of earlier campaigns are counted up to here.
-# Who could judge, and labels of judges that the newest campaign's audits do not speak for.
-COUNTS = """
-SELECT (SELECT count(*) FROM annotation_membership m JOIN annotation_user u ON u.id = m.user_id
-        WHERE m.collection_id = %(collection)s AND m.is_active AND u.is_active AND m.paused_at IS NULL),
-(SELECT count(*) FROM (
-    SELECT FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
-    WHERE c.collection_id = %(collection)s AND c.id < %(campaign)s AND w.state = 'labelled'
-      AND c.kind = 'judging'
-      AND NOT EXISTS (SELECT FROM judges_work n WHERE n.campaign_id = %(campaign)s AND n.pair_id = w.pair_id)
-    LIMIT %(most)s) found)"""
+# Who could judge.
+PEOPLE = """
+SELECT count(*) FROM annotation_membership m JOIN annotation_user u ON u.id = m.user_id
+WHERE m.collection_id = %(collection)s AND m.is_active AND u.is_active AND m.paused_at IS NULL"""
 
 
 @dataclass(frozen=True)
@@ -35,14 +28,26 @@ class LabelQuality:
     statistics: StoredStatistics
     failure: str  # Why nothing could be measured; "" where it could.
     reasons: tuple[BlockingReason, ...]
+    campaign: int | None = None  # The figures are those of this one alone.
+
+    @property
+    def filter(self) -> str:
+        """Begin of the query string of links to pairs."""
+        return f"campaign={self.campaign}&" if self.campaign else ""
 
 
-def load_label_quality(collection: Collection, campaign: Campaign | None) -> LabelQuality:
-    """Read the status and the statistics of the newest campaign; a failure to measure is told and never raised."""
-    status = selectors.campaign_status(collection, campaign)
+def load_label_quality(
+    collection: Collection, campaign: Campaign | None = None, status: dict[str, Any] | None = None
+) -> LabelQuality:
+    """Read the status and the statistics of a collection, or of one campaign; a failure to measure is never raised.
+
+    `status`: its document, where it is read already.
+    """
+    if status is None:
+        status = selectors.campaign_status(collection, campaign)
     with connection.cursor() as cursor:
-        cursor.execute(COUNTS, {"collection": collection.pk, "campaign": campaign.pk if campaign else 0, "most": MOST})
-        people, earlier = map(int, cursor.fetchone())
+        cursor.execute(PEOPLE, {"collection": collection.pk})
+        (people,) = cursor.fetchone()
     stored, failure = StoredStatistics(stored=False), ""
     try:
         with measuring(collection):
@@ -51,21 +56,16 @@ def load_label_quality(collection: Collection, campaign: Campaign | None) -> Lab
         failure = str(error)
     facts = LabelFacts(
         labelled=status["labelled"],
-        settled=status["settled"] or _has_labels(collection, status),
+        settled=status["settled"],
         unjudged=status["pending"] + status["running"],
         failed=status["failed"],
         open=status["open"],
-        earlier=earlier,
         people=people,
         audits=stored.audits,
         alpha=_judges_alpha(stored),
     )
-    return LabelQuality(status, people, stored, failure, assess_readiness(facts))
-
-
-def _has_labels(collection: Collection, status: dict[str, Any]) -> bool:
-    """Return whether the collection has labels although no judge gave one: of people, or imported."""
-    return not status["labelled"] and Label.objects.filter(pair__collection=collection, aspect=None).exists()
+    number = campaign.pk if campaign else None
+    return LabelQuality(status, people, stored, failure, assess_readiness(facts), number)
 
 
 def _judges_alpha(stored: StoredStatistics) -> float | None:

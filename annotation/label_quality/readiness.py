@@ -14,14 +14,13 @@ COVERED = 0.999  # Share of the labels that audits speak for from which nothing 
 
 @dataclass(frozen=True, slots=True)
 class LabelFacts:
-    """Facts about the labels of a collection: of its newest campaign, and of people."""
+    """Facts about the labels of a collection."""
 
     labelled: int  # Pairs that judges labelled.
-    settled: int  # Escalated pairs that people settled.
-    unjudged: int  # Pairs that judges have not ended.
+    settled: int  # Pairs that people settled.
+    unjudged: int  # Pairs that nobody has judged.
     failed: int
     open: int  # Escalated pairs that wait for people.
-    earlier: int  # Labels of judges in earlier campaigns on pairs that the newest one does not have.
     people: int  # Who could judge: active, not paused.
     audits: Audits | None = None  # None: nothing is labelled, or nothing is computed yet.
     alpha: float | None = None  # Agreement of the judges over all pairs, beyond chance.
@@ -51,8 +50,6 @@ def assess_readiness(facts: LabelFacts) -> tuple[BlockingReason, ...]:
     accuracy = _accuracy_reasons(facts) if facts.labelled else []
     if accuracy and facts.alpha is not None and facts.alpha < CHANCE:
         accuracy.append(BlockingReason("chance", value=facts.alpha))
-    if facts.earlier:
-        accuracy.append(BlockingReason("earlier", facts.earlier))
     return (*accuracy, *found)
 
 

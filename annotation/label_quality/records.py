@@ -31,6 +31,7 @@ class RouteQuality:
     enough: int = 0  # Drawn pairs with which it is 5 points or less; `most` where even those are too few.
     most: int = 0  # Drawn pairs and those that can be drawn: people met none of them for another reason.
     reached: bool = True  # `enough` gives 5 points or less.
+    campaign: int = 0  # Whose route it is.
 
     @property
     def more(self) -> int:
@@ -40,10 +41,10 @@ class RouteQuality:
 
 @dataclass(frozen=True, slots=True)
 class Audits:
-    """The audit of a campaign's automatic labels. `limit`: the share of wrong labels above which a route is alarmed."""
+    """The audit of automatic labels. `limit`: the share of wrong labels above which a route is alarmed."""
 
-    campaign: int
-    policy: str
+    campaign: int | None  # None: of several campaigns, whose labels stand.
+    policy: str  # Empty: of several campaigns.
     overall: Statistic  # Accuracy over all labelled pairs of audited routes, weighted by the routes' sizes.
     covered: float  # Share of the labelled pairs whose route has at least one settled audit.
     routes: tuple[RouteQuality, ...]

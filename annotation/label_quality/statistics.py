@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from annotation.label_quality import kappas
 from annotation.label_quality.annotators import measure_annotators
-from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.audits import measure_audits, measure_collection_audits
 from annotation.label_quality.records import Audits, Kappa, PersonQuality, Point
 from annotation.models import Computed
 from charts import Bar, Chart, draw_bars, draw_lines
@@ -68,16 +68,19 @@ class StoredStatistics:
 
 
 def cached_statistics(collection: Collection, campaign: Campaign | None = None) -> StoredStatistics:
-    """Read or compute the statistics of a collection; `campaign` None: with the audit of the newest one.
+    """Read or compute the statistics of a collection; with `campaign` the audits are those of that one alone.
 
     Three statements for a large collection.
     """
-    campaign = campaign or Campaign.judging.filter(collection=collection).order_by("-pk").first()
     if is_large(collection):
         row = Computed.objects.filter(collection=collection).first()
-        found = _load_statistics(row.values if row else {}, row.at if row else None, campaign, stored=True)
-        return replace(found, job=background.last(COMPUTE, collection.pk))
-    return _load_statistics(compute_statistics(collection, campaign), timezone.now(), campaign, stored=False)
+        found = _load_statistics(row.values if row else {}, row.at if row else None, stored=True)
+        found = replace(found, job=background.last(COMPUTE, collection.pk))
+    else:
+        found = _load_statistics(compute_statistics(collection), timezone.now(), stored=False)
+    if campaign is None:
+        return found
+    return replace(found, audits=measure_audits(collection, campaign, counters.read(campaign.pk)))
 
 
 def is_large(collection: Collection) -> bool:
@@ -88,13 +91,12 @@ def is_large(collection: Collection) -> bool:
     return bool(size > SMALL)
 
 
-def compute_statistics(collection: Collection, campaign: Campaign | None) -> dict[str, Any]:
+def compute_statistics(collection: Collection) -> dict[str, Any]:
     """Compute all values, as JSON takes them."""
     known = kappas.read_binary_votes(collection)
     unit, points = kappas.over_time(collection, known)
-    audited = measure_audits(collection, campaign, counters.read(campaign.pk)) if campaign else None
+    audited = measure_collection_audits(collection)
     return {
-        "campaign": campaign.pk if campaign else None,
         "audits": asdict(audited) if audited else None,
         "kappas": [asdict(one) for one in kappas.measure_kappas(collection, known)],
         "people": [asdict(one) for one in measure_annotators(collection, known)],
@@ -115,29 +117,27 @@ def refresh_statistics(collection: Collection) -> bool:
 def store_statistics(collection: Collection) -> Computed:
     """Compute now and keep the values with their time."""
     at = timezone.now()
-    campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
-    values = compute_statistics(collection, campaign)
+    values = compute_statistics(collection)
     with transaction.atomic():
         # Locked and merged: near-duplicates are kept in the same row by another worker.
         row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
-        row.values, row.at = row.values | values, at
+        earlier = {key: value for key, value in row.values.items() if key != "campaign"}
+        row.values, row.at = earlier | values, at
         row.save()
     return row
 
 
-def _load_statistics(
-    values: dict[str, Any], at: datetime | None, campaign: Campaign | None, *, stored: bool
-) -> StoredStatistics:
+def _load_statistics(values: dict[str, Any], at: datetime | None, *, stored: bool) -> StoredStatistics:
     if "kappas" not in values:
         return StoredStatistics(stored)
-    # Stored audits are of the newest campaign at that time: of another one they say nothing.
-    same = campaign is not None and values["campaign"] == campaign.pk
+    # Rows of an older version name one campaign: its audits are not those of the collection.
+    whole = "campaign" not in values
     # Older rows hold only how many assessors were copies, or nothing of them, and no names.
     named = [one if isinstance(one.get("copies"), list | tuple) else one | {"copies": ()} for one in values["kappas"]]
     return StoredStatistics(
         stored,
         at,
-        audits=_AUDITS.validate_python(values["audits"]) if same and values["audits"] else None,
+        audits=_AUDITS.validate_python(values["audits"]) if whole and values["audits"] else None,
         kappas=_KAPPAS.validate_python(named),
         people=_PEOPLE.validate_python(values["people"]),
         unit=values["unit"],

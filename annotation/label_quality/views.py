@@ -14,7 +14,8 @@ from annotation.agreement.views import describe_agreement, quality_address
 from annotation.aspects.review_figures import has_reviews, measure_reviews
 from annotation.audit_log.recording import record
 from annotation.label_quality import kappas, returning, statistics
-from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.audits import measure_audits, measure_collection_audits
+from annotation.label_quality.chosen_campaign import find_campaign
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
@@ -39,15 +40,25 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
-    """Accuracy of the automatic labels by route, of the newest campaign or of the one that is asked for."""
-    known = Campaign.judging.filter(collection=scope.collection).order_by("-pk")
-    asked = request.GET.get("campaign", "")
-    campaign = get_object_or_404(known, pk=asked) if asked.isdecimal() and len(asked) < 16 else known.first()
+    """Accuracy of the automatic labels by route: of all that stand, or of the campaign that the address names."""
+    collection = scope.collection
+    chosen = find_campaign(collection, request.GET.get("campaign", ""))
+    audits = None if chosen else measure_collection_audits(collection)
+    campaign = chosen or (Campaign.judging.filter(pk=audits.campaign).first() if audits and audits.campaign else None)
     ended = campaign is not None and campaign.state in audit_sampling.ENDED
-    # While a campaign runs it draws its audits by itself: more are offered once it has ended.
-    left = audit_sampling.remaining_by_stratum(campaign.pk) if campaign and ended else None
-    found = measure_audits(scope.collection, campaign, counters.read(campaign.pk), left) if campaign else None
-    return {"campaign": campaign, "audits": found, "ended": ended}
+    if campaign is not None:
+        # While a campaign runs it draws its audits by itself: more are offered once it has ended.
+        left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
+        audits = measure_audits(collection, campaign, counters.read(campaign.pk), left)
+    labelling = Campaign.judging.filter(collection=collection, tallies__key__startswith="route:", tallies__value__gt=0)
+    every = list(labelling.distinct().order_by("-pk"))
+    return {
+        "campaign": campaign,
+        "chosen": chosen,
+        "campaigns": every if len(every) > 1 or chosen else [],
+        "audits": audits,
+        "ended": ended,
+    }
 
 
 def _differing_context(second: Any) -> dict[str, object]:

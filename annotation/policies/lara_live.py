@@ -27,6 +27,7 @@ from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
 from jobs import background
 from judges.campaigns import counters
+from judges.campaigns.selectors import campaigns_that_count
 from judges.costs.budget import BudgetExhausted
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, rows
@@ -153,7 +154,8 @@ def start(
 def source_of(collection: Collection, judge: str, source: Campaign | None) -> tuple[Campaign, int]:
     """The campaign whose votes are calibrated, and the judge's place on its panel. Raises BadInput."""
     versions = list(JudgeVersion.objects.filter(name=judge).values_list("pk", flat=True))
-    asked = Campaign.judging.filter(collection=collection, voters__overlap=versions).exclude(policy=POLICY)
+    judging = campaigns_that_count(collection).filter(kind=Campaign.Kind.JUDGING)
+    asked = judging.filter(voters__overlap=versions).exclude(policy=POLICY)
     found = source or asked.order_by("-pk").first()
     place = next((at for at, pk in enumerate(found.voters) if pk in versions), None) if found else None
     if found is None or place is None:

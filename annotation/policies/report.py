@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 from django.utils.translation import gettext as _
 
 from annotation.policies import reading
@@ -15,6 +15,7 @@ from annotation.policies.stored import Gathered
 from annotation.queue.judging_time import median_seconds
 from corpus.errors import BadInput
 from corpus.models import Collection
+from judges.campaigns.selectors import campaigns_that_count
 from judges.models import Campaign, Work
 
 
@@ -106,8 +107,12 @@ def evaluate_policies(
 
 
 def answered_campaigns(collection: Collection) -> QuerySet[Campaign]:
-    """Campaigns with answers of their own, newest first: `human` asks no judge, `lara` goes on from others' votes."""
-    return Campaign.judging.filter(collection=collection).exclude(policy__in=[HUMAN, LARA]).order_by("-pk")
+    """Campaigns with answers of their own, newest first, after all others those that were cancelled.
+
+    `human` asks no judge, `lara` goes on from others' votes.
+    """
+    known = campaigns_that_count(collection).filter(kind=Campaign.Kind.JUDGING).exclude(policy__in=[HUMAN, LARA])
+    return known.order_by(Case(When(state=Campaign.State.CANCELLED, then=1), default=0), "-pk")
 
 
 def build_json_document(report: PolicyReport) -> dict[str, Any]:

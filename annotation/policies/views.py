@@ -26,7 +26,10 @@ def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     campaign = _get_campaign(scope, request.GET.get("campaign", ""))
     context: dict[str, object] = {"scope": scope, "campaign": campaign, "page": None}
     context["found"] = None
-    context["campaigns"] = list(answered_campaigns(scope.collection)[:LISTED])
+    # A campaign that was cancelled is offered where it alone has answers; else its number in the address leads to it.
+    offered = answered_campaigns(scope.collection)
+    kept = offered.exclude(state=Campaign.State.CANCELLED)
+    context["campaigns"] = list((kept if kept.exists() else offered)[:LISTED])
     if campaign:
         found = cached_results.cached_comparison(scope.collection, campaign, lara="lara" in request.GET)
         context["found"] = found

@@ -21,7 +21,6 @@ from api.models import AccessToken
 from api.problems import CleanText, Given
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
-from judges.models import Campaign
 
 router = Router(tags=["collections"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -137,8 +136,7 @@ def read_pair_act_file(request: HttpRequest, name: str, number: int) -> Any:
     scope, found = scope_of(request), _find_act(request, number)
     if found.kind != BulkAct.Kind.EXPORT or found.state != State.DONE:
         raise BadInput(_("Only an export that was carried out has a file."))
-    newest = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
-    lines = write_lines(scope.collection, found.pairs, newest, found.option)
+    lines = write_lines(scope.collection, found.pairs, found.option)
     headers = {"Content-Disposition": f'attachment; filename="{name}-pairs-{found.pk}.{found.option}"'}
     return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[found.option], headers=headers)
 

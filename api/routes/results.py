@@ -182,8 +182,7 @@ def _filters_of(collection: Collection, asked: AssessorsIn) -> AgreementFilters:
 def read_quality(request: HttpRequest, name: str) -> Any:
     """Say whether the labels can go out, and what is in the way."""
     collection = scope_of(request).collection
-    newest = Campaign.judging.filter(collection=collection).order_by("-pk").first()
-    found = load_label_quality(collection, newest)
+    found = load_label_quality(collection)
     can_go_out = not found.failure and not found.reasons
     return {"can_go_out": can_go_out, "reasons": found.reasons, "failure": found.failure, "status": found.status}
 

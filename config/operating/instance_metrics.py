@@ -1,8 +1,9 @@
 """Metrics of the whole instance, read from PostgreSQL and Redis when somebody asks: exact, whichever process answers.
 
 Money and calls come from the ledger (judges.models.costs), which is written in the transaction that stores a call, so
-the two agree to the cent at any moment. A scrape runs four statements over counters and partial indexes; none reads
-attempts. What only this node knows (its pending answers and disk) says so in its help.
+the two agree to the cent at any moment. A scrape runs four statements over counters and partial indexes, and one that
+counts pairs (of large collections every quarter of a minute); none reads attempts. What only this node knows (its
+pending answers and disk) says so in its help.
 """
 
 import logging
@@ -19,9 +20,11 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from config.operating.logs import first_line
+from corpus.models import Collection
 from jobs.models import BackgroundJob, LeasedJob
 from jobs.notifications import redis_client
 from jobs.workers import live_workers
+from judges.campaigns.pair_states import recent_states
 from judges.campaigns.route_breakers import RESUMED, STOPPED
 from judges.engine.account_states import Account, read_account_states
 from training.jobs.worker_pool import QUEUE
@@ -90,6 +93,7 @@ class InstanceCollector(Collector):
             yield from ledger_metrics(rows["ledger"])
             yield from campaign_metrics(rows["tallies"])
             yield from queue_metrics(rows["queues"], rows["jobs"])
+            yield from pair_metrics()
         try:
             yield from redis_metrics(accounts)
             up.add_metric(["redis"], 1)
@@ -185,6 +189,23 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
     for collection, count in counted.items():
         alarms.add_metric([collection], count)
     yield from (pairs, waiting, alarms)
+
+
+def pair_metrics() -> Iterator[Metric]:
+    """Yield every collection's pairs by state, each pair once: the figures of its Overview and of `status`."""
+    pairs = GaugeMetricFamily("quorum_pairs", "Pairs, whoever labelled them.", labels=["collection", "state"])
+    names = dict(Collection.objects.order_by("name").values_list("pk", "name"))
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
+            states = recent_states(names)
+    except DatabaseError as error:  # all other figures stand
+        logger.warning("pairs cannot be counted: %s", first_line(error))
+        return
+    for key, name in names.items():
+        for state, count in states[key].counts.items():
+            pairs.add_metric([name, state.value], count)
+    yield pairs
 
 
 def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:

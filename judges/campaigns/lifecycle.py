@@ -273,9 +273,15 @@ def _lock_collection(collection: Collection) -> None:
         cursor.execute(leases.LOCK, {"collection": collection.pk})
 
 
-def newest_campaign(*, collection: Collection) -> Campaign:
-    """Return the collection's newest campaign that judges. Raises BadInput when there is none."""
-    campaign = Campaign.judging.filter(collection=collection).order_by("-pk").first()
+def newest_campaign(*, collection: Collection, cancelled: bool = False) -> Campaign:
+    """Return the collection's newest campaign that judges and was not cancelled; else the newest that was.
+
+    `cancelled`: whether it was cancelled or not, so that cancelling twice never ends an earlier one. Raises BadInput
+    when there is none.
+    """
+    campaigns = Campaign.judging.filter(collection=collection).order_by("-pk")
+    kept = campaigns if cancelled else campaigns.exclude(state=State.CANCELLED)
+    campaign = kept.first() or campaigns.first()
     if campaign is None:
         raise BadInput(
             _("%(collection)s has no campaign yet: start one with `judge %(collection)s`")

@@ -48,16 +48,26 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def summary_lines(status: Status) -> Iterator[str]:
-    """Yield lines on what was labelled, what went to people and why, what failed, and what it cost."""
-    if status["campaign"] is None:
+def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
+    """Yield lines on what was labelled, what went to people and why, what failed, and what it cost.
+
+    `whole`: the status is that of a collection, not of one campaign.
+    """
+    if status["campaign"] is None and not count_ended(status):
         yield f"{status['collection']}: no campaign yet"
         return
     waits = f", {status['open']:,} of them wait for people" if status["open"] else ""
-    yield (
-        f"campaign {status['campaign']} ({status['policy']}) on {status['collection']}: {status['state']}; "
-        f"judges are done with {count_ended(status):,} of {status['pairs']:,} pairs{waits}"
-    )
+    if whole:
+        newest = f"newest campaign {status['campaign']} ({status['policy']}): {status['state']}"
+        yield (
+            f"{status['collection']}: {count_ended(status):,} of {status['pairs']:,} pairs have an outcome{waits}; "
+            f"{newest if status['campaign'] is not None else 'no campaign'}"
+        )
+    else:
+        yield (
+            f"campaign {status['campaign']} ({status['policy']}) on {status['collection']}: {status['state']}; "
+            f"judges are done with {count_ended(status):,} of {status['pairs']:,} pairs{waits}"
+        )
     labels = status["labels"]
     yield (
         f"  labelled   {status['labelled']:>8,}   relevant {labels.get('1', 0):,}, not relevant {labels.get('0', 0):,}"

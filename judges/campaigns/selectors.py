@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Sum, When
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
+from judges.campaigns.pair_states import PairState, PairStates, count_states
 from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, JudgeVersion, Work
 from judges.models.batches import Batch
@@ -22,6 +23,19 @@ SELECT c.id, c.policy, c.state, c.stopped_by, c.paused_because,
     (SELECT COALESCE(json_object_agg(key, value), '{}') FROM (
         SELECT key, sum(value) AS value FROM judges_tally t WHERE t.campaign_id = c.id GROUP BY key) AS sums)
 FROM judges_campaign c WHERE c.id = %s
+"""
+
+# Of the newest campaign that judges and was not cancelled; sums of all that judge.
+COLLECTION_SUMS = """
+SELECT c.id, c.policy, c.state, c.stopped_by, c.paused_because, c.protocol::json, sums.found
+FROM (SELECT COALESCE(json_object_agg(key, value), '{}') AS found FROM (
+    SELECT t.key, sum(t.value) AS value FROM judges_tally t JOIN judges_campaign g ON g.id = t.campaign_id
+    WHERE g.collection_id = %(collection)s AND g.kind = 'judging'
+      AND (t.key LIKE 'calls%%' OR t.key LIKE 'tokens%%' OR t.key LIKE 'cost%%'
+        OR t.key LIKE 'answered:%%') GROUP BY t.key) each) sums
+LEFT JOIN LATERAL (
+    SELECT * FROM judges_campaign WHERE collection_id = %(collection)s AND kind = 'judging' AND state <> %(cancelled)s
+    ORDER BY id DESC LIMIT 1) c ON true
 """
 
 SENT = """
@@ -44,6 +58,10 @@ each AS ({SENT} AND pair_id IN (SELECT pair_id FROM spread) GROUP BY pair_id)
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY summed), percentile_cont(0.5) WITHIN GROUP (ORDER BY wall)
 FROM each HAVING count(*) > 0
 """
+
+# Orders the turns `{of}` of a pair by campaign: its newest debate first, one that was broken off after all others.
+LAST_DEBATE = """(EXISTS (SELECT FROM judges_work w WHERE w.campaign_id = {of}.campaign_id AND w.pair_id = {of}.pair_id
+    AND w.state IN ('labelled', 'escalated'))) DESC, {of}.campaign_id DESC"""
 
 LATENCY_SAMPLE = 400
 ANSWERED = "answered:"  # Begins the counters of calls that another model answered.
@@ -83,17 +101,40 @@ def annotate_cost(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     return campaigns.annotate(spent=Sum("tallies__value", filter=Q(tallies__key__in=counters.COSTS), default=0.0))
 
 
+def collection_status(collection: Collection, states: PairStates | None = None) -> dict[str, Any]:
+    """Return the document of the contract for the whole collection: every pair once, whoever labelled it.
+
+    Calls and money are those of all its campaigns that judge; `campaign` names the newest that was not cancelled.
+    `states`: the counts of its pairs, where they are known already.
+    """
+    states = states or count_states(collection)
+    with connection.cursor() as cursor:
+        cursor.execute(COLLECTION_SUMS, {"collection": collection.pk, "cancelled": Campaign.State.CANCELLED})
+        campaign, policy, state, stopped_by, because, protocol, sums = cursor.fetchone() or (None,) * 7
+    counted = {
+        "pairs": states.pairs,
+        "failed": states.counts[PairState.FAILED],
+        "settled": states.counts[PairState.SETTLED],
+        "escalated:audit": states.audits,
+        **{f"labelled:{verdict}": n for verdict, n in states.labels.items()},
+        **{f"escalated:{reason}": n for reason, n in states.reasons.items()},
+        **{f"agreed:{number}": n for number, n in states.agreed.items()},
+    }
+    running = states.counts[PairState.RUNNING]
+    row = (campaign, policy, state, stopped_by or "", because or "", running, (sums or {}) | counted)
+    document = _status_document(collection.name, row) | _other_models(row[-1])
+    return document | ({"batches": _open_batches(campaign)} if protocol and protocol.get("batch") else {})
+
+
 def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
-    """Return the document of the contract; the newest campaign unless one is given, zeros where there is none."""
-    # The newest that judges: campaigns that write texts are asked for by id.
-    campaign = campaign or campaigns_of(collection).first()
+    """Return the document of the contract for a campaign, from its counters; without one of the whole collection."""
     if campaign is None:
-        return _status_document(collection.name, (None, None, None, "", "", 0, {}))
+        return collection_status(collection)
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
         row = cursor.fetchone()
     document = _status_document(collection.name, row) | _other_models(row[-1])
-    return document | ({"batches": _open_batches(campaign)} if campaign.protocol.get("batch") else {})
+    return document | ({"batches": _open_batches(campaign.pk)} if campaign.protocol.get("batch") else {})
 
 
 def _other_models(sums: dict[str, float]) -> dict[str, Any]:
@@ -112,7 +153,7 @@ def _other_models(sums: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def _open_batches(campaign: Campaign) -> list[dict[str, Any]]:
+def _open_batches(campaign: int) -> list[dict[str, Any]]:
     """List the batches that have not ended. `lost`: nobody knows whether the provider began it."""
     rows = Batch.objects.filter(campaign=campaign, ended_at=None).order_by("pk")
     return [
@@ -192,8 +233,15 @@ def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
 
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
-    """Return campaigns of the collection that judge, newest first; those that write targets are asked for by id."""
-    return Campaign.judging.filter(collection=collection).order_by("-pk")
+    """Return the collection's campaigns that judge and were not cancelled, newest first; others are asked for by id."""
+    return Campaign.judging.filter(collection=collection).exclude(state=Campaign.State.CANCELLED).order_by("-pk")
+
+
+def campaigns_that_count(collection: Collection) -> QuerySet[Campaign]:
+    """Return the collection's campaigns of any kind, without those that were cancelled before a model answered."""
+    answers = Attempt.objects.filter(campaign=OuterRef("pk"), counts=True, outcome=Attempt.Outcome.LABELLED)
+    kept = ~Q(state=Campaign.State.CANCELLED) | Exists(answers)
+    return Campaign.objects.filter(kept, collection=collection).order_by("pk")
 
 
 def failed_of(campaign: Campaign) -> QuerySet[Work]:
@@ -233,12 +281,17 @@ def debate_of(pair: Pair) -> list[Attempt]:
 def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
     """Return what `debate_of` returns of each of these pairs that has a debate. One statement."""
     turns = Attempt.objects.filter(counts=True, role__in=("for", "against"))
-    # The newest debate may lie in an older campaign than the newest one, which may only have voted.
-    newest = turns.filter(pair=OuterRef("pair")).order_by("-campaign_id").values("campaign_id")[:1]
+    # The newest debate may lie in an older campaign than the newest one, which may only have voted, or broken off.
+    ended = Work.objects.filter(
+        pair=OuterRef("pair"),
+        campaign=OuterRef("campaign"),
+        state__in=[Work.State.LABELLED, Work.State.ESCALATED],
+    )
+    newest = turns.filter(pair=OuterRef("pair")).order_by(Case(When(Exists(ended), then=0), default=1), "-campaign_id")
     found: dict[int, list[Attempt]] = defaultdict(list)
     # By -role, "for" stands before "against" in a round.
     for said in (
-        turns.filter(pair__in=pairs, campaign_id=Subquery(newest))
+        turns.filter(pair__in=pairs, campaign_id=Subquery(newest.values("campaign_id")[:1]))
         .select_related("judge")
         .order_by("round", "agent_pair", "-role")
     ):

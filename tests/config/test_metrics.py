@@ -143,7 +143,7 @@ def test_a_scrape_takes_few_statements_and_reads_no_attempts() -> None:
     with CaptureQueriesContext(connection) as asked:
         scrape()
     statements = [one["sql"] for one in asked]
-    assert len([one for one in statements if one.lstrip().startswith(("SELECT", "("))]) == 4
+    assert len([one for one in statements if one.lstrip().startswith(("SELECT", "("))]) == 7, "pairs and names too"
     assert not any("judges_attempt" in one or "corpus_judgment" in one for one in statements)
 
 

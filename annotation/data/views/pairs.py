@@ -104,13 +104,12 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def get_campaign(collection: Collection, asked: str) -> Campaign | None:
-    """Return the campaign that was asked for, else the newest; None while there is none."""
-    campaigns = Campaign.objects.filter(collection=collection)
+    """Return the campaign that was asked for; None: the whole collection."""
     if not asked:
-        return Campaign.judging.filter(collection=collection).order_by("-pk").first()
+        return None
     if not asked.isdecimal() or len(asked) > 15:
         raise Http404(_("Campaign not found."))
-    return get_object_or_404(campaigns, pk=int(asked))
+    return get_object_or_404(Campaign, collection=collection, pk=int(asked))
 
 
 def _read_key(asked: QueryDict) -> PageKey:

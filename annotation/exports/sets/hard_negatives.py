@@ -13,7 +13,7 @@ from django.db import connection
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
-from annotation.exports.sets.source import NEWEST_VOTES, SetSource, in_pieces, teacher_of
+from annotation.exports.sets.source import LAST_VOTES, SetSource, in_pieces, teacher_of
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource as Lines
@@ -29,7 +29,7 @@ WANTED = f"""
            EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.state IN ('open', 'conflict'))
     FROM unnest(%(query)s::bigint[], %(document)s::bigint[]) AS w(query, document)
     JOIN corpus_pair p ON p.query_id = w.query AND p.document_id = w.document
-    LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
+    LEFT JOIN ({LAST_VOTES}) v ON v.pair_id = p.id
 """
 
 

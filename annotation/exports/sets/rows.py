@@ -22,7 +22,7 @@ class SetRow:
     relevant: bool
     teacher: float | None = None  # In [0, 1], as the chosen teacher says; None: it says nothing.
     yes: int = 0
-    votes: int = 0  # Votes that the newest campaign cast on the pair, and how many said relevant.
+    votes: int = 0  # Its last votes, complete ones before others, and how many said relevant.
     panel: int = 0  # Votes that the campaign's panel has; 0: a judge alone was asked, or nobody.
     assumed: bool = False  # Nobody judged it: a run named it, and it is taken as a negative.
     rank: int = 0  # In the run, from 1; 0: not among the ranks that were asked for.

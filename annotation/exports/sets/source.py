@@ -21,20 +21,24 @@ from annotation.label_sources.statements import AGGREGATED, KEPT, ORDER, PAIRS
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.models import Campaign
+from judges.campaigns.selectors import campaigns_that_count
 
 PIECE = 2_000  # Texts in memory at a time.
 # Of the released code, for the mean of its two teachers; the paper takes one score as it is.
 EXPONENT = 1.609
-NEWEST_VOTES = """
-    SELECT DISTINCT ON (pair_id) pair_id, yes, n,
+# Each pair's own last votes that are complete, whichever campaign cast them; where it has none, its last ones. A single
+# judge is no panel.
+_LAST_VOTES = """
+    SELECT DISTINCT ON (pair_id) pair_id, campaign_id, yes, n,
            CASE WHEN c.policy = 'single' THEN 0 ELSE cardinality(c.voters) END AS panel
     FROM (
         SELECT pair_id, campaign_id, sum(verdict) AS yes, count(*) AS n FROM judges_attempt
-        WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND counts AND outcome = 'labelled'
+        WHERE {which} AND role = 'vote' AND counts AND outcome = 'labelled'
         GROUP BY pair_id, campaign_id
-    ) each JOIN judges_campaign c ON c.id = campaign_id ORDER BY pair_id, campaign_id DESC
+    ) each JOIN judges_campaign c ON c.id = campaign_id
+    ORDER BY pair_id, (c.policy <> 'single' AND n >= cardinality(c.voters)) DESC, campaign_id DESC
 """
+LAST_VOTES = _LAST_VOTES.format(which="campaign_id = ANY(%(campaigns)s)")
 MACHINE = """(
     SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade, a.name AS origin, NULL::bigint AS aspect_id
     FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
@@ -46,19 +50,21 @@ LABELLED_AT = "(SELECT max(j.created_at) FROM current_judgment j WHERE j.pair_id
 ROWS = f"""
     SELECT COALESCE(p.id, 0), q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
            COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int, {LABELLED_AT}, {{posterior}}
-    FROM {{labels}} l {{pairs}} LEFT JOIN ({NEWEST_VOTES}) v ON v.pair_id = p.id
+    FROM {{labels}} l {{pairs}} LEFT JOIN ({LAST_VOTES}) v ON v.pair_id = p.id
     WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}
     ORDER BY {ORDER}
 """
 LABELLED = f"SELECT p.id FROM corpus_label l {PAIRS.format(of='l')} WHERE l.aspect_id IS NULL"
 DOCUMENT = "external_id, title, text, metadata"
 # Each with the judge's number among its own votes: a model that is sampled several times has as many.
-VOTES = """
-    SELECT a.pair_id, a.campaign_id, a.judge_id,
+VOTES = f"""
+    SELECT a.pair_id, a.judge_id,
            (SELECT count(*) FROM unnest(c.voters[1:a.place]) AS before WHERE before = a.judge_id), a.verdict
-    FROM judges_attempt a JOIN judges_campaign c ON c.id = a.campaign_id
-    WHERE a.pair_id = ANY(%s) AND a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
-    ORDER BY a.pair_id, a.campaign_id, a.place
+    FROM ({_LAST_VOTES.format(which="pair_id = ANY(%(pairs)s)")}) last
+    JOIN judges_attempt a ON a.pair_id = last.pair_id AND a.campaign_id = last.campaign_id
+    JOIN judges_campaign c ON c.id = a.campaign_id
+    WHERE a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
+    ORDER BY a.pair_id, a.place
 """
 
 
@@ -85,12 +91,14 @@ class SetSource:
         self.collection = collection
         self.prefix = prefix
         self.described: dict[str, Any] = {}  # What its labels are, where they are not those of now: for the manifest.
-        self.campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
+        self.campaigns = list(campaigns_that_count(collection).values_list("pk", flat=True))
 
     @cached_property
     def judges(self) -> dict[tuple[int, int], str]:
-        """The names of those who voted in some campaign, by judge and sample."""
-        return vote_names(self.campaigns)
+        """The names of those whose votes are the last of some pair, by judge and sample."""
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT DISTINCT campaign_id FROM ({LAST_VOTES}) last", {"campaigns": self.campaigns})
+            return vote_names([campaign for (campaign,) in cursor.fetchall()])
 
     def rows(self, asked: SetOptions, left: Left) -> list[SetRow]:
         """Return the labelled pairs by query id and document id; `left` counts those with other labels."""
@@ -254,13 +262,13 @@ def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
 
 
 def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
-    """Read for each pair the verdicts of its newest campaign that voted, by judge and sample."""
-    found: dict[int, dict[int, dict[tuple[int, int], int]]] = defaultdict(lambda: defaultdict(dict))
+    """Read for each pair its last complete votes, by judge and sample: those that its score rests on."""
+    found: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
     with connection.cursor() as cursor:
-        cursor.execute(VOTES, [list(pairs)])
-        for pair, campaign, judge, sample, verdict in cursor:
-            found[pair][campaign][judge, sample] = verdict
-    return {pair: by_campaign[max(by_campaign)] for pair, by_campaign in found.items()}
+        cursor.execute(VOTES, {"pairs": list(pairs)})
+        for pair, judge, sample, verdict in cursor:
+            found[pair][judge, sample] = verdict
+    return dict(found)
 
 
 def in_pieces(keys: Sequence[Any], size: int = PIECE) -> Iterator[Sequence[Any]]:

@@ -14,7 +14,8 @@ from annotation.label_quality import canaries as trust
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from jobs import notifications
-from judges.models import Campaign, Panel
+from judges.campaigns.selectors import campaigns_of
+from judges.models import Panel
 from judges.models.canaries import CanarySchedule
 from judges.probes import canaries
 from judges.probes.injections import INJECTIONS
@@ -87,7 +88,7 @@ def schedule(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status: int = 200) -> HttpResponse:
-    campaign = Campaign.judging.filter(collection=scope.collection).order_by("-pk").first()
+    campaign = campaigns_of(scope.collection).first()
     panel = Panel.objects.filter(is_default=True).first()
     judges = canaries.panel_judges(panel) if panel else []
     found = trust.measure_flips([*(judge.id for judge in judges), *trust.judges_of(campaign)])

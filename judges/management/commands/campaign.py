@@ -18,7 +18,7 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("action", choices=[*ACTIONS, "retry-failed", "send-again"], help="what to do")
-        parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest)")
+        parser.add_argument("--campaign", type=int, help="number of the campaign (default: the newest not cancelled)")
 
     def run(self, **options: Any) -> object:
         """Control the campaign; return its status document."""
@@ -27,7 +27,7 @@ class Command(QuorumCommand):
         chosen = (
             campaign_of(collection, campaign)
             if campaign is not None
-            else lifecycle.newest_campaign(collection=collection)
+            else lifecycle.newest_campaign(collection=collection, cancelled=action == "cancel")
         )
         if action == "retry-failed":
             retried = lifecycle.retry_failed(campaign=chosen)

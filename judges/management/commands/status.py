@@ -1,4 +1,4 @@
-"""`status NAME`: progress of a collection's campaign, from its counters."""
+"""`status NAME`: how far a collection is, whoever labelled its pairs; with `--campaign` one campaign of it."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from judges.models import Campaign
 
 
 class Command(QuorumCommand):
-    help = "Print the status of a campaign."
+    help = "Print how far a collection is, or one of its campaigns."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the collection")
-        parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest)")
+        parser.add_argument("--campaign", type=int, help="number of the campaign (default: the whole collection)")
 
     def run(self, **options: Any) -> object:
         name, campaign = options["name"], options["campaign"]
@@ -25,7 +25,7 @@ class Command(QuorumCommand):
         document = selectors.campaign_status(
             collection, campaign_of(collection, campaign) if campaign is not None else None
         )
-        for line in summary_lines(document):
+        for line in summary_lines(document, whole=campaign is None):
             if not self.as_json:
                 self.say(line)
         return document

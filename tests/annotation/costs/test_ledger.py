@@ -285,7 +285,7 @@ def test_the_overview_and_the_ledger_say_the_same_of_a_correct_label(books: Coll
     earlier = make_campaign(books, [], pk=campaign.pk - 1)
     counters.add(earlier.pk, "settled", 50)
     client.force_login(make_member(books, "ada", Role.ADMIN).user)
-    page = client.get("/c/books/")
+    page = client.get(f"/c/books/?campaign={campaign.pk}")
     found = page.context["board"]["per_label"]
     ledger = {(one.who, one.truth): one for one in cost_report(campaign).labels}
     assert (found.who, found.cost.value) == (TOGETHER, pytest.approx(ledger[TOGETHER, "audits"].cost.value))

@@ -150,7 +150,7 @@ def test_statistics_say_what_there_is_and_the_funnel_ends_in_labels(client, book
         "<dt>Queries</dt><dd>10 (5.0 words each on average)</dd>",
         "1.00 per query; 10 queries have answers",
         "30 pairs; 3.0 documents per query",
-        "selected for the latest campaign",
+        "labelled by judges",
     ):
         assert words in page
 
@@ -159,19 +159,29 @@ def test_statistics_of_an_empty_collection_have_no_means(client):
     empty = make_collection("empty")
     client.force_login(make_member(empty, "alice", Role.ADMIN).user)
     page = flat(client.get(reverse("statistics", args=["empty"])).content.decode())
-    assert "No campaign has judged pairs yet" in page
+    assert "No pair is judged yet" in page
     assert "<dt>Documents</dt><dd>0</dd>" in page
 
 
 def test_the_funnel_follows_the_rounds_of_a_debate(books):
     from annotation.data.statistics import statistics_of
-    from judges.models import Tally
+    from corpus.models import Label, Pair
+    from judges.models import Campaign, Work
     from tests.evidence import make_campaign
+    from tests.factories import make_item
 
+    Campaign.objects.update(state="cancelled")
+    Label.objects.all().delete()
     campaign = make_campaign(books, [make_judge("debater")], policy="debate")
-    sums = {"pairs": 30, "labelled:1": 10, "labelled:0": 15, "escalated:disagreement": 5, "agreed:1": 20, "agreed:2": 5}
-    for key, value in sums.items():
-        Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
+    for place, pair in enumerate(Pair.objects.filter(collection=books)):
+        agreed = 1 if place < 20 else 2 if place < 25 else None
+        Work.objects.create(
+            campaign=campaign, pair=pair, state="labelled" if agreed else "escalated", agreed_in_round=agreed
+        )
+        if agreed:
+            Label.objects.create(pair=pair, grade=place % 2, origin="debate")
+        else:
+            make_item(pair)
     steps = {step["words"]: (step["pairs"], step["share"]) for step in statistics_of(books)["funnel"]}
     assert steps["judged"] == (30, 1.0)
     assert steps["agreed in round 1"] == (20, 20 / 30)

@@ -11,7 +11,7 @@ from annotation.label_quality.records import Audits, RouteQuality
 ACCURACY = Statistic(0.96, 0.92, 0.99, 100, None)
 ROUTE = RouteQuality("r1.m5.y", "agreed in round 1", 1, 300, 100, 100, 96, ACCURACY, ACCURACY, "enough")
 AUDITS = Audits(1, "debate", ACCURACY, 1.0, (ROUTE,), 0.1, 100, 100, 0, "300 pairs")
-GOOD = LabelFacts(labelled=300, settled=20, unjudged=0, failed=0, open=0, earlier=0, people=3, audits=AUDITS, alpha=0.7)
+GOOD = LabelFacts(labelled=300, settled=20, unjudged=0, failed=0, open=0, people=3, audits=AUDITS, alpha=0.7)
 
 
 def keys(facts: LabelFacts) -> list[str]:
@@ -51,5 +51,4 @@ def test_blind_checks_that_too_few_can_do_say_how_many_there_are() -> None:
 
 def test_pairs_without_a_label_and_labels_that_nobody_measured_are_reasons() -> None:
     assert keys(replace(GOOD, unjudged=4, failed=1, open=7)) == ["unjudged", "failed", "open"]
-    assert keys(replace(GOOD, earlier=5)) == ["earlier"]
     assert keys(replace(GOOD, labelled=0, settled=0, audits=None)) == ["no-labels"]

@@ -233,7 +233,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books,
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        found = cached_statistics(books, campaign)
+        found = cached_statistics(books)
     assert len(queries) <= 3
     assert found.at == Computed.objects.get().at and found.stored
     assert found.audits == measure_audits(books, campaign, counters.read(campaign.pk))
