@@ -147,9 +147,10 @@ def rules(facts: Facts) -> list[Rule]:
          lambda a, b, c: n(a) == annotators > 0 and n(c) == facts.people < n(b) == facts.collection.overlap),
         (r"waiting ([\d,]+) pairs? waits? for an adjudicator (?:Adjudicate|View pairs)",
          lambda a: n(a) == conflicts > 0),
-        (r"waiting (\d+) other tasks?, not of campaign \d+, waits? for people: .+ View tasks",
+        (r"waiting (\d+) other tasks?, on (?:a pair|pairs) with a label, waits? for people: .+ View tasks",
          lambda a: n(a) == Item.objects.filter(collection=facts.collection, state="open")
-         .exclude(campaign=facts.campaign.pk).count() or n(a) == facts.items(campaign=None, state="open")),
+         .exclude(reason="audit").exclude(pair__labels=None).count()),
+        (r"([\d,]+) not judged", lambda a: n(a) > 0),
         (r"([\d,]+) pairs? waits? for people\.", lambda a: n(a) == facts.open > 0),
         (r"([\d,]+) pairs? failed\.", lambda a: n(a) == states["failed"] > 0),
         (r"([\d,]+) blind checks? waits? for two people(?: each)?\.", lambda a: n(a) == audits_open > 0),
@@ -189,11 +190,11 @@ def rules(facts: Facts) -> list[Rule]:
             r"n = ([\d,]+)[.]",
             lambda *found: agreement_holds(facts, *found),
         ),
-        (r"Judges \$([\d.]+) \$0\.00 Campaign (\d+): ([\d,]+) calls?\. ([\d,]+) answers reused, ([\d,]+) calls "
+        (r"Judges \$([\d.]+) \$0\.00 ([\d,]+) calls?\. ([\d,]+) answers reused, ([\d,]+) calls "
          r"failed; ([\d,]+) tokens in, ([\d,]+) out\.",
-         lambda cost, campaign, calls, reused, failed, t_in, t_out: (
+         lambda cost, calls, reused, failed, t_in, t_out: (
              abs(float(cost) - float(tokens["cost"] or 0)) < 0.01
-             and (n(calls), n(campaign)) == (sent.count(), facts.campaign.pk)
+             and n(calls) == sent.count()
              and n(reused) == facts.attempts(cached=True).count()
              and n(failed) == sent.filter(outcome="failed").count()
              and (n(t_in), n(t_out)) == (tokens["i"] or 0, tokens["o"] or 0)

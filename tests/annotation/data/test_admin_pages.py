@@ -56,10 +56,10 @@ def listed(page: str) -> int:
 
 def test_every_number_on_the_home_opens_as_many_pairs(charlie: Client) -> None:
     page = text(charlie.get("/c/books/"))
-    campaign = Campaign.objects.get().pk
     wanted = {"labelled": 8, "escalated": 6, "failed": 2, "pending": 2, "settled": 1, "open": 5}
     for state, count in wanted.items():
-        address = f"/c/books/pairs/?campaign={campaign}&amp;state={state}"
+        # With a label a pair waits for nobody, though it may be somebody's task.
+        address = f"/c/books/pairs/?state={state}" + ("&amp;label=none" if state == "open" else "")
         assert address in page, state
         assert re.search(rf'href="{re.escape(address)}"\s*>\s*<strong>\s*{count}\s*</strong>', page), state
         assert listed(text(charlie.get(address.replace("&amp;", "&")))) == count, state
@@ -129,7 +129,7 @@ def queries(client: Client, address: str) -> int:
 
 @pytest.mark.parametrize(
     ("address", "most"),
-    [("/c/books/pairs/", 13), ("/c/books/", 23), ("/c/books/campaigns/", 13), ("/c/books/members/", 16), ("/", 6)],
+    [("/c/books/pairs/", 13), ("/c/books/", 25), ("/c/books/campaigns/", 13), ("/c/books/members/", 16), ("/", 7)],
 )
 def test_a_page_costs_the_same_however_much_it_lists(
     books: Collection, charlie: Client, address: str, most: int
