@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.collections.arm_allocation import ARMS, HIGHEST, weights_of
-from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET
+from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET, LONGEST_LEASE, scale_problem
 from corpus.models import Collection
 
 
@@ -42,7 +42,7 @@ LIMITS: dict[str, tuple[int, int, Any]] = {
     "min_judgment_ms": (0, 10_000, gettext_lazy("Choose 0 to 10,000 milliseconds.")),
     "daily_target": (0, HIGHEST_TARGET, gettext_lazy("Choose 0 to 10,000 pairs.")),
     "overlap": (1, 25, gettext_lazy("Choose 1 to 25 people.")),
-    "lease_minutes": (1, 1440, gettext_lazy("Choose 1 to 1440 minutes.")),
+    "lease_minutes": (1, LONGEST_LEASE, gettext_lazy("Choose 1 to 1440 minutes.")),
 }
 
 
@@ -103,12 +103,12 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         for name in OPTIONAL:
             if found.get(name) in (None, ""):
                 found[name] = getattr(self.instance, name)
-        grades = self.instance.grades
-        scale = _("The scale ranges from 0 to %(grades)s: choose 1 to %(grades)s.") % {"grades": grades}
-        limits = LIMITS | {"relevant_from": (1, grades, scale)}
-        for name, (low, high, words) in limits.items():
+        for name, (low, high, words) in LIMITS.items():
             if name in found and not low <= found[name] <= high:
                 self.add_error(name, words)
+        scale = {name: found[name] for name in ("relevant_from",) if name in found}
+        if refused := scale_problem(self.instance, scale):
+            self.add_error(*refused)
         return found
 
 

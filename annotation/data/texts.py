@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.models import InstructionVersion, User
-from corpus.collections.task_order import change_overlap, reprioritise_tasks
+from corpus.collections.configure import configure_collection
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection
@@ -76,19 +76,15 @@ def write_guidelines(*, collection: Collection, text: str, author: User, base: i
 
 @transaction.atomic
 def save_settings(*, collection: Collection, changed: Sequence[str], by: User | None = None) -> None:
-    """Save changed settings of a collection; a new order or overlap also applies to tasks that already wait."""
+    """Save changed settings of a collection, with the checks and effects of `configure_collection`. Raises BadInput."""
     if not changed:
         return
-    with guidelines.record_redefinition(collection, by):
-        collection.save(update_fields=list(changed))
     values = {name: getattr(collection, name) for name in changed}
+    with guidelines.record_redefinition(collection, by):
+        configure_collection(collection, values)
     # Long texts have versions of their own.
     said: dict[str, Any] = {name: value[:200] if isinstance(value, str) else value for name, value in values.items()}
     record(by, "settings.changed", collection, **said)
-    if "order" in changed:
-        reprioritise_tasks(collection)
-    if "overlap" in changed:
-        change_overlap(collection, collection.overlap)
 
 
 def _refuse_stale(base: int | None, version: int) -> None:

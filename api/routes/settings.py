@@ -19,7 +19,14 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given, validate_form
 from corpus.collections.arm_allocation import ARMS
-from corpus.collections.configure import HIGHEST_BUDGET, HIGHEST_RATE, HIGHEST_TARGET, PRESETS, configure_collection
+from corpus.collections.configure import (
+    HIGHEST_BUDGET,
+    HIGHEST_RATE,
+    HIGHEST_TARGET,
+    LONGEST_LEASE,
+    PRESETS,
+    configure_collection,
+)
 from corpus.holding import hold
 from corpus.models import Collection
 
@@ -54,7 +61,7 @@ class SettingsIn(Given):
     overlap: Annotated[int, Field(ge=1, le=25)] | None = Field(None, description="People for each pair.")
     order: Collection.Order | None = None
     rounds: Collection.Rounds | None = None
-    lease_minutes: Annotated[int, Field(ge=1, le=1440)] | None = None
+    lease_minutes: Annotated[int, Field(ge=1, le=LONGEST_LEASE)] | None = None
     min_judgment_ms: Annotated[int, Field(ge=0, le=10_000)] | None = None
     relevant_from: Annotated[int, Field(ge=1, le=100)] | None = None
     daily_target: Annotated[int, Field(ge=0, le=HIGHEST_TARGET)] | None = None

@@ -1,9 +1,11 @@
 """`configure_collection`: settings of a collection from a TOML file, all or nothing."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from corpus.collections.arm_allocation import ARMS, weights_of
@@ -21,6 +23,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 NONE = "none"  # Takes a value away.
 HIGHEST_RATE, HIGHEST_BUDGET, HIGHEST_TARGET = 10_000, 1e9, 10_000
+LONGEST_LEASE = 1_440  # Minutes: a day.
+LEASE = f"must be an integer from 1 to {LONGEST_LEASE}"
 
 
 def _text(given: str) -> str:
@@ -63,7 +67,7 @@ class Settings(Table):
     relevant_from: Grade | None = None
     overlap: Annotated[int, Field(ge=1, le=25), otherwise("must be an integer from 1 to 25")] | None = None
     order: Annotated[Line, one_of(*Collection.Order.values)] | None = None
-    lease_minutes: Annotated[int, Field(ge=1, le=32_767), otherwise("must be an integer from 1 to 32767")] | None = None
+    lease_minutes: Annotated[int, Field(ge=1, le=LONGEST_LEASE), otherwise(LEASE)] | None = None
     min_judgment_ms: Milliseconds | None = None
     daily_target: DailyTarget | None = None
     markdown: Switch | None = None
@@ -99,9 +103,10 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
     """
     collection = hold(Collection.objects, collection.pk, no_key=True)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]
+    if refused := scale_problem(collection, {key: settings[key] for key in changed}):
+        raise BadInput(": ".join(refused))
     for key in changed:
         setattr(collection, key, settings[key])
-    _check_scale(collection, changed)
     if changed:
         collection.save(update_fields=changed)
     if {"order", "seed"} & set(changed):
@@ -111,14 +116,23 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
     return changed
 
 
-def _check_scale(collection: Collection, changed: list[str]) -> None:
-    """Raise BadInput where judgments do not fit the scale, or a policy labelled by the old `relevant_from`."""
-    if collection.relevant_from > collection.grades:
-        raise BadInput(
-            f'the key "relevant_from" would be {collection.relevant_from}, above "grades" = {collection.grades}'
-        )
+def scale_problem(collection: Collection, settings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return which of these new values the scale or the grades given so far contradict, and why; None: none.
+
+    The one rule of the command, the page and the API.
+    """
+    grades = settings.get("grades", collection.grades)
+    lowest = settings.get("relevant_from", collection.relevant_from)
+    if not 1 <= lowest <= grades:
+        key = "relevant_from" if "relevant_from" in settings else "grades"
+        reason = _("the lowest relevant grade would be %(lowest)s, and the scale goes from 0 to %(grades)s")
+        return key, reason % {"lowest": lowest, "grades": grades}
     judged = Judgment.objects.filter(assessor__collection=collection)
-    if "grades" in changed and judged.filter(grade__gt=collection.grades).exists():
-        raise BadInput(f'the key "grades": judgments above {collection.grades} exist')
-    if "relevant_from" in changed and judged.filter(assessor__kind=Assessor.Kind.POLICY).exists():
-        raise BadInput('the key "relevant_from": a policy has already labelled pairs by the old one')
+    if grades != collection.grades and judged.filter(grade__gt=grades).exists():
+        return "grades", _("judgments above %(grades)s exist") % {"grades": grades}
+    # What a policy says is stored as 0 or as the lowest relevant grade of that moment.
+    if lowest != collection.relevant_from and judged.filter(assessor__kind=Assessor.Kind.POLICY).exists():
+        return "relevant_from", _("judges have labelled pairs by the present value, %(value)s, so it stays") % {
+            "value": collection.relevant_from
+        }
+    return None

@@ -23,9 +23,13 @@ def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show and save how work is handed out; the page links to the texts."""
     form = SettingsForm(request.POST or None, instance=scope.collection)
     if request.method == "POST" and form.is_valid():
-        texts.save_settings(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
-        messages.success(request, _("Settings saved."))
-        return redirect("settings", scope.collection.name)
+        try:
+            texts.save_settings(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
+        except BadInput as error:  # somebody labelled or changed the scale meanwhile
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, _("Settings saved."))
+            return redirect("settings", scope.collection.name)
     return _settings_page(request, scope, form, status=422 if form.is_bound else 200)
 
 

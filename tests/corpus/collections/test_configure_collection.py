@@ -97,7 +97,7 @@ def test_checks_repeats_batches_and_the_pass_mark_are_settings(configure):
         ("# few\noverlap = 0", "line 2: overlap must be an integer from 1 to 25"),
         ("instruction = 3", "instruction must be a string"),
         ('order = "newest"', 'order "newest" is unknown; use one of uncertain, query, random'),
-        ("relevant_from = 2", '"relevant_from" would be 2'),
+        ("relevant_from = 2", "relevant_from: the lowest relevant grade would be 2, and the scale goes from 0 to 1"),
         ("lease_minutes = 1.5", "lease_minutes must be an integer"),
         ("overlap = ", "settings.toml: this is not TOML at its end"),
         (b'instruction = "caf\xe9"', "not UTF-8"),
