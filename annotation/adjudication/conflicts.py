@@ -15,7 +15,9 @@ from annotation.models import Assignment, Membership
 from annotation.queue.aggregation import UNDO_WITHIN, why_not_undo
 from annotation.queue.assignment import (
     SHARDS,
+    DecidedAlready,
     DecisionRefused,
+    EndedWith,
     Unknown,
     arm_of,
     check_time,
@@ -143,8 +145,11 @@ def _resolve_conflict(
     if not own["waits"]:
         # The same decision sent again changes nothing. Asked anew: who waited for the lock saw what was.
         before = _newest_adjudication(membership, item_id)
-        if own["state"] == Item.State.SETTLED and before is not None and before.grade == given["grade"]:
-            return
+        if own["state"] == Item.State.SETTLED and before is not None and before.grade is not None:
+            if (before.grade, before.comment) == (given["grade"], given["comment"]):
+                return
+            stored = EndedWith("judgment", before.grade, (before.comment,))
+            raise DecidedAlready(stored.explain(membership.collection.grades))
         raise DecisionRefused(_("This conflict was resolved while you were working on it."))
     check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
     run_statement(

@@ -11,7 +11,7 @@ from annotation.adjudication import conflicts
 from annotation.judging import forms, page
 from annotation.judging.views.judging import render_pair_page
 from annotation.permissions import Scope, action
-from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
+from annotation.queue.assignment import DecidedAlready, DecisionRefused, TooSoon, Unknown
 
 
 @action("adjudicate")
@@ -43,7 +43,8 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     except Unknown:
         raise Http404(_("Pair not found.")) from None
     except DecisionRefused as lost:
-        return _render_conflict(request, scope, status=409, problem=str(lost))
+        decided = item if isinstance(lost, DecidedAlready) else None
+        return _render_conflict(request, scope, status=409, problem=str(lost), decided=decided)
     except (forms.Invalid, TooSoon) as wrong:
         # The same conflict again, which need not be the first one: what was typed is about this pair.
         return _render_conflict(request, scope, status=422, problem=str(wrong), show=item)
@@ -61,11 +62,13 @@ def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
         raise Http404(_("You have no decision to undo.")) from None
     except (DecisionRefused, forms.Invalid) as refused:
         return _render_conflict(request, scope, status=409, problem=str(refused))
-    return _show_conflict(request, scope, show=item)
+    # The page of a refused decision sends its comment with the undo: it waits on the conflict that is open again.
+    return _show_conflict(request, scope, show=item, typed=forms.parse_text(request.POST, "comment"))
 
 
 def _show_conflict(request: HttpRequest, scope: Scope, **chosen: Any) -> HttpResponse:
-    if request.headers.get("HX-Request"):
+    # A comment that waits on the pair would be lost on the way.
+    if request.headers.get("HX-Request") or chosen.get("typed"):
         return _render_conflict(request, scope, **chosen)
     return HttpResponseRedirect(reverse("adjudicate", args=[scope.collection.name]), status=303)
 
@@ -79,15 +82,18 @@ def _render_conflict(
     after: int | None = None,
     show: int | None = None,
     settled: int | None = None,
+    decided: int | None = None,
+    typed: str = "",
 ) -> HttpResponse:
     item, waiting = conflicts.choose_conflict(conflicts.find_conflicts(scope.member), after=after, show=show)
     context: dict[str, object] = {
         "section": "adjudicate",
         "waiting": waiting,
-        "last": settled or conflicts.last_decision(scope.member),
+        "last": decided or settled or conflicts.last_decision(scope.member),
+        "decided": decided,
         "settled": settled,
         "problem": problem,
-        "typed": forms.parse_text(request.POST, "comment") if status == 422 else "",
+        "typed": forms.parse_text(request.POST, "comment") if status == 422 else typed,
         "kept": forms.parse_text(request.POST, "comment") if status == 409 else "",
     }
     if item:

@@ -63,7 +63,10 @@ def give_weights(review: AspectReview, member: Membership, importances: Mapping[
     """Keep the reviewer's own importances. BadInput unless every aspect has one; they are given once."""
     _hold(review)
     # Own weights count only when given blind (BRIGHT-Pro app. B): after this step the first ones are on the page.
-    if Kind.WEIGHTS in current_steps(review):
+    before = current_steps(review).get(Kind.WEIGHTS)
+    if before is not None and before.answers["importances"] == dict(importances):
+        return before  # The same form sent twice.
+    if before is not None:
         raise BadInput(_("You have already given your weights. They cannot be changed once you saw the first ones."))
     if set(importances) != {entry.id for entry in load_aspects(review.revision.aspects)}:
         raise BadInput(_("Weigh every aspect of the query."))

@@ -93,6 +93,17 @@ def submit_reading(
     row = AspectRevision.objects.select_related("query").get(pk=revision)
     if AspectRevision.objects.filter(query=row.query, author=member.assessor).exists():
         raise BadInput(_("You worked on this query. Another person must weigh it."))
+    own = SecondReading.objects.filter(sample=sample, revision=row, reader=member).first()
+    if own is not None and (own.importances, own.comment) == (importances, comment[:5_000]):
+        return own  # The same form sent twice.
+    if own is not None:
+        raise BadInput(
+            _(
+                "You already weighed this query, perhaps in another window: %(weights)s. What you sent now was not "
+                "saved."
+            )
+            % {"weights": ", ".join(f"{name} {weight}" for name, weight in sorted(own.importances.items()))}
+        )
     if set(importances) != {entry.id for entry in load_aspects(row.aspects)}:
         raise BadInput(_("Weigh every aspect of the query."))
     try:

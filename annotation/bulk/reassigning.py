@@ -15,6 +15,7 @@ from annotation.bulk.queue_acts import WAITING, fetch_rows
 from annotation.models import Membership
 from annotation.models.pair_table import BulkAct
 from annotation.queue.annotators import closed, needs_qualification
+from annotation.queue.assignment import TAKEN_AWAY
 from corpus.collections.task_order import FRONT, PRIORITY_SQL, forget_watermarks
 from corpus.errors import BadInput
 from corpus.holding import hold
@@ -33,16 +34,24 @@ _MET = """(EXISTS (
     SELECT FROM corpus_judgment j JOIN annotation_membership m ON m.assessor_id = j.assessor_id
     WHERE j.pair_id = i.pair_id AND j.aspect_id IS NULL AND m.id = %(member)s))"""
 
-_HELD = f"""FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
-WHERE a.state = 'open' AND {_SELECTED} AND (%(member)s::bigint IS NULL OR NOT {_MET})"""
-# The time of the lease ends, too: whoever held the pair gets it again only when nothing else is left for them.
+_TAKEN = f"'{TAKEN_AWAY}' || md5(random()::text || id)"
+# The time of the lease ends, too: whoever held the pair gets it again only when nothing else is left for them. Its
+# token is another, and so is that of a lease that ran out before: what a page of former holders sends is not the label.
 _RETURN = f"""
-WITH held AS MATERIALIZED (SELECT a.id, a.item_id, i.pair_id {_HELD} ORDER BY a.id FOR UPDATE OF a),
+WITH leases AS MATERIALIZED (
+    SELECT a.id, a.item_id, a.state, i.pair_id
+    FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
+    WHERE a.state IN ('open', 'returned') AND a.membership_id IS DISTINCT FROM %(member)s::bigint AND {_SELECTED}
+      AND (%(member)s::bigint IS NULL OR NOT {_MET})
+    ORDER BY a.id FOR UPDATE OF a),
+held AS (SELECT id, item_id, pair_id FROM leases WHERE state = 'open'),
 locked AS MATERIALIZED (
     SELECT id FROM corpus_item WHERE id IN (SELECT item_id FROM held) ORDER BY id FOR UPDATE),
 ended AS (
-    UPDATE annotation_assignment SET state = 'returned', ended_at = now(), lease_until = now()
+    UPDATE annotation_assignment SET state = 'returned', ended_at = now(), lease_until = now(), token = {_TAKEN}
     WHERE id IN (SELECT id FROM held)),
+voided AS (
+    UPDATE annotation_assignment SET token = {_TAKEN} WHERE id IN (SELECT id FROM leases WHERE state = 'returned')),
 freed AS (
     UPDATE corpus_item SET taken = taken - n, place = nextval('corpus_item_place')
     FROM (SELECT item_id, count(*) AS n FROM held GROUP BY item_id) counted

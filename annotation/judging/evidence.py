@@ -33,6 +33,11 @@ class Edited:
     milliseconds: int | None
     rating: int | None = None  # Of the texts as they were found.
 
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """What is stored, as far as two forms differ."""
+        return self.target.contribution, self.target.evidence, str(self.rating or "")
+
 
 def parse_edit(data: QueryDict, membership: Membership) -> Edited:
     """Parse the form strictly. Raises Invalid."""

@@ -75,6 +75,7 @@ class TaskView:
     # What was typed or marked and not sent, by field of the page.
     typed: Mapping[str, str] = field(default_factory=dict)
     only_alone: bool = False  # It belongs on a page of its own: texts to edit, practice and test.
+    ended: str = ""  # Flagged or skipped by this person, in words.
     spans: str = ""  # What its author marked before it was taken back, as the form has it: "12-40,55-60".
 
     markdown: bool = False
@@ -204,7 +205,8 @@ SELECT count(*) AS waiting FROM (
     ORDER BY i.priority, i.place LIMIT {QUEUE_SHOWN + 1}) counted
 """
 _MINE = f"""
-SELECT {_PAIR}, a.public_id, a.token, 0 AS seconds, j.grade
+SELECT {_PAIR}, a.public_id, a.token, 0 AS seconds, j.grade,
+       CASE WHEN a.state = 'skipped' THEN 'skipped' WHEN a.state = 'done' AND a.flagged THEN 'flagged' END AS ended
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id {_FROM}
 LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
 LEFT JOIN corpus_judgment f ON f.id = a.first_id
@@ -335,6 +337,7 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
         step=step,
         draft=draft_of(row["item"]) if row["reason"] == EVIDENCE else None,
         typed={**dict.fromkeys(TYPED, ""), **(row.get("draft") or {})},
+        ended=str(SAID.get(row.get("ended") or "", "")),
         only_alone=row["reason"] in (EVIDENCE, "qualification"),
         spans=",".join(f"{start}-{end}" for start, end in row.get("spans") or []),
         markdown=collection.markdown,

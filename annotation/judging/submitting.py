@@ -1,8 +1,9 @@
 """Decisions of annotators and what follows: settle, quality control, claim the next item. All in one transaction.
 
 The functions take a psycopg connection inside a transaction that the caller opened, by `assignment.in_transaction`.
-Each claims the next item and returns its assignment's id, or None when nothing is left. The same token sent again
-changes nothing and answers the same. They raise what the queue raises: Unknown, DecisionRefused, TooSoon.
+Each claims the next item and returns its assignment's id, or None when nothing is left. The same decision sent again
+with its token changes nothing and answers the same. They raise what the queue raises: Unknown, DecisionRefused,
+TooSoon.
 """
 
 import time
@@ -30,10 +31,16 @@ def submit(db: Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer)
 
 
 def finish(
-    db: Connection[Any], desk: AnnotatorContext, item: int, token: str, write: Callable[[int], None]
+    db: Connection[Any],
+    desk: AnnotatorContext,
+    item: int,
+    token: str,
+    texts: tuple[str, str, str],
+    write: Callable[[int], None],
 ) -> int | None:
-    """Settle an item that asks for texts, which `write` stores for the pair it is given, and claim."""
-    return _claim_next(db, desk, assignment.submit_texts(db, desk, item, token, write))
+    """Settle an item that asks for texts and their rating, which `write` stores for its pair, and claim."""
+    sent = assignment.EndedWith("texts", texts=texts)
+    return _claim_next(db, desk, assignment.submit_texts(db, desk, item, token, sent, write))
 
 
 def skip(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str) -> int | None:

@@ -193,7 +193,7 @@ def record_answer(
     known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
     own = [one for one in known if one.membership_id == membership.pk and one.who == who]
     # The same answer sent twice is one answer.
-    if own and own[-1].grade == grade:
+    if own and (own[-1].grade, own[-1].comment) == (grade, comment):
         return own[-1]
     check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
     if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):

@@ -62,6 +62,7 @@ class AnnotatorContext:
     # Size of a batch, share of checks (0 where none were made), share of repeats.
     shares: tuple[int, float, float] = (20, 0.0, 0.0)
     closed: str = ""  # Why nothing is assigned (`closed`); empty: the queue is open.
+    grades: int = 1  # The highest grade of the collection's scale.
     least_ms: int = 0  # A grade that comes sooner after its pair was served is refused.
     # The qualification test that comes before everything else; None: none.
     trial: int | None = None
@@ -84,6 +85,7 @@ class AnnotatorContext:
             closed_to=membership.closed_to,
             shares=(collection.batch, collection.checks if collection.has_checks else 0.0, collection.repeats),
             closed=closed(membership),
+            grades=collection.grades,
             least_ms=collection.min_judgment_ms,
             trial=membership.trial if needs_qualification(membership) else None,
         )

@@ -10,7 +10,7 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import psycopg
 from django.db import DatabaseError, connection, transaction
@@ -18,13 +18,14 @@ from django.utils.translation import gettext as _
 from psycopg import errors
 from psycopg.rows import tuple_row
 
-from annotation.models import LOWEST_PUBLIC_ID, new_token
+from annotation.models import LOWEST_PUBLIC_ID, Assignment, new_token
 from annotation.queue import statements as sql
 from annotation.queue.aggregation import State, aggregate_judgments
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
 from annotation.queue.check_scheduling import CHECK, QUALIFICATION, SEPARATE
 from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
+from corpus.labels import name_grade
 
 T = TypeVar("T")
 # With growing random waits between them: claims that meet several times in a row are rare.
@@ -39,6 +40,8 @@ BLIND = "hidden"
 SEEN = "reveal:seen"
 
 WORKABLE = ("open", "conflict", "standing")  # States of an item in which a decision on it counts.
+# How the tokens of leases begin that a bulk act took from their holders: no page has them, so no late answer counts.
+TAKEN_AWAY = "taken-"
 EVIDENCE = "evidence"  # The reason of items that ask for texts and not for a grade.
 
 
@@ -74,6 +77,60 @@ class OwnAssignment(NamedTuple):
 
 class DecisionRefused(Exception):
     """The answer no longer counts: somebody or something closed the item. The text says what happened."""
+
+
+class DecidedAlready(DecisionRefused):
+    """Another decision of the same person is stored. The text says which; undoing it is the way to change it."""
+
+
+class EndedWith(NamedTuple):
+    """A decision on an assignment, without its times: the same one sent again is equal to the stored one."""
+
+    kind: Literal["judgment", "texts", "flag", "skip"]
+    grade: int | None = None
+    # A judgment's comment, a flag's note, a skip's reason; contribution, evidence and rating.
+    texts: tuple[str, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of_answer(cls, answer: SubmittedAnswer) -> "EndedWith":
+        """Return a submitted judgment as a decision."""
+        return cls("judgment", answer.grade, (answer.comment,), tuple(sorted(answer.spans)))
+
+    def explain(self, highest: int) -> str:
+        """Say what is stored, for whoever has just sent something else."""
+        if self.kind == "judgment" and self.grade is not None:
+            grade, comment = name_grade(self.grade, highest), self.texts[0]
+            if comment:
+                return _(
+                    "You already judged this pair, perhaps in another window: %(grade)s, with the comment "
+                    "“%(comment)s”. That is stored; what you sent now was not saved."
+                ) % {"grade": grade, "comment": comment}
+            return _(
+                "You already judged this pair, perhaps in another window: %(grade)s. That is stored; what you sent now "
+                "was not saved."
+            ) % {"grade": grade}
+        if self.kind == "flag" and self.texts[0]:
+            return _(
+                "You already flagged this pair, perhaps in another window, with the note “%(note)s”. That is stored; "
+                "what you sent now was not saved."
+            ) % {"note": self.texts[0]}
+        if self.kind == "skip":
+            reason = str(dict(Assignment.SkipReason.choices).get(self.texts[0], self.texts[0]))
+            return _(
+                "You already skipped this pair, perhaps in another window: %(reason)s. That is stored; what you sent "
+                "now was not saved."
+            ) % {"reason": reason}
+        return {
+            "flag": _(
+                "You already flagged this pair, perhaps in another window. That is stored; what you sent now was not "
+                "saved."
+            ),
+            "texts": _(
+                "You already saved other texts for this pair, perhaps in another window. They are stored; what you "
+                "sent now was not saved."
+            ),
+        }.get(self.kind, _("You already judged this pair, perhaps in another window."))
 
 
 class TooSoon(Exception):
@@ -133,18 +190,14 @@ def retry_on_conflict(once: Callable[[], T]) -> T:
 def submit_judgment(
     db: psycopg.Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer
 ) -> OwnAssignment | None:
-    """Settle one judgment and claim nothing. Return the assignment as it was; None where the answer was known already.
+    """Settle one judgment and claim nothing. Return the assignment as it was; None where this answer is stored already.
 
     In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease goes on with the
     debate. Raises Unknown, DecisionRefused when the item is closed, and TooSoon.
     """
     own = _read_assignment(db, desk, answer.item)
-    # The same form sent twice (a double press, a reload): the first one counted, and is answered as such.
-    if own.state == "done" and own.token == answer.token:
-        return None
-    has_first = own.first_grade is not None
-    # The first vote's form sent again: its lease goes on under a token that follows from the first one's.
-    if has_first and own.state in ("open", "returned") and own.token == final_token(answer.token):
+    sent = EndedWith.of_answer(answer)
+    if _is_stored(db, desk, own, answer.token, sent) or _is_first_again(db, desk, own, answer.token, sent):
         return None
     _check_lease(own, answer.token)
     if own.reason == EVIDENCE:
@@ -203,14 +256,19 @@ def _store_blind_judgment(
 
 
 def submit_texts(
-    db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, write: Callable[[int], None]
+    db: psycopg.Connection[Any],
+    desk: AnnotatorContext,
+    item: int,
+    token: str,
+    sent: EndedWith,
+    write: Callable[[int], None],
 ) -> OwnAssignment | None:
-    """Settle an item that asks for texts, which `write` stores for its pair. Return None where that was done already.
+    """Settle an item that asks for texts, which `write` stores for its pair. Return None where these are stored.
 
     Raises Unknown, and DecisionRefused when the item is closed or asks for a grade.
     """
     own = _read_assignment(db, desk, item)
-    if own.state == "done" and own.token == token:
+    if _is_stored(db, desk, own, token, sent):
         return None
     _check_lease(own, token)
     if own.reason != EVIDENCE:
@@ -232,9 +290,9 @@ def submit_texts(
 def skip(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str
 ) -> OwnAssignment | None:
-    """Skip an item with a reason: its member never gets it again. Returns None where they skipped it already."""
+    """Skip an item with a reason: its member never gets it again. Returns None where that is stored already."""
     own = _read_assignment(db, desk, item)
-    if own.state == "skipped" and own.token == token:
+    if _is_stored(db, desk, own, token, EndedWith("skip", texts=(reason,))):
         return None
     _check_lease(own, token)
     # A returned lease has given its place back already.
@@ -244,9 +302,9 @@ def skip(
 
 
 def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> OwnAssignment | None:
-    """Flag an item for the adjudicators with a note. Returns None where the member flagged it already."""
+    """Flag an item for the adjudicators with a note. Returns None where that is stored already."""
     own = _read_assignment(db, desk, item)
-    if own.state == "done" and own.token == token:
+    if _is_stored(db, desk, own, token, EndedWith("flag", texts=(note,))):
         return None
     _check_lease(own, token)
     state = "standing" if own.item_state == "standing" else "conflict"
@@ -351,6 +409,45 @@ def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: 
     return OwnAssignment(*found[0])
 
 
+def _is_stored(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, token: str, sent: EndedWith
+) -> bool:
+    """Return whether this very decision ended the assignment: the same form sent twice (a double press, a reload).
+
+    Raises DecidedAlready where another decision did, so that nobody reads "Saved." of an answer that is dropped.
+    """
+    if own.state not in ("done", "skipped"):
+        return False
+    stored = _read_decision(db, own, own.judgment_id)
+    if own.token == token and stored == sent:
+        return True
+    raise DecidedAlready(stored.explain(desk.grades))
+
+
+def _is_first_again(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, token: str, sent: EndedWith
+) -> bool:
+    """Return whether this is the first vote's form sent again: its lease goes on under a token that follows from it."""
+    if own.first_grade is None or own.state not in ("open", "returned") or own.token != final_token(token):
+        return False
+    stored = _read_decision(db, own, own.first_id)
+    if stored == sent:
+        return True
+    raise DecidedAlready(stored.explain(desk.grades))
+
+
+def _read_decision(db: psycopg.Connection[Any], own: OwnAssignment, judgment: int | None) -> EndedWith:
+    rows = fetch_dicts(db, sql.DECIDED, assignment=own.id, judgment=judgment)
+    row = rows[0]
+    if row["skipped"]:
+        return EndedWith("skip", texts=(row["skip_reason"],))
+    if row["flagged"]:
+        return EndedWith("flag", texts=(row["flag_note"],))
+    if own.reason == EVIDENCE:
+        return EndedWith("texts", texts=(row["contribution"] or "", row["evidence"] or "", str(row["rating"] or "")))
+    return EndedWith("judgment", row["grade"], (row["comment"] or "",), tuple(map(tuple, row["spans"] or ())))
+
+
 def lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tuple[int, int, str] | None:
     """Lock the member's first open lease and return its id, its item and the item's state; None without one."""
     found = fetch_tuples(db, sql.OPEN, {"membership": desk.membership})
@@ -359,10 +456,6 @@ def lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tupl
 
 def _check_lease(own: OwnAssignment, token: str) -> None:
     """Raise DecisionRefused unless a decision on this assignment still counts."""
-    if own.state == "done":
-        raise DecisionRefused(_("You already judged this pair, perhaps in another window."))
-    if own.state == "skipped":
-        raise DecisionRefused(_("You already skipped this pair, perhaps in another window."))
     if own.state == "aside":
         raise DecisionRefused(_("Your judgment of this pair was excluded in the meantime."))
     if own.item_state not in WORKABLE:
@@ -370,6 +463,8 @@ def _check_lease(own: OwnAssignment, token: str) -> None:
     # A returned lease still counts while the item has room: the work is done, and nobody else has it.
     if own.state == "returned" and (own.item_state == "conflict" or own.taken >= own.overlap):
         raise DecisionRefused(_("Your time limit ran out, and the pair was reassigned."))
+    if own.state == "returned" and own.token.startswith(TAKEN_AWAY):
+        raise DecisionRefused(_("This pair was reassigned to another person. What you sent was not saved."))
     if own.token != token:
         raise DecisionRefused(_("This page is out of date: the pair was reopened, perhaps in another window."))
 

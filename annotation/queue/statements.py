@@ -33,6 +33,18 @@ FOR UPDATE OF a, i
 """
 OWN = {named: _OWN.format(named=named) for named in ("item_id", "public_id")}
 
+# What ended an assignment: read only where another decision about it comes in. Times are no part of it.
+DECIDED = """
+SELECT a.state = 'skipped' AS skipped, a.skip_reason, a.flagged AND a.state = 'done' AS flagged, a.flag_note,
+       j.grade, j.comment, j.spans::json AS spans, t.contribution, t.evidence, t.rating
+FROM annotation_assignment a
+LEFT JOIN corpus_judgment j ON j.id = %(judgment)s
+LEFT JOIN LATERAL (
+    SELECT contribution, evidence, rating FROM corpus_target
+    WHERE item_id = a.item_id AND withdraws_id IS NULL ORDER BY version DESC LIMIT 1) t ON true
+WHERE a.id = %(assignment)s
+"""
+
 # By `place`, since of a lease group the first pair is the one that the page goes on with.
 OPEN = """
 SELECT a.id, a.item_id, i.state AS item_state

@@ -68,6 +68,22 @@ def _withdraw_first_judgment(own: Assignment, first: Judgment, membership: Membe
     Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
 
 
+def may_undo(membership: Membership, item: int) -> bool:
+    """Return whether the member has a decision on the item that they can take back now."""
+    own = Assignment.objects.filter(membership=membership, item=item).select_related("item", "first").first()
+    if own is None or explain_refusal(membership):
+        return False
+    if own.state == Assignment.State.OPEN:
+        return own.first is not None and own.first.grade is not None
+    return own.state in (Assignment.State.DONE, Assignment.State.SKIPPED) and refuse_undo(own, own.item) is None
+
+
+def keep_typed(membership: Membership, item: int, typed: dict[str, str]) -> None:
+    """Keep what its author sent about a pair in vain as the draft of the lease that is open again."""
+    if typed:
+        Assignment.objects.filter(membership=membership, item=item, state=Assignment.State.OPEN).update(draft=typed)
+
+
 def refuse_undo(own: Assignment, item: Item) -> str | None:
     """Explain why a decision can no longer be undone; None when it can."""
     if own.state == Assignment.State.SKIPPED:

@@ -149,7 +149,10 @@ def claim_task(request: HttpRequest, name: str) -> Any:
 @router.post("/collections/{slug:name}/task/judge", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
 def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
-    """Submit a judgment and claim the next pair. Sent again with the same token it changes nothing."""
+    """Submit a judgment and claim the next pair.
+
+    The same one sent again with its token changes nothing; another one on a decided pair is refused (409).
+    """
     member = scope_of(request).member
     # The scale is the collection's, so that the schema of the request cannot hold it.
     if body.grade > member.collection.grades:
@@ -162,7 +165,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
         milliseconds=body.milliseconds,
         spans=_check_spans(body.spans),
     )
-    # The token of the assignment does what a key does elsewhere: judged twice with it is judged once.
+    # The token of the assignment does what a key does elsewhere: the same answer sent twice with it is stored once.
     return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
 
 
@@ -181,7 +184,7 @@ def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
         )
     )
     write = partial(evidence.append_target, member, form)
-    return _decide(request, lambda db, desk: submitting.finish(db, desk, form.item, form.token, write))
+    return _decide(request, lambda db, desk: submitting.finish(db, desk, form.item, form.token, form.texts, write))
 
 
 @router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response=QueueOut)

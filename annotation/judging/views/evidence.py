@@ -21,6 +21,7 @@ def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
 
     def work(db: Connection[Any], desk: AnnotatorContext) -> int | None:
         form = evidence.parse_edit(request.POST, scope.member)
-        return submitting.finish(db, desk, form.item, form.token, partial(evidence.append_target, scope.member, form))
+        write = partial(evidence.append_target, scope.member, form)
+        return submitting.finish(db, desk, form.item, form.token, form.texts, write)
 
     return decide(request, scope, work)

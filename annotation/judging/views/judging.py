@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
@@ -102,36 +102,47 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Undo the decision on an item: its lease is open again."""
     try:
-        undo.undo_decision(scope.member, parse_item(request.POST, scope.member))
+        item = parse_item(request.POST, scope.member)
+        undo.undo_decision(scope.member, item)
     except assignment.Unknown:
         raise Http404(_("You have no decision to undo.")) from None
     except (assignment.DecisionRefused, Invalid) as refused:
         return render_task(request, scope, status=409, problem=str(refused))
+    # The page of a refused decision sends what was written with it: it waits on the pair again.
+    undo.keep_typed(scope.member, item, parse_draft(request.POST))
     return respond_with_next(request, scope, taken_back=True)
 
 
 def decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
     """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
-    status, problem = run_decision(scope, work)
-    if status == 409:
-        return _render_refusal(request, scope, problem)
-    if status == 422:
-        return render_task(request, scope, status=status, problem=problem)
+    outcome = run_decision(scope, work)
+    if outcome.status == 409:
+        return _render_refusal(request, scope, outcome)
+    if outcome.status == 422:
+        return render_task(request, scope, status=outcome.status, problem=outcome.problem)
     return respond_with_next(request, scope)
 
 
-def run_decision(scope: Scope, work: Decision) -> tuple[int, str]:
-    """Run a decision in its transaction: 200, or the status of a refusal and why. Raises Http404."""
+class Outcome(NamedTuple):
+    """What became of a decision: 200, or the status of a refusal and why."""
+
+    status: int
+    problem: str = ""
+    decided: bool = False  # Another decision of the same person is stored.
+
+
+def run_decision(scope: Scope, work: Decision) -> Outcome:
+    """Run a decision in its transaction. Raises Http404."""
     desk = AnnotatorContext.of(scope.member)
     try:
         assignment.in_transaction(lambda db: work(db, desk))
     except (Invalid, assignment.TooSoon) as wrong:
-        return 422, str(wrong)
+        return Outcome(422, str(wrong))
     except assignment.Unknown:
         raise Http404(_("This pair was never assigned to you.")) from None
     except assignment.DecisionRefused as lost:
-        return 409, str(lost)
-    return 200, ""
+        return Outcome(409, str(lost), isinstance(lost, assignment.DecidedAlready))
+    return Outcome(200)
 
 
 def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
@@ -140,12 +151,16 @@ def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = 
     return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
 
 
-def _render_refusal(request: HttpRequest, scope: Scope, reason: str) -> HttpResponse:
-    """Show why a decision was refused, the text that was kept, and how to go on."""
+def _render_refusal(request: HttpRequest, scope: Scope, outcome: Outcome) -> HttpResponse:
+    """Show why a decision was refused, the text that was kept, and how to go on: to the pair again, or the next one."""
     # All that was written on the lost pair, so that its author can copy it.
     written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
     kept = parse_text(request.POST, "comment") or parse_text(request.POST, "note") or "\n\n".join(filter(None, written))
-    return _render_fragment(request, scope, "judging/_lost.html", {"reason": reason, "kept": kept}, status=409)
+    item = parse_item(request.POST, scope.member)
+    context: dict[str, object] = {"reason": outcome.problem, "kept": kept}
+    if outcome.decided and undo.may_undo(scope.member, item):
+        context |= {"changes": item, "typed": parse_draft(request.POST)}
+    return _render_fragment(request, scope, "judging/_lost.html", context, status=409)
 
 
 def render_task(

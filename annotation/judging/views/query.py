@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import guidelines
 from annotation.judging import page, submitting
-from annotation.judging.forms import Invalid, parse_answer, parse_flag, parse_item, parse_skip
+from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip
 from annotation.judging.views.judging import Decision, form_context, pad_response_time, run_decision
 from annotation.permissions import Scope, action
 from annotation.queue import assignment, undo
@@ -73,8 +73,9 @@ def _decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
     """Run a decision and answer with the pair's card; 422 for a bad form, 409 for a lost lease."""
     # Not padded: a decision in a group claims no other pair, so its time tells nothing of checks.
     item = _parse_item(request, scope)
-    status, problem = run_decision(scope, work)
-    return _render_card(request, scope, item, problem=problem, status=status)
+    outcome = run_decision(scope, work)
+    changes = outcome.decided and undo.may_undo(scope.member, item)
+    return _render_card(request, scope, item, problem=outcome.problem, status=outcome.status, changes=changes)
 
 
 @action("judge")
@@ -88,6 +89,7 @@ def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
         raise Http404(_("You have no decision to undo.")) from None
     except assignment.DecisionRefused as refused:
         return _render_card(request, scope, item, problem=str(refused), status=409)
+    undo.keep_typed(scope.member, item, parse_draft(request.POST))
     return _render_card(request, scope, item)
 
 
@@ -100,7 +102,7 @@ def _parse_item(request: HttpRequest, scope: Scope) -> int:
 
 
 def _render_card(
-    request: HttpRequest, scope: Scope, item: int, *, problem: str = "", status: int = 200
+    request: HttpRequest, scope: Scope, item: int, *, problem: str = "", status: int = 200, changes: bool = False
 ) -> HttpResponse:
     """Render one pair's card for HTMX; without it lead to the whole page."""
     if not request.headers.get("HX-Request"):
@@ -108,9 +110,11 @@ def _render_card(
     works = page.read_open_tasks(scope.member, item=item)
     # A pair that was decided stays on the page, with its undo.
     work = works[0] if works else page.own_work(scope.member, item)
-    if work and status == 422:
+    typed = parse_draft(request.POST) if status == 409 else {}
+    if work and (status == 422 or (works and typed)):
         work = replace(work, typed={name: request.POST.get(name, "") for name in page.TYPED})
     context = _base_context(scope) | {"work": work, "open": bool(works), "problem": problem}
+    context |= {"changes": changes, "typed": typed, "kept": "" if works else "\n\n".join(typed.values())}
     return render(request, "judging/_card.html", context, status=status)
 
 

@@ -176,8 +176,9 @@ def test_a_query_is_read_once_by_whoever_is_first(field: Field) -> None:
     task = second.next_task(sample, eve)
     given = {entry.id: 3 for entry in task.entries}
     second.submit_reading(sample, eve, task.revision.pk, given)
+    finn = make_member(field.collection, "finn", Role.ADJUDICATOR)
     with pytest.raises(BadInput, match="just weighed"):
-        second.submit_reading(sample, eve, task.revision.pk, given)
+        second.submit_reading(sample, finn, task.revision.pk, given)
     assert SecondReading.objects.count() == 1
 
 

@@ -14,8 +14,8 @@ from annotation.models import Assignment, AuditEntry, Membership, ReservedFor, R
 from annotation.models.pair_table import BulkAct
 from annotation.quality_control import exclusion
 from annotation.queue import assignment, undo
-from annotation.queue.annotators import AnnotatorContext
-from corpus.models import Assessor, Collection, Item, Judgment
+from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from corpus.models import Assessor, Collection, Item, Judgment, Label
 from tests.annotation.bulk.test_bulk_acts import do, plan
 from tests.annotation.quality_control.test_set_aside import claim, judge
 from tests.factories import make_collection, make_item, make_member, make_pair
@@ -74,6 +74,35 @@ def test_pairs_reserved_for_a_member_come_to_them_first_and_to_nobody_else(
     assert {lease.item_id for lease in judge(alice, [1, 0])} == {items[0].pk, items[4].pk}
     assert {lease.item_id for lease in judge(bob, [1, 1])} < {item.pk for item in items[1:4]}
     assert "Undo" in charlie.get(address).text
+
+
+@pytest.mark.parametrize("ran_out", [False, True], ids=["held", "ran-out"])
+@pytest.mark.parametrize("to", ["alice", "anyone"])
+@pytest.mark.parametrize("sends", ["grade", "flag", "skip"])
+def test_what_a_former_holder_still_sends_after_a_reassignment_changes_nothing(
+    books: Collection, alice: Membership, bob: Membership, charlie: Client, to: str, ran_out: bool, sends: str
+) -> None:
+    item, other = [make_item(make_pair(books), priority=n) for n in range(2)]
+    held = claim(bob)
+    assert held is not None and held.item_id == item.pk
+    if ran_out:
+        Assignment.objects.update(state=Assignment.State.RETURNED, ended_at=timezone.now())
+        Item.objects.filter(pk=item.pk).update(taken=0)
+    do(charlie, "reassign", option=str(alice.pk) if to == "alice" else "anyone", pair=[item.pair_id])
+    desk = AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=bob.pk))
+    send = {
+        "grade": lambda db: assignment.submit_judgment(db, desk, SubmittedAnswer(item.pk, held.token, 1)),
+        "flag": lambda db: assignment.flag(db, desk, item.pk, held.token, "look"),
+        "skip": lambda db: assignment.skip(db, desk, item.pk, held.token, "language"),
+    }[sends]
+    with pytest.raises(assignment.DecisionRefused, match="reassigned to another person"):
+        assignment.in_transaction(send)
+    item.refresh_from_db()
+    assert (item.state, item.taken, item.done) == ("open", 0, 0)
+    assert not Label.objects.exists() and not Judgment.objects.exists()
+    # Whose it is now judges it, and it is their label.
+    assert {lease.item_id for lease in judge(alice, [0, 1])} == {item.pk, other.pk}
+    assert Label.objects.get(pair=item.pair).grade == 0
 
 
 def test_nobody_else_gets_a_reserved_pair_until_undo_releases_it(

@@ -110,7 +110,9 @@ def test_a_second_tab_that_has_not_seen_the_debate_casts_no_final_vote(collectio
     item, _ = make_scene(collection, 2)
     lease = claim(alice)
     submit(alice, item.pk, lease.token, 0)
-    stale = submit(alice, item.pk, lease.token, 1)
+    with pytest.raises(DecisionRefused, match="perhaps in another window: 0 not relevant"):
+        submit(alice, item.pk, lease.token, 1)
+    stale = submit(alice, item.pk, lease.token, 0)
     assert (stale.item_id, stale.token) == (item.pk, final_token(lease.token))
     assert votes(item.pk) == [("first", 0)]
     submit(alice, item.pk, stale.token, 0)

@@ -38,7 +38,7 @@ def signed_in(member) -> Client:
 
 def fields(page: str) -> dict[str, str]:
     """What the form of the open pair sends along."""
-    return {name: re.search(rf'name="{name}" value="([^"]*)"', page)[1] for name in ("item", "token")}
+    return {name: re.search(rf'name="{name}"\s+value="([^"]*)"', page)[1] for name in ("item", "token")}
 
 
 def claim(client: Client) -> dict[str, str]:
