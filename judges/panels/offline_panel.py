@@ -34,13 +34,23 @@ def ensure_writers() -> None:
     _ensure_judges(OFFLINE_WRITERS)
 
 
+def missing_writers() -> list[JudgeVersion]:
+    """Return rows, not stored, of the offline writers that no act has needed so far: pages list them."""
+    return _missing_judges(OFFLINE_WRITERS)
+
+
 def _ensure_judges(names: Iterable[str]) -> None:
     """Create those of these offline judges that have no current version."""
+    for row in _missing_judges(names):
+        row.version = JudgeVersion.objects.filter(name=row.name).count() + 1
+        row.save()
+
+
+def _missing_judges(names: Iterable[str]) -> list[JudgeVersion]:
     wanted = set(names)
     current = JudgeVersion.objects.filter(name__in=wanted, is_current=True).values_list("name", flat=True)
-    for name in sorted(wanted - set(current)):
-        version = JudgeVersion.objects.filter(name=name).count() + 1
-        JudgeVersion.objects.create(name=name, provider=OFFLINE, model=name.removeprefix("offline-"), version=version)
+    missing = sorted(wanted - set(current))
+    return [JudgeVersion(name=name, provider=OFFLINE, model=name.removeprefix("offline-")) for name in missing]
 
 
 @transaction.atomic

@@ -30,7 +30,7 @@ from judges.inline import runner
 from judges.inline.runner import open_finished_campaign
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
-from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH, ensure_writers
+from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH, ensure_writers, missing_writers
 from judges.records import Inputs, Judge, Prompt, Turn
 
 # Role to the only wire that takes it; other roles are for judges that write text.
@@ -96,15 +96,15 @@ class RetrievalReply:
 
 def judges_for(role: str) -> list[str]:
     """Return names of the current judges that can be asked so; the offline one first."""
-    ensure_writers()
-    rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
-    names = [one.name for one in records_of(rows) if _supports_role(one, role)]
+    rows = [*JudgeVersion.objects.filter(is_current=True), *missing_writers()]
+    names = [one.name for one in records_of(sorted(rows, key=lambda row: row.name)) if _supports_role(one, role)]
     # An offline judge needs no key and costs nothing, so lists begin with it.
     return sorted(names, key=lambda name: name not in (OFFLINE_REWRITER, OFFLINE_SEARCH))
 
 
 def judge_for(role: str, name: str) -> Judge:
     """Return the judge of this name. Raises BadInput for an unknown one, and for one that cannot take this role."""
+    ensure_writers()
     known = judges_for(role)
     if name not in known:
         listed = ", ".join(known) or _(

@@ -15,7 +15,7 @@ from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.models import JudgeVersion
-from judges.panels.offline_panel import ensure_writers
+from judges.panels.offline_panel import missing_writers
 from store.files import fetch
 from training.jobs.folder import read_lines
 from training.models import Job
@@ -52,8 +52,8 @@ def count_judge_calls(job: Job) -> int:
 
 def judge_names() -> list[str]:
     """Return the names of the judges that could be asked."""
-    ensure_writers()
-    return list(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
+    stored = JudgeVersion.objects.filter(is_current=True).values_list("name", flat=True)
+    return sorted([*stored, *(row.name for row in missing_writers())])
 
 
 def why_not(job: Job) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from django.core.cache import cache
-from django.db.models import Q
+from django.db.models import F, Q
 
 from benchmark.models import Report, Run
 from corpus.models import Collection, ExportRecord
@@ -131,9 +131,13 @@ def list_runs(models: Sequence[Model]) -> list[Run]:
 
 
 def list_reports(runs: Sequence[Run], qrels: Sequence[int]) -> list[Report]:
-    """Return the reports on any of the runs, and those that any of the versions of the qrels graded."""
+    """Return the reports on any of the runs, and those that any of the versions of the qrels graded.
+
+    Leaderboards are left out: a report on one version compares nothing.
+    """
     wanted = Q(before__in=qrels) | Q(after__in=qrels)
     for run in runs:
         wanted |= Q(options__runs__contains=[run.pk])
-    rows = Report.objects.filter(wanted, state=JobState.READY).select_related("collection", "before", "after")
+    compared = Report.objects.exclude(after=F("before"))
+    rows = compared.filter(wanted, state=JobState.READY).select_related("collection", "before", "after")
     return list(rows.order_by("pk"))

@@ -1,0 +1,56 @@
+"""Reading writes nothing: every page as everybody, and the rows that each request inserted, changed or deleted."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.site.test_permissions import WHO, World, quiet, routes  # noqa: F401
+from tests.stages import first_quick
+
+pytestmark = pytest.mark.django_db
+
+# What a request may write about itself and not about the work: by table, why.
+OWN_ROWS = {
+    "django_session": "the session itself: its expiry moves, and messages and the language are kept in it",
+    "annotation_cache": "Django's cache: limits on attempts are counted there",
+    "usersessions_usersession": "which browsers are signed in, and when they were last seen",
+}
+# In the transaction of the test: what statements wrote on any cursor, savepoints that were rolled back left out.
+WRITTEN = "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables"
+
+
+def written() -> Counter[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(WRITTEN)
+        return Counter({name: rows for name, rows in cursor.fetchall() if name not in OWN_ROWS})
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.mark.parametrize("who", first_quick(["admin", *(name for name in WHO if name != "admin")]))
+def test_no_page_writes_when_it_is_opened(world: World, who: str) -> None:
+    client, writing = world.client(who), []
+    for route in routes(world):
+        if route.action == "public":
+            client = world.client(who)  # some of these end a session
+        before = written()
+        for headers in ({}, {"HX-Request": "true"}):
+            client.get(route.path, headers=headers)
+        if changed := written() - before:
+            writing.append((route.path, dict(changed)))
+    assert writing == []
+
+
+def test_no_page_sends_a_form_by_itself() -> None:
+    """Statistics of a large collection apart: those are a cache that no person, audit entry or report is named in."""
+    found = []
+    for template in sorted(Path("templates").rglob("*.html")):
+        text = template.read_text()
+        if "hx-post" in text and 'hx-trigger="load' in text:
+            found.append(str(template.relative_to("templates")))
+    assert found == ["agreement/_refresh.html"]
