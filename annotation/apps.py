@@ -19,5 +19,5 @@ class AnnotationConfig(AppConfig):
         import_module("annotation.models.web_search")
 
     def ready(self) -> None:
-        """Listen to what Django and allauth do with accounts."""
-        from annotation.accounts import auth_events  # noqa: F401
+        """Listen to what Django and allauth do with accounts, and give allauth a lock that waits."""
+        from annotation.accounts import auth_events, rate_limits  # noqa: F401

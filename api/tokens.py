@@ -85,8 +85,9 @@ def bearer_token(request: HttpRequest) -> AccessToken | None:
 
 
 @transaction.atomic
-def revoke_token(row: AccessToken) -> None:
-    """End a token; doing so again changes nothing."""
+def revoke_token(row: AccessToken, *, by: User | None = None) -> None:
+    """End a token; doing so again changes nothing. `by`: who took a right from the token's person, if not they."""
     # The condition is in the statement: of two revocations at once one writes the line of the audit log.
     if AccessToken.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=timezone.now()):
-        record(row.user, "token.revoked", row.collection, token=row.pk)
+        concerns = None if by is None else row.user
+        record(by or row.user, "token.revoked", row.collection, concerns=concerns, token=row.pk)

@@ -3,10 +3,8 @@
 A disk that is full is a page of status 507: who comes back at once would find it as full.
 """
 
-import errno
 import logging
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import kombu.exceptions
@@ -20,12 +18,11 @@ from django.views import defaults
 from redis.exceptions import RedisError
 
 from jobs import notifications
+from store.disk import is_full
 from store.objects import StoreUnavailable
 
 COME_BACK_S = 5
 # It shuts down, crashed, starts, or has no connection left. Errors without a code come from the connection itself.
-DISK_FULL = "53100"
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 ENDED = {"57P01", "57P02", "57P03", "53300"}
 
 
@@ -72,20 +69,6 @@ def is_away(error: BaseException) -> bool:
     code = getattr(cause, "sqlstate", None)
     # Class 08 of PostgreSQL's codes are errors of the connection.
     return code is None or code in ENDED or code.startswith("08")
-
-
-def is_full(error: BaseException) -> bool:
-    """Return whether an error says that a disk has no room, ours or PostgreSQL's."""
-    return any(
-        getattr(cause, "errno", None) in NO_ROOM or getattr(cause, "sqlstate", None) == DISK_FULL
-        for cause in _causes(error)
-    )
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 class InOneLine(logging.Filter):

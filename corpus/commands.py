@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
+from store.disk import is_full
 from store.objects import StoreUnavailable
 
 # How an act ended, by its error; any other error is a failure.
@@ -63,6 +64,11 @@ class QuorumCommand(BaseCommand):
             sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(130)
+        except (OSError, Error) as error:
+            if not is_full(error):
+                raise
+            self.stderr.write("the disk is full: make room, and run the command again")
+            sys.exit(1)
         self.print_document(document)
 
     @contextmanager

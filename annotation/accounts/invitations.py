@@ -26,11 +26,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts import members, sessions
+from annotation.accounts.passwords import hashing_turn
 from annotation.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role, User
 from annotation.permissions import Scope, SiteScope
 from corpus.collections.audit_log import shell_user
 from corpus.models import Collection
+from jobs.connections import without_connection
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +71,16 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
             page.headers["Retry-After"] = str(LOCKED_SECONDS)
             raise ImmediateHttpResponse(page) from error
 
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        """Check a name and a password in a turn of its own (annotation.accounts.passwords).
+
+        A try counts before its hash, and no more when the password was right: only those whose turn it is are counted
+        so, and a room full of people with right passwords is no attack.
+        """
+        with hashing_turn():
+            user: User | None = super().authenticate(request, **credentials)
+        return user
+
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
         """Return the key of failed sign-ins: one per account, however the Host header spells the site's address."""
         return f"login:{str(credentials.get('username', '')).lower()}"
@@ -83,7 +95,8 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """A mail server that is away is told to the log: the page must not tell who has an account here."""
         try:
-            super().send_mail(template_prefix, email, context)
+            with without_connection():
+                super().send_mail(template_prefix, email, context)
         except (OSError, SMTPException) as error:
             logger.error("A mail could not be sent: %s", error)
 
@@ -134,7 +147,8 @@ def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[I
         }
         text = render_to_string("accounts/invitation_mail.txt", context).strip() + "\n"
         try:
-            EmailMessage(subject, text, to=[one.note], connection=server).send()
+            with without_connection():
+                EmailMessage(subject, text, to=[one.note], connection=server).send()
         except (OSError, SMTPException) as error:
             logger.error("An invitation could not be sent: %s", error)
             failed.append(one)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.accounts.withdrawing import Withdrawn, withdraw
 from annotation.audit_log.recording import record
 from annotation.models import Assignment, Invitation, Membership, Role, User
 from annotation.queue.undo import end_lease
@@ -62,12 +64,17 @@ def add_member(*, user: User, collection: Collection, role: Role, by: User | Non
 
 
 @transaction.atomic
-def change_role(*, membership: Membership, role: Role, by: User | None = None) -> None:
-    """Give a member another role from now on; grades that were given stay."""
-    before, after = Role(membership.role).name.lower(), Role(role).name.lower()
+def change_role(*, membership: Membership, role: Role, by: User | None = None) -> Withdrawn:
+    """Give a member another role from now on; grades that were given stay.
+
+    Returns what was taken back with a role of admin.
+    """
+    former = Role(membership.role)
+    before, after = former.name.lower(), Role(role).name.lower()
     record(by, "member.role", membership.collection, concerns=membership.user, before=before, after=after)
     membership.role = role
     membership.save(update_fields=["role"])
+    return withdraw(membership.user, by=by) if former >= Role.ADMIN > role else Withdrawn()
 
 
 def explain_lockout(user: User, membership: Membership, new: Role | None) -> str:
@@ -82,13 +89,17 @@ def explain_lockout(user: User, membership: Membership, new: Role | None) -> str
 
 
 @transaction.atomic
-def set_active(*, membership: Membership, active: bool, by: User | None = None) -> None:
-    """End or renew a membership. Its judgments stay, under its name; an open lease goes back to the queue."""
+def set_active(*, membership: Membership, active: bool, by: User | None = None) -> Withdrawn:
+    """End or renew a membership. Its judgments stay, under its name; an open lease goes back to the queue.
+
+    Returns what was taken back with the membership.
+    """
     if not active:
         end_lease(membership)
     record(by, "member.active", membership.collection, concerns=membership.user, active=active)
     membership.is_active = active
     membership.save(update_fields=["is_active"])
+    return Withdrawn() if active else withdraw(membership.user, by=by)
 
 
 @transaction.atomic
@@ -194,10 +205,12 @@ def accept_invitation(*, invitation: Invitation, user: User) -> None:
     invitation.save(update_fields=["uses_left", "accepted_by"])
 
 
-@transaction.atomic
 def sign_up(*, invitation: Invitation, username: str, password: str) -> User:
     """Make an account that joins by an invitation; nothing of it stays when the invitation turns out closed."""
-    user = User.objects.create_user(username=username, password=password)
-    record(user, "account.made", invitation.collection, way="invitation")
-    accept_invitation(invitation=invitation, user=user)
+    # Before the transaction, which would hold a connection while the password is hashed.
+    hashed = make_password(password)
+    with transaction.atomic():
+        user = User.objects.create(username=User.normalize_username(username), password=hashed)
+        record(user, "account.made", invitation.collection, way="invitation")
+        accept_invitation(invitation=invitation, user=user)
     return user

@@ -25,6 +25,7 @@ from annotation.accounts import members
 from annotation.audit_log.recording import record
 from annotation.models import Invitation, User
 from corpus.errors import BadInput
+from jobs.connections import without_connection
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,18 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  #
         request.session.pop(INVITED, None)
         sociallogin.state["next"] = members.home_of(invitation)
         return user
+
+    def get_requests_session(self) -> Any:
+        """Return what asks the provider, which may take seconds, without a database connection."""
+        session = super().get_requests_session()
+        ask = session.request
+
+        def ask_provider(*args: Any, **kwargs: Any) -> Any:
+            with without_connection():
+                return ask(*args, **kwargs)
+
+        session.request = ask_provider
+        return session
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
         """The account page shows the connection."""

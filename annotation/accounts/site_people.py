@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.accounts import second_factor, sessions
+from annotation.accounts.withdrawing import Withdrawn, withdraw
 from annotation.audit_log.recording import record
 from annotation.models import Computed, Invitation, Membership, User
 from annotation.queue.undo import end_lease
@@ -35,11 +36,12 @@ def list_users(search: str, after: str) -> QuerySet[User]:
 
 
 @transaction.atomic
-def close_account(person: User, *, by: User) -> None:
+def close_account(person: User, *, by: User) -> Withdrawn:
     """Close an account: it cannot sign in any more, and the pairs that it holds go back to the queue."""
     _refuse_oneself(person, by)
     _set_active(person, False)
     record(by, "account.stopped", concerns=person)
+    return withdraw(person, by=by)
 
 
 @transaction.atomic
@@ -67,7 +69,7 @@ def remove_factor(person: User, *, by: User) -> None:
 
 
 @transaction.atomic
-def set_owner(person: User, *, by: User, owner: bool) -> None:
+def set_owner(person: User, *, by: User, owner: bool) -> Withdrawn:
     """Make somebody an owner, who sees and changes everything, or no owner any more; memberships stay."""
     if not owner:
         _refuse_oneself(person, by)
@@ -76,10 +78,11 @@ def set_owner(person: User, *, by: User, owner: bool) -> None:
     person.is_owner = owner
     person.save(update_fields=["is_owner"])
     record(by, "account.owner", concerns=person, owner=owner)
+    return Withdrawn() if owner else withdraw(person, by=by)
 
 
 @transaction.atomic
-def pseudonymise(person: User, *, by: User) -> None:
+def pseudonymise(person: User, *, by: User) -> Withdrawn:
     """Forget who somebody was: name, mail, password, devices. Their judgments stay under the new name.
 
     Files that were exported before keep the old name: they lie outside the database.
@@ -107,10 +110,11 @@ def pseudonymise(person: User, *, by: User) -> None:
     person.set_unusable_password()
     person.save(update_fields=["username", "email", "password"])
     record(by, "account.pseudonymised", concerns=person)
+    return withdraw(person, by=by)
 
 
 # What owners may do to an account, by the word in the address, and the sentence with which the page says it.
-ACTS: dict[str, tuple[Callable[..., None], str]] = {
+ACTS: dict[str, tuple[Callable[..., Withdrawn | None], str]] = {
     "stop": (close_account, gettext_noop("%(name)s can no longer sign in. Existing judgments are kept.")),
     "start": (reopen_account, gettext_noop("%(name)s can sign in again.")),
     "end-sessions": (end_sessions, gettext_noop("%(name)s has been signed out on all devices.")),

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from django.contrib import messages
-from django.db import connection, transaction
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -18,6 +18,7 @@ from annotation.judge_setup.page import build_page
 from annotation.panels.applying import base_panel, make_panel, newest_file_panel
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
+from jobs.connections import without_connection
 from judges.costs.accounting import format_cost
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
@@ -71,10 +72,9 @@ def test_model(request: HttpRequest, scope: Scope) -> HttpResponse:
         JudgeVersion.objects.exclude(provider="offline"), name=request.POST.get("judge", ""), is_current=True
     )
     judge = judge_of(row)
-    if not connection.in_atomic_block:
-        connection.close()  # a long wait begins
     try:
-        (result,) = asyncio.run(asyncio.wait_for(run_checks([(judge, probe_role(judge))]), TEST_SECONDS))
+        with without_connection():
+            (result,) = asyncio.run(asyncio.wait_for(run_checks([(judge, probe_role(judge))]), TEST_SECONDS))
     except TimeoutError:
         late = _(
             "%(judge)s did not answer within %(seconds)s seconds. Test it with manage.py check_judges, which waits "

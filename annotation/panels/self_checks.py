@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db import connection
 from django.db.models import Min, Q
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -16,6 +15,7 @@ from annotation.models.self_checks import SelfCheck
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
 from jobs import background, notifications, workers
+from jobs.connections import without_connection
 from judges.campaigns.configurations import find_panel
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
@@ -130,9 +130,8 @@ def self_check(
 ) -> list[SelfCheck]:
     """Ask the judges and store the results, in the order of the judges."""
     records = records_of(judges)
-    if not connection.in_atomic_block:
-        connection.close()  # a long wait begins
-    results = asking.self_check(records, asked, repeats=REPEATS, done=done)
+    with without_connection():
+        results = asking.self_check(records, asked, repeats=REPEATS, done=done)
     return [
         SelfCheck.objects.create(
             collection=collection,

@@ -5,6 +5,7 @@ otherwise a moment later changes nothing.
 """
 
 import ipaddress
+import re
 import socket
 
 from annotation.url_fetch.problems import NoPage
@@ -23,6 +24,11 @@ _GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
 # Teredo and other protocols' blocks, documentation, 6to4: each may carry or stand for another address.
 _NOT_GLOBAL_6 = [ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
 
+
+# Names of this machine in the files of hosts; `localhost` and all below it are its by RFC 6761.
+_LOOPBACK_NAMES = {"localhost.localdomain", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback"}
+# A name that ends so is a number to whoever resolves it: 2130706433, 0x7f000001, 127.1 and 0177.0.0.1 are 127.0.0.1.
+_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 
 # An address, and where a socket that means it is opened: the same, with the port.
 FetchTarget = tuple[str, tuple[str, int]]
@@ -44,6 +50,23 @@ def place_of(host: str, port: int) -> FetchTarget:
     if not places or not all(is_public(address) for address, _endpoint in places):
         raise NoPage("not-public", host=host)
     return places[0]
+
+
+def literal_address(host: str) -> str:
+    """Return the IP address that a host is without a resolver, this machine's own names included; "" for a name."""
+    host = host.lower().removesuffix(".")
+    if host == "localhost" or host.endswith(".localhost") or host in _LOOPBACK_NAMES:
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return ""
+
+
+def is_number(host: str) -> bool:
+    """Return whether a host is written as a number that is no address of four numbers: most often to hide one."""
+    host = host.lower().removesuffix(".")
+    return not literal_address(host) and _NUMBER.fullmatch(host) is not None
 
 
 def is_public(address: str) -> bool:

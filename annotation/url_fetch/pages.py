@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from annotation.url_fetch.addresses import FetchTarget, place_of
+from annotation.url_fetch.addresses import FetchTarget, is_number, is_public, literal_address, place_of
 from annotation.url_fetch.problems import NoPage
 
 PORTS = {"http": 80, "https": 443}
@@ -125,6 +125,10 @@ def check_url(url: str) -> SplitResult:
         raise NoPage("password")
     if port not in (None, PORTS[parts.scheme]):
         raise NoPage("port")
+    # Said where it is entered: nothing of the kind is ever on the public network.
+    literal = literal_address(host)
+    if is_number(host) or (literal and not is_public(literal)):
+        raise NoPage("not-public", host=host)
     return parts
 
 

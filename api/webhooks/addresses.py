@@ -6,7 +6,7 @@ import httpx2
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from annotation.url_fetch.addresses import is_public, resolve_host
+from annotation.url_fetch.addresses import is_number, is_public, literal_address, resolve_host
 from annotation.url_fetch.problems import NoPage
 from corpus.errors import BadInput
 
@@ -38,8 +38,13 @@ def check_url(url: str) -> httpx2.URL:
     # A password would be readable on the webhook's page, and a fragment is never sent.
     if parts.userinfo or parts.fragment:
         raise BadInput(_("The address contains a user name, a password or a fragment (#). Remove it."))
+    if is_number(parts.host):
+        raise BadInput(
+            _("%(host)s is a number and no host. Write the receiver's name, or its address as 203.0.113.7.")
+            % {"host": parts.host}
+        )
     # Said at once, while the admin looks; of a name that is known only when it is resolved, before each request.
-    if (literal := _as_literal(parts.host)) and not _is_allowed(literal, parts.scheme):
+    if (literal := literal_address(parts.host)) and not _is_allowed(literal, parts.scheme):
         raise BadInput(
             _(
                 "%(host)s is not on the public network. Use a public address, or ask whoever runs this site to allow "
@@ -67,17 +72,6 @@ def _is_allowed(address: str, scheme: str) -> bool:
     except ValueError:
         return False
     return any(found in network for network in settings.WEBHOOK_NETWORKS)
-
-
-def _as_literal(host: str) -> str:
-    """Return the IP address that a host is, or "" for a name."""
-    # No resolver is needed to know where this leads.
-    if host == "localhost":
-        return "127.0.0.1"
-    try:
-        return str(ip_address(host))
-    except ValueError:
-        return ""
 
 
 __all__ = ["AddressRefused", "NoPage", "check_url", "find_address"]

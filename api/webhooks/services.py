@@ -24,6 +24,7 @@ from api.webhooks.signing import make_secret, seal_secret
 from corpus.errors import BadInput
 from corpus.holding import hold, hold_row
 from corpus.models import Collection
+from jobs.connections import without_connection
 from jobs.notifications import notify
 
 TASK = "webhooks.deliver"
@@ -180,7 +181,8 @@ def _mail_admins(row: Webhook) -> None:
             }
             text = render_to_string("webhooks/disabled_mail.txt", {"webhook": row, "person": person}).strip() + "\n"
         try:
-            EmailMessage(subject, text, to=[person.email]).send()
+            with without_connection():
+                EmailMessage(subject, text, to=[person.email]).send()
         except (OSError, SMTPException) as error:
             # The webhook stays disabled, and the page and the audit log say so; a mail that fails must not undo that.
             logger.error("The mail about %s could not be sent: %s", row, error)

@@ -26,6 +26,7 @@ from jobs import notifications, workers
 from judges.engine import notifications as wakeups
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
+from store.disk import is_full
 from tests.annotators import at_work, count_judged, count_stored, make_people
 from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.instances import Instance, until
@@ -198,10 +199,10 @@ def test_without_postgresql_the_api_answers_with_a_problem(monkeypatch: pytest.M
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_told_from_what_is_away(code: int) -> None:
     full = OSError(code, os.strerror(code))
-    assert away.is_full(full) and away.is_full(raised_from(ValueError("could not be written"), full))
+    assert is_full(full) and is_full(raised_from(ValueError("could not be written"), full))
     answer = away.explain_error(full)
     assert answer is not None and answer.status_code == 507 and "disk is full" in answer.text
-    assert not away.is_full(REFUSED) and not away.is_full(OSError(errno.EACCES, "denied"))
+    assert not is_full(REFUSED) and not is_full(OSError(errno.EACCES, "denied"))
 
 
 @pytest.mark.django_db

@@ -43,8 +43,9 @@ def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str)
     work, sentence = site_people.ACTS[act]
     name = person.username
     try:
-        work(person, by=scope.user)
-        messages.success(request, _(sentence) % {"name": name, "old": name, "new": person.username})
+        withdrawn = work(person, by=scope.user)
+        told = _(sentence) % {"name": name, "old": name, "new": person.username}
+        messages.success(request, f"{told} {withdrawn or ''}".strip())
     except BadInput as error:
         messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
     return redirect("site_people")

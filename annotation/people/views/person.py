@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.accounts import members
 from annotation.accounts.invitations import may_hand_link
+from annotation.accounts.withdrawing import Withdrawn
 from annotation.models import Membership, Role
 from annotation.models.quality_control import JudgmentExclusion
 from annotation.people import table
@@ -41,7 +42,7 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     if new < before and "confirm" not in request.POST:
         return _render_person(request, scope, row, smaller=new)
     if new != before:
-        members.change_role(membership=row, role=new, by=scope.user)
+        _tell_withdrawn(request, members.change_role(membership=row, role=new, by=scope.user))
     return redirect(f"{reverse('person', args=[scope.collection.name, row.pk])}?was={before.value}")
 
 
@@ -53,10 +54,15 @@ def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     renew = request.POST.get("active") == "1"
     if not renew and (problem := members.explain_lockout(scope.user, row, None)):
         return _render_person(request, scope, row, problem=problem)
-    members.set_active(membership=row, active=renew, by=scope.user)
+    _tell_withdrawn(request, members.set_active(membership=row, active=renew, by=scope.user))
     return redirect(
         f"{reverse('person', args=[scope.collection.name, row.pk])}?was={'inactive' if renew else 'active'}"
     )
+
+
+def _tell_withdrawn(request: HttpRequest, withdrawn: Withdrawn) -> None:
+    if told := str(withdrawn):
+        messages.info(request, told)
 
 
 @action("admin")

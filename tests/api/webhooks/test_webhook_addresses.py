@@ -87,7 +87,27 @@ def test_an_address_to_which_nothing_can_be_sent_is_refused_when_it_is_entered(u
 
 
 @pytest.mark.parametrize(
-    "url", ["https://receiver.example/hook?token=1", "https://bücher.example:8443/", "https://1.1.1.1/"]
+    "host",
+    [
+        "2130706433", "0x7f000001", "0x7f.1", "0177.1", "127.1", "0", "134744072", "8.8.2056", "1.2.3.", "99999999999",
+        "localhost.", "LOCALHOST", "a.localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
+        "127.0.0.1.", "127。0。0。1", "[::ffff:127.0.0.1]",
+    ],
+)  # fmt: skip
+def test_a_number_and_this_machines_own_names_are_no_host_of_a_receiver(host: str) -> None:
+    with pytest.raises(BadInput):
+        check_url(f"https://{host}/hook")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://receiver.example/hook?token=1",
+        "https://4.example/",
+        "https://0x.example/",
+        "https://bücher.example:8443/",
+        "https://1.1.1.1/",
+    ],
 )
 def test_other_addresses_are_taken(url: str) -> None:
     check_url(url)

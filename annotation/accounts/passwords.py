@@ -1,0 +1,50 @@
+"""Passwords are hashed a few at a time, and without a database connection.
+
+A hash keeps a processor busy for a fifth of a second, on purpose. When forty people sign in at once, or a stranger
+tries passwords, hashes wait for each other here and not in the pool of connections, where everybody else would wait too
+(docs/adr/0115).
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+
+from jobs.connections import without_connection
+
+# In each web process, of which there is one for each processor: pages get their share of it.
+AT_ONCE = 2
+_turns = threading.BoundedSemaphore(AT_ONCE)
+_thread = threading.local()
+
+
+@contextmanager
+def hashing_turn() -> Iterator[None]:
+    """Wait until this thread may hash a password; who has a turn already goes on."""
+    if getattr(_thread, "has_turn", False):
+        yield
+        return
+    with without_connection():
+        _turns.acquire()
+    _thread.has_turn = True
+    try:
+        yield
+    finally:
+        _thread.has_turn = False
+        _turns.release()
+
+
+class TurnHasher(PBKDF2PasswordHasher):
+    """PBKDF2 with SHA-256 and the iterations that OWASP recommends; hashes with more of them stay as they are."""
+
+    iterations = 600_000
+
+    def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
+        """Hash a password in a turn of its own."""
+        with hashing_turn(), without_connection():
+            return super().encode(password, salt, iterations)
+
+    def must_update(self, encoded: str) -> bool:
+        """Return whether a hash is weaker than those made now."""
+        return int(self.decode(encoded)["iterations"]) < self.iterations

@@ -1,0 +1,46 @@
+"""allauth counts tries under a lock that gives up after a second; here it waits.
+
+A class that signs in from one address takes the lock of that address forty times in the same second. allauth's polls a
+row of the cache, and on a busy machine some never get it: they were told of too many attempts that they had not made.
+It has no switch for another lock, so its function is replaced.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from allauth.core.internal import ratelimit
+from django.db import connection, transaction
+
+from jobs.connections import without_connection
+
+# Of all threads of this process one waits in the database: the others would each hold a connection meanwhile.
+_line = threading.Lock()
+
+
+@contextmanager
+def lock_key(cache_key: str) -> Iterator[bool]:
+    """Hold the lock of a counter for the statements within; always yields True."""
+    if connection.in_atomic_block:
+        # Whoever is first in the line may wait for what this transaction holds.
+        with _lock_in_database(cache_key):
+            yield True
+        return
+    with without_connection():
+        _line.acquire()
+    try:
+        with transaction.atomic(), _lock_in_database(cache_key):
+            yield True
+    finally:
+        _line.release()
+
+
+@contextmanager
+def _lock_in_database(cache_key: str) -> Iterator[None]:
+    """Take PostgreSQL's lock on the key until the transaction ends; others wait in the order in which they came."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [cache_key])
+    yield
+
+
+ratelimit.cache_lock = lock_key

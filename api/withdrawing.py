@@ -1,0 +1,42 @@
+"""Access tokens and webhooks of somebody who lost a right (annotation.accounts.withdrawing)."""
+
+from typing import Any
+
+from django.db.models import Q
+from django.dispatch import receiver
+
+from annotation.accounts.withdrawing import unruled_collections, rights_lost
+from annotation.audit_log.recording import record
+from annotation.models import User
+from annotation.permissions import administered_collections
+from api.models import AccessToken, Webhook
+from api.tokens import current_tokens, revoke_token
+from api.webhooks.services import disable_webhook
+
+
+@receiver(rights_lost)
+def withdraw_made(sender: Any, person: User, by: User | None, **kwargs: Any) -> dict[str, int]:
+    """Revoke the person's tokens and disable their webhooks where they may no longer make any; return how many."""
+    tokens = list(current_tokens(person).filter(_unusable_tokens(person)).select_related("collection", "user"))
+    for token in tokens:
+        revoke_token(token, by=by)
+    made = Webhook.objects.filter(unruled_collections(person), made_by=person, disabled="").select_related("collection")
+    webhooks = list(made.select_for_update(of=("self",)).order_by("pk"))
+    for row in webhooks:
+        disable_webhook(row, Webhook.Disabled.BY_PERSON, by=by or person)
+        record(by, "webhook.changed", row.collection, concerns=person, webhook=row.pk, active=False)
+    return {"tokens": len(tokens), "webhooks": len(webhooks)}
+
+
+def _unusable_tokens(person: User) -> Q:
+    """Return the condition of tokens that do what their person may not do any more."""
+    if not person.is_active:
+        return Q()
+    if person.is_owner:
+        return Q(pk=None)
+    active = person.memberships.filter(is_active=True).values("collection")
+    ruled = administered_collections(person)
+    manages = Q(scopes__contains=[AccessToken.TokenScope.MANAGE])
+    lost = Q(collection__isnull=False) & (~Q(collection__in=active) | (manages & ~Q(collection__in=ruled.values("pk"))))
+    # One for all collections does in each what the person may; where that is nothing anywhere, it has no use.
+    return lost if ruled.exists() else lost | (Q(collection=None) & manages)
