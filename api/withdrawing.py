@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Q
 from django.dispatch import receiver
 
-from annotation.accounts.withdrawing import unruled_collections, rights_lost
+from annotation.accounts.withdrawing import rights_lost, unruled_collections
 from annotation.audit_log.recording import record
 from annotation.models import User
 from annotation.permissions import administered_collections
