@@ -88,8 +88,9 @@ def _no_exports_of_others() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
-    """A worker of xdist copies the database of the session's migrations."""
-    if os.environ.get("PYTEST_XDIST_WORKER") and (whole := migrated.database(settings.VAR.parent)):
+    """Each process copies the database of the session's migrations."""
+    session = settings.VAR.parent if os.environ.get("PYTEST_XDIST_WORKER") else settings.VAR
+    if whole := migrated.database(session):
         connection.settings_dict["TEST"] |= {"TEMPLATE": whole, "MIGRATE": False}
 
 

@@ -217,6 +217,8 @@ class Rig:
 @contextmanager
 def rig(instance: Instance, folder: Path, *, processes: int = 2, more: str = "", **options: Any) -> Iterator[Rig]:
     """A rig with its panel that serves, unless `processes` is 0."""
+    if "DATABASE_URL" not in instance.environment:
+        instance.migrated()
     made = Rig(instance, folder, **options)
     try:
         made.configure(more)

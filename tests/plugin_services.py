@@ -19,7 +19,7 @@ import pytest
 
 from config import loopback
 from tests import migrated
-from tests.stages import is_second_stage, mark_worker_tests
+from tests.stages import is_left_out, mark_worker_tests
 
 _own_services: list[Path] = []
 """The VAR of services that end with this session."""
@@ -38,9 +38,12 @@ def set_environment() -> None:
     if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
         return
     import embedded
-    from embedded.addresses import database_url
+    from embedded.addresses import DATABASE_NAME, database_url
 
     _own_services.append(var)
+    if (kept := migrated.kept_cluster()).exists():
+        shutil.copytree(kept, var / "postgres")
+        (var / migrated.FILE).write_text(DATABASE_NAME)
     embedded.ensure_services(var)
     os.environ["DATABASE_URL"], os.environ["REDIS_URL"] = database_url(var), embedded.redis_url(var)
 
@@ -74,6 +77,7 @@ if not {"-h", "--help", "--version", "-V"} & set(sys.argv):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests of the second stage as well (make test-all)")
+    parser.addoption("--weekly", action="store_true", help="run the rests of costly matrices as well")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -92,16 +96,17 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the slow ones out unless they are asked for."""
     mark_worker_tests(items)
-    if config.getoption("--slow"):
-        return
-    slow = [item for item in items if is_second_stage(item)]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not is_second_stage(item)]
+    stages = {"slow": config.getoption("--slow"), "weekly": config.getoption("--weekly")}
+    later = [item for item in items if is_left_out(item, **stages)]
+    if later:
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if not is_left_out(item, **stages)]
 
 
 def pytest_xdist_setupnodes() -> None:
-    """The migrations run beside the start of xdist's workers."""
+    """The migrations run beside the start of xdist's workers, where no earlier session has left what they make."""
+    if migrated.database(Path(os.environ["QUORUM_VAR"])):
+        return
     _migrating.append(migrated.begin(Path(os.environ["QUORUM_VAR"])))
 
 

@@ -1,4 +1,7 @@
-"""Which tests are of the first stage (`make test`) and which of the second (`make test-all`)."""
+"""Which tests are of the first stage (`make test`), of the second (`make test-all`), and which run once a week.
+
+The rest of a costly matrix, whose first row runs every time, is for Sundays (`.ci/run`) and for `--weekly`.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,9 +21,11 @@ def mark_worker_tests(items: Iterable[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def is_second_stage(item: pytest.Item) -> bool:
-    """Return whether a test runs in `make test-all` only: the slow ones, and those in a browser."""
-    return bool(item.get_closest_marker("slow") or item.get_closest_marker("browser"))
+def is_left_out(item: pytest.Item, slow: bool, weekly: bool) -> bool:
+    """Return whether a test waits for another run: `slow` asks for the slow ones and those in a browser."""
+    if item.get_closest_marker("weekly"):
+        return not weekly
+    return not slow and bool(item.get_closest_marker("slow") or item.get_closest_marker("browser"))
 
 
 def first_quick(values: Iterable[Any]) -> list[Any]:
@@ -29,6 +34,20 @@ def first_quick(values: Iterable[Any]) -> list[Any]:
     return [first, *(_slow(one) for one in others)]
 
 
+def first_slow(values: Iterable[Any], count: int = 1) -> list[Any]:
+    """The parameters of a costly slow test: every run takes the first `count`, the others are weekly."""
+    rows = list(values)
+    return [*(_marked(row, pytest.mark.slow) for row in rows[:count]), *(_weekly(row) for row in rows[count:])]
+
+
 def _slow(value: Any) -> Any:
+    return _marked(value, pytest.mark.slow)
+
+
+def _weekly(value: Any) -> Any:
+    return _marked(value, pytest.mark.weekly)
+
+
+def _marked(value: Any, mark: pytest.MarkDecorator) -> Any:
     values = value if isinstance(value, tuple) else (value,)
-    return pytest.param(*values, marks=pytest.mark.slow)
+    return pytest.param(*values, marks=mark)

@@ -72,7 +72,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     (folder / "corpus.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
     (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "what do owls hunt"}) + "\n")
     place = Path(tempfile.mkdtemp(prefix="quorum-backup-", dir="/tmp"))
-    instance = Instance(place / "var", QUORUM_LINGER="20")
+    instance = Instance(place / "var", QUORUM_LINGER="20").migrated()
     child = instance.start("manage.py", "shell", "-v0", "-c", SET_UP)
     _, said = child.communicate(f"{folder} {instance.var}", timeout=PATIENCE)
     assert child.returncode == 0, said
@@ -115,7 +115,7 @@ def test_a_backup_moves_to_another_instance(
     judged: Instance, make_instance: Callable[..., Instance], tmp_path: Path
 ) -> None:
     run(judged, "backup", tmp_path / "all.tar")
-    other = make_instance()
+    other = make_instance().migrated()
     restored = json.loads(run(other, "restore", tmp_path / "all.tar", "--json"))
     assert restored["before"] is None
     assert json.loads(run(other, "status", "owls", "--json")) == json.loads(run(judged, "status", "owls", "--json"))

@@ -109,7 +109,7 @@ def test_every_target_runs_as_nobody_special_and_has_a_health_check(target: str)
 def test_the_commands_serve_and_their_health_checks_tell(make_instance: Callable[..., Instance]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    instance = make_instance(ALLOWED_HOSTS="quorum.example")
+    instance = make_instance(ALLOWED_HOSTS="quorum.example").migrated()
     holder = instance.hold()
 
     def healthy(kind: str) -> bool:
@@ -144,7 +144,7 @@ def test_no_package_is_looked_for_beside_the_listed_ones() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_build_steps_work_in_a_fresh_virtual_environment(tmp_path: Path) -> None:
     source = tmp_path / "src"
     source.mkdir()

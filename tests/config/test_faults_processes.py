@@ -14,6 +14,7 @@ import pytest
 
 from tests.fault_rig import LEASE_S, Outcome, Rig, family, kill, note, rig, stop_for
 from tests.instances import PATIENCE, Instance, until
+from tests.stages import first_slow
 
 pytestmark = pytest.mark.slow
 
@@ -56,9 +57,9 @@ KILLED: dict[str, Callable[[Rig], list[int]]] = {
     "keeper": lambda site: [site.service("keeper")],
 }
 STOPPED: dict[str, Callable[[Rig], list[int]]] = {
-    "one worker": one_child,
     "all workers": all_workers,
     "postgres": lambda site: family(site.service("postgres")),
+    "one worker": one_child,
     "redis": lambda site: [site.service("redis")],
     "keeper": lambda site: [site.service("keeper")],
 }
@@ -75,7 +76,7 @@ def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     assert outcome.holds, outcome
 
 
-@pytest.mark.parametrize("who", STOPPED)
+@pytest.mark.parametrize("who", first_slow(STOPPED, 2))
 def test_a_standstill_of_twenty_seconds_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     def fault(site: Rig) -> tuple[float, float]:
         stopped, going = stop_for(STANDSTILL_S, *STOPPED[who](site))
@@ -114,7 +115,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield made
 
 
-@pytest.mark.parametrize("who", ["all workers", "postgres", "redis", "keeper"])
+@pytest.mark.parametrize("who", first_slow(["all workers", "postgres", "redis", "keeper"], 2))
 def test_judge_wait_outlives_what_is_killed_under_it(bare: Rig, who: str) -> None:
     """It waits, starts workers anew, and ends with 0; nobody has to repeat the command."""
     name = f"wait-{who.replace(' ', '-')}"

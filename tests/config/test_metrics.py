@@ -228,7 +228,7 @@ def test_requests_are_counted_by_route_and_not_by_what_stands_in_it() -> None:
 
 @pytest.mark.slow
 def test_each_process_of_a_served_site_answers_for_all_of_them(make_instance: Callable[..., Instance]) -> None:
-    instance = make_instance(QUORUM_WEB_PROCESSES="2")
+    instance = make_instance(QUORUM_WEB_PROCESSES="2").migrated()
     _, ready = serve(instance, "--judge-workers", "0")
     for _ in range(40):
         urlopen(f"{ready['url']}/accounts/login/", timeout=60).close()

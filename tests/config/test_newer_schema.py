@@ -41,7 +41,7 @@ def test_the_refusal_names_the_last_migration_and_counts_the_others() -> None:
 def test_old_code_refuses_newer_tables_until_a_backup_of_before_is_restored(
     make_instance: Callable[..., Instance], tmp_path: Path, by_url: bool
 ) -> None:
-    services = make_instance()
+    services = make_instance().migrated()
     holder = services.hold()
     backup = str(tmp_path / "before.tar")
     assert services.manage("backup", backup).returncode == 0

@@ -54,7 +54,7 @@ def run(instance: Instance, *args: object) -> Any:
 def restored() -> Iterator[Instance]:
     """The older instance, restored and migrated by this version."""
     place = Path(tempfile.mkdtemp(prefix="quorum-older-", dir="/tmp"))
-    instance = Instance(place / "var", QUORUM_LINGER="20")
+    instance = Instance(place / "var", QUORUM_LINGER="20").migrated()
     run(instance, "restore", HERE / "instance.tar.gz", "--json")
     done = instance.manage("migrate", "-v0")
     assert done.returncode == 0, done.stderr

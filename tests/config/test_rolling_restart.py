@@ -126,7 +126,7 @@ def test_web_nodes_and_workers_are_restarted_twice_and_nobody_notices(campaign: 
 
 def test_a_node_that_is_told_to_end_says_so_and_serves_on(make_instance: Callable[..., Instance]) -> None:
     port = free_port()
-    instance = make_instance(QUORUM_STOP_DELAY_S="15", QUORUM_WEB_PROCESSES="1")
+    instance = make_instance(QUORUM_STOP_DELAY_S="15", QUORUM_WEB_PROCESSES="1").migrated()
     with round_robin([port]) as proxy:
         site = instance.start("manage.py", "serve", "--port", str(port), "--judge-workers", "0")
         until(lambda: port in proxy.ready, "the node")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from config.env import ROOT
+from tests.stages import first_slow
 
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 (RECIPE,) = re.findall(
@@ -23,8 +24,7 @@ def test_every_extra_has_one() -> None:
     assert {"", *EXTRAS.split()} == found - {"-dev"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("extra", ["-tracing", "", "-cloud", "-training"])
+@pytest.mark.parametrize("extra", first_slow(["", "-tracing", "-cloud", "-training"]))
 def test_it_names_every_package_with_its_version_and_hashes_without_a_network(extra: str, tmp_path: Path) -> None:
     out = tmp_path / "sbom.json"
     command = RECIPE.replace("$$extra", extra).replace(f"sbom{extra}.json", str(out)).replace('"', "").split()

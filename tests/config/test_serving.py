@@ -77,7 +77,7 @@ def page_as(name: str, address: str) -> int:
 
 @pytest.mark.slow
 def test_serve_in_production_gets_ready_under_a_name_that_is_not_this_machines(make_instance: Callable[..., Instance]):
-    instance = make_instance(**PRODUCTION, http_proxy="http://127.0.0.1:9")
+    instance = make_instance(**PRODUCTION, http_proxy="http://127.0.0.1:9").migrated()
     _, ready = serve(instance, "--judge-workers", "0")
     assert page_as("quorum.example", ready["url"]) == 200
     assert page_as("127.0.0.1", ready["url"]) == 400
@@ -85,7 +85,7 @@ def test_serve_in_production_gets_ready_under_a_name_that_is_not_this_machines(m
 
 @pytest.mark.slow
 def test_serve_in_production_goes_on_past_its_first_minute(make_instance: Callable[..., Instance]):
-    instance = make_instance(**PRODUCTION)
+    instance = make_instance(**PRODUCTION).migrated()
     began = time.monotonic()
     child, ready = serve(instance)
     pids = set(ready["pids"])
@@ -97,7 +97,7 @@ def test_serve_in_production_goes_on_past_its_first_minute(make_instance: Callab
 
 @pytest.mark.slow
 def test_sigkill_of_the_top_process_alone_takes_all_others_with_it(make_instance: Callable[..., Instance]):
-    instance = make_instance()
+    instance = make_instance().migrated()
     child, _ = serve(instance)
     instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
     child.kill()
@@ -108,7 +108,7 @@ def test_sigkill_of_the_top_process_alone_takes_all_others_with_it(make_instance
 
 @pytest.mark.slow
 def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instance]):
-    instance = make_instance()
+    instance = make_instance().migrated()
     _, ready = serve(instance, "--judge-workers", "0")
     web = next(pid for pid, line in instance.processes().items() if "granian" in line and pid in ready["pids"])
     os.kill(web, signal.SIGKILL)
@@ -128,7 +128,7 @@ def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instan
 def test_with_the_real_linger_no_process_is_left_after_30_seconds(
     make_instance: Callable[..., Instance], at_once: bool
 ):
-    instance = make_instance(QUORUM_LINGER="", QUORUM_DURABLE="")
+    instance = make_instance(QUORUM_LINGER="", QUORUM_DURABLE="").migrated()
     child, _ = serve(instance)
     instance.sql("CREATE TABLE kept AS SELECT 7 AS n")
     for pid in instance.processes() if at_once else [child.pid]:
@@ -152,7 +152,7 @@ WRITTEN = "SELECT count(*) FROM corpus_query WHERE metadata ->> 'asked_of' IS NO
 
 @pytest.mark.slow
 def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Callable[..., Instance]):
-    instance = make_instance()
+    instance = make_instance().migrated()
     accounts = []
     for number in range(2):
         child = instance.start("manage.py", "demo", "--port", "0", "--json")
@@ -190,7 +190,7 @@ def test_an_end_whose_exception_was_lost_is_asked_for_again(monkeypatch: pytest.
 
 @pytest.mark.slow
 def test_make_demo_ends_with_make(make_instance: Callable[..., Instance]):
-    instance = make_instance()
+    instance = make_instance().migrated()
     if not (ROOT / ".venv" / ".base").exists():
         pytest.skip("set up by hand, not by make install")
     child = instance.start("demo", "PORT=0", program=("make", "-s"))
@@ -205,7 +205,7 @@ def test_make_demo_ends_with_make(make_instance: Callable[..., Instance]):
 
 @pytest.mark.slow
 def test_a_busy_port_is_named_in_one_line(make_instance: Callable[..., Instance]):
-    instance = make_instance()
+    instance = make_instance().migrated()
     with socket.create_server(("127.0.0.1", 0)) as busy:
         done = instance.manage("serve", "--port", str(busy.getsockname()[1]))
     assert done.returncode == 2 and done.stdout == ""
@@ -214,7 +214,7 @@ def test_a_busy_port_is_named_in_one_line(make_instance: Callable[..., Instance]
 
 @pytest.mark.slow
 def test_an_external_database_without_its_tables_says_run_migrate(make_instance: Callable[..., Instance]):
-    instance = make_instance()
+    instance = make_instance().migrated()
     holder = instance.hold()
     instance.sql("CREATE DATABASE empty")
     announced = instance.announced()

@@ -77,7 +77,7 @@ def check(site: Rig, clock: Path, who: str, pairs: int = PAIRS, calls: int = BEF
 def test_postgresql_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(tmp_path: Path) -> None:
     clock = tmp_path / "clock"
     clock.write_text("+0")
-    instance = Instance(tmp_path / "var")
+    instance = Instance(tmp_path / "var").migrated()
     with fake(instance, clock, "postgres"):
         instance.hold()
     seen = "SELECT extract(epoch FROM now())::bigint"
@@ -91,7 +91,7 @@ def test_redis_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(tmp_p
     """The account's window is full at the jump: without care it would stay so for an hour."""
     clock = tmp_path / "clock"
     clock.write_text("+0")
-    instance = Instance(tmp_path / "var")
+    instance = Instance(tmp_path / "var").migrated()
     with fake(instance, clock, "redis-server"):
         instance.hold()
     client = redis.Redis(unix_socket_path=str(run_folder(instance.var) / "redis.sock"))
@@ -104,7 +104,7 @@ def test_redis_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(tmp_p
 def test_a_worker_whose_clock_jumps_back_loses_doubles_and_pays_nothing(tmp_path: Path) -> None:
     clock = tmp_path / "clock"
     clock.write_text("+0")
-    instance = Instance(tmp_path / "var")
+    instance = Instance(tmp_path / "var").migrated()
     with rig(instance, tmp_path, processes=0) as site:
         instance.hold()
         with fake(instance, clock, "python"):

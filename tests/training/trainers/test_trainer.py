@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
 from tests.speed import slowness  # noqa: E402
+from tests.stages import first_slow  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training import trainer  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
@@ -79,8 +80,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("recipe", OTHERS)
+@pytest.mark.parametrize("recipe", first_slow(OTHERS))
 def test_other_recipes_resume_with_the_same_losses(recipe: str, parts: tuple[Path, Path], tmp_path: Path) -> None:
     options = {"preset": "tiny", "max_steps": 16, "checkpoint_every": 3, "evaluate_every": 16, **OTHERS[recipe]}
     base = {"base": "tiny:encoder"} if recipe == "cross-encoder" else {}
