@@ -13,7 +13,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from jobs.connections import without_connection
 
-# In each web process, of which there is one for each processor. Beside other programs that keep a processor busy, hashes
+# In each web process, of which there is one for each processor. Beside another program that keeps it busy, hashes
 # get three quarters of it, so that a class comes in; beside hashes alone, a page still gets its share.
 AT_ONCE = 3
 _turns = threading.BoundedSemaphore(AT_ONCE)
