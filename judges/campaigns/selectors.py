@@ -123,7 +123,7 @@ def collection_status(collection: Collection, states: PairStates | None = None) 
     running = states.counts[PairState.RUNNING]
     row = (campaign, policy, state, stopped_by or "", because or "", running, (sums or {}) | counted)
     document = _status_document(collection.name, row) | _other_models(row[-1])
-    return document | ({"batches": _open_batches(campaign)} if protocol and protocol.get("batch") else {})
+    return document | ({"batches": _open_batches(campaign)} if campaign and (protocol or {}).get("batch") else {})
 
 
 def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
