@@ -1,5 +1,6 @@
 """All that is stored about one pair: debate, votes, label, people's judgments, attempts."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,13 +12,15 @@ from annotation.models import Assignment
 from corpus.models import Pair
 from judges.campaigns import selectors
 from judges.campaigns.selectors import AttemptView
-from judges.models import Attempt
+from judges.models import Attempt, Campaign
 
 
 def load_pair_detail(pair: Pair) -> dict[str, Any]:
     """Load the data of the page about a pair, for admins only, in a fixed number of statements."""
     document = pair.document
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
+    # A campaign that was cancelled before it came to the pair says nothing of it.
+    ended = [one for one in work if one.ended_at is not None] or work
     debate = debate_of(_debate_turns(selectors.debate_of(pair)))
     attempts = selectors.attempts_of(pair)
     # Withdrawn ones too, oldest first.
@@ -25,13 +28,13 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     # Who had the pair, and what came of it besides a grade: skips and flags.
     assignments = Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item")
     name, version = document.external_id, document.version
-    votes = _newest_votes(attempts)
+    votes = _last_votes(attempts)
     return {
         "pair": pair,
         "label": pair.labels.filter(aspect=None).first(),
         "work": work,  # Its places in campaigns, newest first.
         "debate": debate,
-        "latency": selectors.latency_of(pair, work[0].campaign) if work else None,
+        "latency": selectors.latency_of(pair, ended[0].campaign) if ended else None,
         "attempts": attempts,
         "judgments": judgments,
         "assignments": list(assignments.order_by("lent_at")),
@@ -50,11 +53,22 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _newest_votes(attempts: Sequence[AttemptView]) -> list[Attempt]:
-    """Return the counted votes of the newest campaign that cast any, in the order of the panel."""
-    counted = [view.attempt for view in attempts if view.attempt.role == "vote" and view.attempt.counts]
-    newest = max((vote.campaign_id for vote in counted), default=None)
-    return sorted((vote for vote in counted if vote.campaign_id == newest), key=lambda vote: vote.place)
+def _last_votes(attempts: Sequence[AttemptView]) -> list[Attempt]:
+    """Return the pair's last votes, those of a complete panel before others, in the order of the panel."""
+    by_campaign: dict[int, list[Attempt]] = defaultdict(list)
+    for view in attempts:
+        if view.attempt.role == "vote" and view.attempt.counts:
+            by_campaign[view.attempt.campaign_id].append(view.attempt)
+    if not by_campaign:
+        return []
+    last = max(by_campaign, key=lambda campaign: (_is_complete(by_campaign[campaign]), campaign))
+    return sorted(by_campaign[last], key=lambda vote: vote.place)
+
+
+def _is_complete(votes: Sequence[Attempt]) -> bool:
+    campaign = votes[0].campaign
+    given = sum(vote.outcome == Attempt.Outcome.LABELLED for vote in votes)
+    return campaign.policy != Campaign.Policy.SINGLE and given >= len(campaign.voters)
 
 
 def _sum_costs(attempts: Sequence[AttemptView]) -> float | None:

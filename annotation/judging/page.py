@@ -136,7 +136,7 @@ i.reason NOT IN ('audit', 'evidence')
 AND (i.arm IN ('', 'shown') OR i.arm = 'reveal' AND f.grade IS NOT NULL)
 """
 _ADJUDICATES = "i.reason NOT IN ('audit', 'evidence')"
-# A check may bring its own turns; else the newest debate about the pair.
+# A check may bring its own turns; else the newest debate about the pair, one that was broken off after all others.
 _DEBATE = """
 CASE WHEN i.turns IS NOT NULL THEN i.turns::json ELSE (
  SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
@@ -144,8 +144,10 @@ CASE WHEN i.turns IS NOT NULL THEN i.turns::json ELSE (
  FROM judges_attempt t
  WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
    AND t.campaign_id = (
-    SELECT max(c.campaign_id) FROM judges_attempt c
-    WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against'))) END
+    SELECT c.campaign_id FROM judges_attempt c
+    LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
+    WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against')
+    ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)) END
 """
 
 _TEXTS = """

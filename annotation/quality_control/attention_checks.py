@@ -49,8 +49,10 @@ LAST = 1e12
 # The newest campaign's debate alone, as the judging page shows it.
 _NEWEST = """
  t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
-    SELECT max(c.campaign_id) FROM judges_attempt c
-    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against'))
+    SELECT c.campaign_id FROM judges_attempt c
+    LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
+    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against')
+    ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)
 """
 _TURNS = f"""
 (SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,

@@ -44,6 +44,7 @@ Rounds = list[dict[DebateAgent, Turn]]  # What was said about a pair, round by r
 def find_writers(collection: Collection) -> Configuration | None:
     """The debaters of the newest campaign that had some, else the default panel's; None where they are no models."""
     campaigns = Campaign.objects.filter(collection=collection).exclude(debaters=[]).exclude(policy__in=NO_DEBATE)
+    campaigns = campaigns.exclude(state=Campaign.State.CANCELLED)
     newest = campaigns.order_by("-pk").first()
     names = dict(JudgeVersion.objects.filter(pk__in=newest.debaters).values_list("pk", "name")) if newest else {}
     debaters = [names[one] for one in newest.debaters] if newest else []

@@ -13,13 +13,13 @@ from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign
 
 # What stands of each pair: its outcome in a campaign of this configuration, and the label. DISTINCT ON keeps one row of
-# work for each pair, of an ended campaign before one that goes on.
+# work for each pair: of an ended campaign before one that goes on, and a failure only where none gave an outcome.
 STANDING = """
 asked AS MATERIALIZED (SELECT unnest(pairs) AS pair_id FROM benchmark_filling WHERE id = %(filling)s),
 work AS MATERIALIZED (
     SELECT DISTINCT ON (w.pair_id) w.pair_id, w.state, w.label, w.agreed_in_round, w.campaign_id
     FROM asked JOIN judges_work w ON w.pair_id = asked.pair_id AND w.campaign_id = ANY(%(campaigns)s)
-    ORDER BY w.pair_id, w.state IN ('pending', 'running'), w.campaign_id DESC
+    ORDER BY w.pair_id, w.state IN ('pending', 'running'), w.state = 'failed', w.campaign_id DESC
 )
 """
 # People said it, or the policy of this filling.

@@ -125,7 +125,10 @@ def scale_problem(collection: Collection, settings: Mapping[str, Any]) -> tuple[
     lowest = settings.get("relevant_from", collection.relevant_from)
     if not 1 <= lowest <= grades:
         key = "relevant_from" if "relevant_from" in settings else "grades"
-        reason = _("the lowest relevant grade would be %(lowest)s, and the scale goes from 0 to %(grades)s")
+        reason = _(
+            "the lowest relevant grade would be %(lowest)s, and the scale goes from 0 to %(grades)s: "
+            "choose 1 to %(grades)s"
+        )
         return key, reason % {"lowest": lowest, "grades": grades}
     judged = Judgment.objects.filter(assessor__collection=collection)
     if grades != collection.grades and judged.filter(grade__gt=grades).exists():

@@ -15,6 +15,7 @@ from annotation.policies.report import answered_campaigns
 from api.tokens import make_token
 from corpus.models import Collection, Label, Pair
 from judges.campaigns import counters, lifecycle
+from judges.campaigns.selectors import debate_of
 from judges.models import Campaign, Work
 from tests.admin_site import audited, only_collection, people_at_work
 from tests.called import call
@@ -129,3 +130,19 @@ def test_each_pair_keeps_its_own_last_complete_votes(tmp_path: Path) -> None:
     for name, content in texts.items():
         assert content.splitlines() == (tmp_path / "after" / name).read_bytes().splitlines()
     assert texts
+
+
+def test_a_broken_debate_takes_no_place_of_a_finished_one(tmp_path: Path) -> None:
+    books = only_collection()
+    admin = people_at_work(books)["charlie"]
+    site = Site(books, admin, tmp_path)
+    pair = Pair.objects.filter(collection=books, work__state="labelled").order_by("pk")[0]
+    debate, exported = debate_of(pair), site.export("debates", 1)
+    other = make_judge("late")
+    broken = make_campaign(books, [other, other], policy="debate+ensemble", state="cancelled")
+    Work.objects.create(campaign=broken, pair=pair, state="running")
+    make_turn(broken, pair, other, "for", 1, 0)
+    make_attempt(broken, pair, other, 0)
+    assert debate_of(pair) == debate != [] and site.export("debates", 2) == exported
+    votes = site.client.get(f"/c/{books.name}/pairs/{pair.pk}/").context["evidence"]["votes"]
+    assert len(votes) == 5 and broken.pk not in {vote.campaign_id for vote in votes}
