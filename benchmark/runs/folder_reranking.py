@@ -1,7 +1,8 @@
 """Runs by a reranker in a folder: the first documents of another run, scored anew by the model of a folder.
 
 settings.LOCAL_RERANKERS, a module of the app above, opens the model: a causal one, an encoder, or one that reads by an
-encoder and writes by a decoder (monoT5). Scores are its margins, whose sigmoid is its own probability. Like every
+encoder and writes by a decoder (monoT5). Scores are its margins, whose sigmoid is its own probability; a model that
+reasons and grades (ERank) writes the grade times its probability, and -1 where its answer has none. Like every
 reranker it sees the query as it stands.
 """
 
@@ -44,6 +45,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
         **check_first_run(collection, recipe),
         "model": str(folder),
         "weights": hash_weights(folder),
+        "writes": import_module(settings.LOCAL_RERANKERS).kind_of_scores(folder),
         "prompt": prompt,
         "device": str(recipe.get("device") or "cpu"),
         "batch_size": check_batch_size(recipe, BATCH_SIZE),

@@ -17,14 +17,22 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs.models import JobState
 
-# What the reranked run's scores are: log odds, which go through the sigmoid, or to be taken as they are.
-SCORES = ("margins", "plain")
+# What the reranked run's scores are: log odds, which go through the sigmoid; ERank's grades times their probability,
+# among which an answer without a grade has a mark; or to be taken as they are.
+SCORES = ("margins", "grades", "plain")
 TOLD = {
     "margins": gettext_lazy("log odds; the sigmoid was applied before combining"),
+    "grades": gettext_lazy("grades; an answer without a grade counts as the lowest of its query"),
     "plain": gettext_lazy("used unchanged, without the sigmoid"),
 }
-# One negative score tells margins from probabilities.
-NEGATIVE = "SELECT EXISTS (SELECT FROM benchmark_ranking WHERE run_id = %s AND 0 > ANY (scores))"
+# Of imported scores nobody says what they are. A score below 0 that is no mark tells margins from shares and grades.
+BELOW = """
+SELECT COALESCE(bool_or(score < 0 AND score <> %(mark)s), false), COALESCE(bool_or(score = %(mark)s), false)
+FROM benchmark_ranking CROSS JOIN unnest(scores) AS score WHERE run_id = %(run)s"""
+
+
+PREPARED = {"margins": hybrid_scores.sigmoid, "grades": hybrid_scores.fill_ungraded, "plain": np.asarray}
+"""What is combined of each kind of scores."""
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -42,7 +50,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     if not given.get("run"):
         raise BadInput(_("a hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed"))
     run = ready_run(collection, str(given["run"]))
-    scores = given.get("scores") or ("margins" if _has_negative(run) else "plain")
+    scores = given.get("scores") or kind_of_scores(run)
     if scores not in SCORES:
         raise BadInput(_("scores must be one of %(known)s") % {"known": ", ".join(SCORES)})
     return {
@@ -85,11 +93,14 @@ def ready_run(collection: Collection, name: str) -> Run:
     return run
 
 
-def _has_negative(run: Run) -> bool:
-    """Return whether a score is below 0: margins of irrelevant documents are, shares and grades never."""
+def kind_of_scores(run: Run) -> str:
+    """Return one of SCORES: what the model of the run writes; of runs without a known model, what their scores are."""
+    if run.kind == Run.Kind.RERANK_FOLDER and (written := run.recipe.get("writes")):
+        return str(written)
     with connection.cursor() as cursor:
-        cursor.execute(NEGATIVE, [run.pk])
-        return bool(cursor.fetchone()[0])
+        cursor.execute(BELOW, {"run": run.pk, "mark": hybrid_scores.NO_GRADE})
+        has_margins, has_marks = cursor.fetchone()
+    return "margins" if has_margins else "grades" if has_marks else "plain"
 
 
 def _check_weights(given: Any, method: str) -> list[float]:
@@ -129,8 +140,8 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
             told = _("documents in run %(name)s have since changed or been removed: create or import it again")
             raise BadInput(told % {"name": recipe["run"]})
         bm25 = index.scores(query.text, documents)
-        given = hybrid_scores.sigmoid(scores) if recipe["scores"] == "margins" else scores
-        combined = hybrid_scores.combine_scores(bm25, given, recipe["method"], recipe["weights"])
+        ready = PREPARED[recipe["scores"]](scores)
+        combined = hybrid_scores.combine_scores(bm25, ready, recipe["method"], recipe["weights"])
         return RankedQuery(documents, combined, perf_counter() - begin)
 
     each_query(run, rank, progress, stopped)

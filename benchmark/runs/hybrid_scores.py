@@ -33,6 +33,17 @@ def sigmoid(margins: Scores) -> Scores:
     return found
 
 
+NO_GRADE = -1.0
+"""What an ERank run holds for an answer without a grade: below every grade times its probability."""
+
+
+def fill_ungraded(scores: Scores) -> Scores:
+    """Give answers without a grade the lowest score of their query: no other query, and no scale, depends on them."""
+    graded = scores[scores != NO_GRADE]
+    lowest = graded.min() if len(graded) else 0.0
+    return np.where(scores == NO_GRADE, lowest, scores)
+
+
 METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax_scale, "zscore": zscore, "sum": np.asarray}
 # Of BM25 and of the reranker, in this order.
 WEIGHTS = {"minmax": (0.1, 0.9), "zscore": (0.2, 0.8), "sum": (1.0, 100.0)}

@@ -198,8 +198,8 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
     bundles = [one.bundle for one in rows if one.bundle is not None and one.bundle[way.made_from] not in known]
     if not bundles:
         return
-    excluded = _excluded_by_source(synthesis.collection, bundles) if way is KEYWORDS else {}
-    found = [_describe_query(way, one, excluded) for one in bundles]
+    sources = _describe_sources(synthesis.collection, bundles) if way is KEYWORDS else {}
+    found = [_describe_query(way, one, sources) for one in bundles]
     with TemporaryDirectory() as folder:
         # The ordinary import, as for files that a person brings: the same checks, ids and search index.
         files = ImportFiles(
@@ -211,22 +211,35 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
         import_collection(synthesis.collection.name, files)
 
 
-def _excluded_by_source(collection: Collection, bundles: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The documents that queries exclude, by query: their keyword forms exclude them too."""
-    sources = [one[KEYWORDS.made_from] for one in bundles]
-    rows = Query.objects.filter(collection=collection, is_current=True, external_id__in=sources)
-    names = dict(rows.values_list("pk", "external_id"))
-    return {names[key]: sorted(ids) for key, ids in excluded_documents(collection, names).items()}
+def _describe_sources(collection: Collection, bundles: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What keyword forms take over from the queries that they are made of, by query.
+
+    The need is the same in other words: it has the same answers and the same definition of relevance, else one pair
+    would be judged by two rubrics, and it excludes the same documents.
+    """
+    sources = [bundle[KEYWORDS.made_from] for bundle in bundles]
+    queries = list(Query.objects.filter(collection=collection, is_current=True, external_id__in=sources))
+    excluded = excluded_documents(collection, {query.pk: query.external_id for query in queries})
+    return {
+        query.external_id: {
+            "answers": query.answers,
+            "instruction": query.instruction,
+            "metadata": {EXCLUDED: sorted(excluded[query.pk])} if query.pk in excluded else {},
+        }
+        for query in queries
+    }
 
 
-def _describe_query(way: Way, bundle: Mapping[str, Any], excluded: Mapping[str, list[str]]) -> dict[str, Any]:
+def _describe_query(way: Way, bundle: Mapping[str, Any], sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     made_from = bundle[way.made_from]
     metadata = {"synthetic": True, "writer": bundle["models"]["judge"]["name"], way.made_from: made_from}
     if way is KEYWORDS:
         metadata["seed_query"] = made_from
-    if made_from in excluded:
-        metadata[EXCLUDED] = excluded[made_from]
-    return {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
+    query = {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
+    if source := sources.get(made_from):
+        query |= {"answers": source["answers"], "instruction": source["instruction"]}
+        metadata |= source["metadata"]
+    return query
 
 
 def _find_pairs(

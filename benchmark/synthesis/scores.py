@@ -10,6 +10,7 @@ from typing import Any
 from benchmark.runs.files import read_run
 from benchmark.runs.rankings import excluded_documents
 from corpus.errors import BadInput
+from corpus.labels import reference_grades
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
 from judges.domain.chains import render_answer, render_prompt
@@ -56,7 +57,7 @@ def draw_by_query(
     collection: Collection, run: Path | None, *, number: int, queries: int | None, seed: int
 ) -> dict[str, Drawn]:
     """Documents to score by query id, for queries with a relevant document. Raises BadInput where there is none."""
-    positives, negatives = _labelled_documents(collection)
+    positives, negatives = labelled_documents(collection)
     chosen = sorted(positives)
     if not chosen:
         raise BadInput(f"{collection.name} has no relevant pair: label some, or import qrels, first")
@@ -162,15 +163,18 @@ def _describe_row(collection: Collection, query: str, name: str, pair: Pair, fou
     }
 
 
-def _labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    rows = Label.objects.filter(
-        pair__collection=collection, aspect=None, pair__query__is_current=True, pair__document__is_current=True
-    ).values_list("pair__query__external_id", "pair__document__external_id", "grade")
+def labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return by query its relevant documents, and its others: by label, by reference grade where a pair has none."""
+    labels = Label.objects.filter(pair__collection=collection, aspect=None).values_list("pair", "grade")
+    grades = reference_grades(collection) | dict(labels)
+    pairs = Pair.objects.filter(collection=collection, query__is_current=True, document__is_current=True)
+    names = pairs.order_by("query__external_id", "document__external_id")
     positives: dict[str, list[str]] = {}
     negatives: dict[str, list[str]] = {}
-    for query, document, grade in rows.order_by("pair__query__external_id", "pair__document__external_id"):
-        side = positives if grade >= collection.relevant_from else negatives
-        side.setdefault(query, []).append(document)
+    for pair, query, document in names.values_list("pk", "query__external_id", "document__external_id"):
+        if pair in grades:
+            side = positives if grades[pair] >= collection.relevant_from else negatives
+            side.setdefault(query, []).append(document)
     return positives, negatives
 
 

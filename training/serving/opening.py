@@ -19,7 +19,7 @@ from training.serving.scorer import (
 from training.serving.seq2seq import Seq2SeqScorer
 from training.serving.sparse import is_sparse_encoder
 
-__all__ = ["PROMPT_NAMES", "check_prompt", "is_reranker", "open_scorer"]
+__all__ = ["PROMPT_NAMES", "check_prompt", "is_reranker", "kind_of_scores", "open_scorer"]
 
 
 def is_reranker(folder: Path) -> bool:
@@ -27,6 +27,11 @@ def is_reranker(folder: Path) -> bool:
     if not (folder / "config.json").exists() or read_reranker_json(folder).get("kind") == "embedder":
         return False
     return not is_embedder(folder) and not is_sparse_encoder(folder)
+
+
+def kind_of_scores(folder: Path) -> str:
+    """Return what a model's scores are: "grades" times their probability (ERank), or "margins"."""
+    return "grades" if read_reranker_json(folder).get("kind") == "erank" else "margins"
 
 
 def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", prompt: str = "") -> Scorer:

@@ -78,7 +78,7 @@ class Command(JobCommand):
         )
         parser.add_argument("--run", help="for rerank and rerank-folder: run to rerank; for hybrid: the reranked run")
         parser.add_argument(
-            "--scores", choices=SCORES, help="for hybrid: kind of the run's scores (default: margins if any is below 0)"
+            "--scores", choices=SCORES, help="for hybrid: kind of the run's scores (default: as its model writes them)"
         )
         parser.add_argument("--top", type=int, help="for rerank and rerank-folder: documents per query")
         parser.add_argument("--instruction", help="for dense, rerank and rerank-folder: instruction for the model")

@@ -143,6 +143,46 @@ def test_shares_are_taken_as_they_are_and_a_recipe_may_say_otherwise(wings):
     assert sorted(rankings.as_run(run)["q1"].values()) == pytest.approx(sorted(expected), rel=1e-5)
 
 
+@pytest.mark.parametrize("method", ["minmax", "zscore", "sum"])
+def test_an_answer_without_a_grade_changes_its_own_query_alone(wings, method):
+    """ERank's runs hold grades times their probability, 0 to 10, and -1 where an answer has no grade."""
+    queries = {query.external_id: query.pk for query in rankings.current_queries(wings)}
+    documents = list(Ranking.objects.get(run__name="reranked", query=queries["q1"]).documents)
+    whole = {"q1": [9.0, 6.5, 5.0, 2.0], "q2": [8.0, 7.5, 3.0, 0.5], "q3": [9.5, 9.0, 4.0, 1.0]}
+    runs = {}
+    for name, of_q1 in {"clean": whole["q1"], "one-bad": [9.0, 6.5, -1.0, 2.0]}.items():
+        run = Run.objects.create(collection=wings, name=name, kind="imported", state="ready")
+        grades = whole | {"q1": of_q1}
+        rankings.store(run, {queries[key]: RankedQuery(documents, values) for key, values in grades.items()})
+        made = make(start(wings, f"hybrid-of-{name}", run=name, method=method))
+        assert made.state == "ready", made.error
+        runs[name] = rankings.as_run(made)
+    assert [runs["one-bad"][key] for key in ("q2", "q3")] == [runs["clean"][key] for key in ("q2", "q3")]
+    own = index_for(wings).scores("wing lift", documents)
+    expected = hybrid_scores.combine_scores(own, np.array([9.0, 6.5, 2.0, 2.0]), method)
+    assert sorted(runs["one-bad"]["q1"].values()) == pytest.approx(sorted(expected), rel=1e-5)
+
+
+def test_the_kind_of_the_model_decides_and_of_imported_scores_the_scores_do(wings):
+    (query,) = (query.pk for query in rankings.current_queries(wings) if query.external_id == "q1")
+    documents = list(Ranking.objects.get(run__name="reranked", query=query).documents)
+    cases = {
+        "margins": ("imported", {}, [2.0, -0.5, -1.0, -3.0]),
+        "graded": ("imported", {}, [9.0, 6.5, -1.0, 0.0]),
+        "shares": ("imported", {}, [0.9, 0.4, 0.1, 0.0]),
+        "erank": ("rerank-folder", {"writes": "grades"}, [9.0, 6.5, 5.0, 2.0]),
+        "causal": ("rerank-folder", {"writes": "margins"}, [9.0, 6.5, 5.0, 2.0]),
+    }
+    for name, (kind, recipe, scores) in cases.items():
+        run = Run.objects.create(collection=wings, name=name, kind=kind, state="ready", recipe=recipe)
+        rankings.store(run, {query: RankedQuery(documents, scores)})
+    kinds = {name: start(wings, f"of-{name}", run=name).recipe["scores"] for name in cases}
+    assert kinds == {
+        "margins": "margins", "graded": "grades", "shares": "plain", "erank": "grades", "causal": "margins",
+    }  # fmt: skip
+    assert hybrid_scores.fill_ungraded(np.array([-1.0, -1.0])).tolist() == [0.0, 0.0]
+
+
 def test_the_name_of_a_bm25_run_stands_for_its_parameters(wings):
     Run.objects.create(collection=wings, name="bm25", kind="bm25", state="ready", recipe={"k1": 0.9, "b": 0.4})
     recipe = start(wings, runs=["bm25", "reranked"], method="zscore").recipe
@@ -170,7 +210,7 @@ def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
         ({"runs": ["reranked", "reranked"]}, "name two runs"),
         ({"runs": ["reranked", "other"]}, "run reranked is not a BM25 run made here"),
         ({"run": "reranked", "method": "magic"}, "unknown method magic"),
-        ({"run": "reranked", "scores": "odd"}, "scores must be one of margins, plain"),
+        ({"run": "reranked", "scores": "odd"}, "scores must be one of margins, grades, plain"),
         ({"run": "reranked", "k1": -1}, "from 0 to 10"),
         ({"run": "reranked", "weights": [1]}, "weights must be two numbers"),
         ({"run": "reranked", "weights": [1, "x"]}, "weights must be two numbers"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.synthesis.scores import draw_by_query, draw_documents
+from benchmark.synthesis.scores import draw_by_query, draw_documents, labelled_documents
 from corpus.errors import BadInput
-from corpus.models import Label, Pair, Query
+from corpus.models import Assessor, Judgment, Label, Pair, Query
 from judges.domain.chains import parse_answer
 from judges.models import Attempt, JudgeVersion
 from judges.retrieval import synthesis
@@ -73,6 +73,21 @@ def test_a_judge_is_refused_only_where_its_generations_would_be_alike(
     )
     with pytest.raises(BadInput if told else Asked, match=told or None):
         synthesis.synthesize(books, "teacher", {}, k=3, budget=1.0)
+
+
+@pytest.mark.django_db
+def test_imported_qrels_say_what_is_relevant_where_no_label_does() -> None:
+    books = make_collection("books")
+    query = make_query(books, "What is mapping?", external_id="q1", answers=[])
+    pairs = {
+        name: make_pair(books, query, make_document(books, f"Text {name}.", external_id=name))
+        for name in ("d1", "d2", "d3", "d4")
+    }
+    experts = Assessor.objects.create(collection=books, kind="reference", name="qrels")
+    for name, grade in {"d1": 1, "d2": 0, "d3": 1}.items():
+        Judgment.objects.create(pair=pairs[name], assessor=experts, grade=grade)
+    Label.objects.create(pair=pairs["d3"], grade=0, origin="people")
+    assert labelled_documents(books) == ({"q1": ["d1"]}, {"q1": ["d2", "d3"]})
 
 
 @pytest.mark.slow

@@ -154,15 +154,21 @@ def test_keyword_forms_are_queries_of_their_own_and_dev_stays_as_it_was(books, w
 
 
 @database
-def test_what_a_query_excludes_its_keyword_form_excludes_too(books):
+def test_a_keyword_form_has_the_need_of_its_query_in_other_words(books):
+    """The same answers and definition of relevance, and it excludes the same documents."""
     one = Query.objects.get(collection=books, external_id="q1")
     found = [Document.objects.get(pk=key).external_id for key, _ in index_for(books).search(one.text, 3)]
-    Query.objects.filter(pk=one.pk).update(metadata={"excluded_ids": found[:2]})
+    Query.objects.filter(pk=one.pk).update(
+        metadata={"excluded_ids": found[:2]}, answers=["1903", "in Kitty Hawk"], instruction="Only flights by people."
+    )
     made = Synthesis.objects.create(collection=books, kind="keywords", key="k", options={"pairs": 1})
     bundle = {"query_id": "k1", "query": one.text, "rewritten_from": "q1", "models": {"judge": {"name": "w"}}}
     queries.import_synthetic(made, [SyntheticBundle(bundle=bundle)])
     form = forms(books)["q1"]
     assert form.metadata["excluded_ids"] == sorted(found[:2])
+    assert (form.answers, form.instruction) == (["1903", "in Kitty Hawk"], "Only flights by people.")
+    source = Query.objects.get(pk=one.pk)
+    assert books.relevance.of(form).statement == books.relevance.of(source).statement
     names = set(Pair.objects.filter(query=form).values_list("document__external_id", flat=True))
     assert names == set(found[2:])
 
