@@ -27,9 +27,11 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, resolve_url
+from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
+from annotation.accounts import kept_forms
 from annotation.languages import speak_to
 from annotation.models import Membership, Role, User
 from corpus.access import Action, View
@@ -204,6 +206,8 @@ def _signed_in_user(request: HttpRequest) -> User | None:
     if not request.user.is_authenticated:
         return None
     speak_to(request.user, request)
+    if request.method == "POST":
+        kept_forms.forget_sent(request)
     return request.user
 
 
@@ -212,8 +216,10 @@ def to_sign_in(request: HttpRequest) -> HttpResponse:
     htmx = bool(request.headers.get("HX-Request"))
     back = request.headers.get("HX-Current-URL", "") if htmx else request.get_full_path()
     address = resolve_url(settings.LOGIN_URL)
-    # A POST is not sent again after the sign-in, so it has no way back.
-    if htmx or request.method in {"GET", "HEAD"}:
+    # A form is not sent again by itself: what was entered waits behind the sign-in, to be sent or copied.
+    if not htmx and request.method == "POST":
+        back = reverse("kept_form") if kept_forms.keep(request) else kept_forms.page_of(request)
+    if htmx or request.method in {"GET", "HEAD", "POST"}:
         parts = urlsplit(back)
         # Path and query alone: an address of another host in the header must lead nowhere.
         address += "?" + urlencode({"next": parts.path + (f"?{parts.query}" if parts.query else "")})

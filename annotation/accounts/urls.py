@@ -6,7 +6,7 @@ from allauth.mfa.recovery_codes import views as codes
 from allauth.mfa.totp import views as totp
 from django.urls import URLPattern, path, re_path
 
-from annotation.accounts.views import accounts, single_sign_on
+from annotation.accounts.views import accounts, refused_forms, single_sign_on
 from annotation.permissions import guard_library_view
 from corpus.access import Action, View
 
@@ -34,6 +34,7 @@ urlpatterns: list[URLPattern] = [
     path("display/", accounts.display, name="display"),
     path("accounts/", accounts.account, name="account"),
     *(path(f"accounts/{at}", guard_library_view(who, view), name=name) for at, who, view, name in LIBRARY_VIEWS),
+    path("accounts/kept-form/", refused_forms.kept_form, name="kept_form"),
     path("accounts/mail/", accounts.mail_address, name="mail_address"),
     path("accounts/sessions/end/", accounts.end_other_sessions, name="end_other_sessions"),
     path("accounts/sessions/<int:session>/end/", accounts.end_session, name="end_session"),

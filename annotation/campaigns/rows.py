@@ -1,6 +1,8 @@
 """The campaigns of a collection with what was counted of them."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Prefetch, Sum
@@ -10,7 +12,7 @@ from corpus.models import Collection
 from judges.campaigns.configurations import VOTED, describe_panel
 from judges.costs.accounting import Paid, format_cost, of_calls
 from judges.engine.account_states import read_account_states
-from judges.models import Campaign, JudgeVersion, Tally
+from judges.models import Attempt, Campaign, JudgeVersion, Tally
 from judges.models.batches import Batch
 
 
@@ -75,8 +77,7 @@ class CampaignRow:
     @property
     def accounts(self) -> list[dict[str, Any]]:
         """Return the states of the provider accounts that debaters and voters use; offline judges have none."""
-        asked = [one for one in (*self.debaters, *self.voters) if one.provider != "offline"]
-        return read_account_states((one.provider, one.base_url, one.api_key_env) for one in asked) if asked else []
+        return _account_states((*self.debaters, *self.voters))
 
     @property
     def counted(self) -> str:
@@ -144,3 +145,26 @@ def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]
         )
         for campaign in found
     ]
+
+
+def read_accounts(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the states of the provider accounts that a campaign's debaters and voters use."""
+    return _account_states(JudgeVersion.objects.filter(pk__in=[*campaign.debaters, *campaign.voters]))
+
+
+def _account_states(members: Iterable[JudgeVersion]) -> list[dict[str, Any]]:
+    """Return each account's state with the `judges` that use it; offline judges have none, nor has Redis while away."""
+    judges: dict[tuple[str, str, str], list[int]] = {}
+    for judge in members:
+        if judge.provider != "offline":
+            judges.setdefault((judge.provider, judge.base_url, judge.api_key_env), []).append(judge.pk)
+    states = read_account_states(judges) if judges else []
+    return [state | {"judges": judges[account]} for account, state in zip(sorted(judges), states, strict=False)]
+
+
+def silent_since(campaign: Campaign, judges: Sequence[int]) -> datetime | None:
+    """Return when the calls of a campaign to these judges began to fail; None where the newest was answered."""
+    calls = Attempt.objects.filter(campaign=campaign, judge__in=judges)
+    answered = calls.exclude(outcome=Attempt.Outcome.ERROR).order_by("-pk").values_list("pk", flat=True).first()
+    failed = calls.filter(outcome=Attempt.Outcome.ERROR, pk__gt=answered or 0)
+    return failed.order_by("pk").values_list("created_at", flat=True).first()

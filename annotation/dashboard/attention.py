@@ -4,15 +4,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
 
+from annotation.campaigns.rows import read_accounts, silent_since
 from annotation.dashboard.overview import CollectionOverview
 from annotation.label_quality.canaries import CanaryFlips
 from annotation.label_quality.loading import LabelQuality
 from annotation.label_quality.records import Audits, PersonQuality
+from annotation.models import Membership, Role
+from annotation.quality_control import onboarding
 from corpus.models import Collection
 from judges.domain.audits import OVERLAP
 from judges.models import Campaign
 
+SILENT_S = 15.0  # A provider that answered nothing for as long is worth a look.
 MOST_PEOPLE = 3  # Annotators with a line of their own; more share one.
 
 
@@ -48,6 +54,8 @@ def list_attention(
     return [
         *(_list_routes(found.audits, collection) if found.audits else ()),
         *_list_annotators(found.people or (), collection),
+        *_list_failed_tests(collection),
+        *_list_silent_accounts(story, collection),
         *(AttentionItem("canary", _address(collection, "canaries"), words=one.summary) for one in flips if one.alarm),
         *_list_campaign(story, collection),
         *_list_queues(story, quality, collection, judges=judges, adjudicates=adjudicates),
@@ -84,6 +92,36 @@ def _list_annotators(people: Iterable[PersonQuality], collection: Collection) ->
     for person in alarmed:
         address = reverse("person", args=[collection.name, person.membership])
         yield AttentionItem("annotator", address, name=person.name, words="; ".join(person.alarms))
+
+
+def _list_failed_tests(collection: Collection) -> Iterator[AttentionItem]:
+    """Yield a line for each person who failed the qualification test and waits for an admin's word."""
+    if not collection.qualification:
+        return
+    failed = Membership.objects.filter(
+        collection=collection, is_active=True, role=Role.ANNOTATOR, failed_at__isnull=False, qualified_at=None
+    ).select_related("user", "collection")
+    for member in failed.order_by("user__username"):
+        result = onboarding.read_result(member)
+        words = _("did not pass the test: %(right)s of %(total)s right, %(mark)s%% is required") % {
+            "right": result.right,
+            "total": result.total,
+            "mark": collection.pass_mark,
+        }
+        address = reverse("person", args=[collection.name, member.pk])
+        yield AttentionItem("annotator", address, name=member.user.username, words=words)
+
+
+def _list_silent_accounts(story: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
+    """Yield a line for each provider that has not answered for SILENT_S while the campaign runs, and since when."""
+    campaign = story.campaign
+    if campaign is None or campaign.state != Campaign.State.RUNNING:
+        return
+    for account in read_accounts(campaign):
+        since = silent_since(campaign, account["judges"]) if account["errors"] else None
+        if since is not None and (timezone.now() - since).total_seconds() >= SILENT_S:
+            words = formats.date_format(timezone.localtime(since), "SECONDS_FORMAT")
+            yield AttentionItem("silent", _address(collection, "campaigns"), name=account["name"], words=words)
 
 
 def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:

@@ -14,6 +14,7 @@ from annotation.data.forms import CollectionForm
 from annotation.label_quality.chosen_campaign import find_campaign
 from annotation.label_quality.loading import load_label_quality
 from annotation.permissions import Scope, SiteScope, action
+from annotation.quality_control import onboarding
 from corpus.chart_downloads import download
 from judges.campaigns.pair_states import recent_states
 from judges.campaigns.selectors import campaign_status, collection_status
@@ -51,8 +52,8 @@ def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show a collection's home: one address for all roles; what a role may not see is never read."""
     if scope.may_admin:
         return _admin_home(request, scope)
-    own = overview.own_work(scope.member)
-    return render(request, "dashboard/own_home.html", {"scope": scope, "own": own})
+    context = {"scope": scope, "own": overview.own_work(scope.member), "stop": onboarding.find_stop(scope.member)}
+    return render(request, "dashboard/own_home.html", context)
 
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:

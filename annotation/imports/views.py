@@ -14,7 +14,7 @@ from annotation.imports.page import build_import_page, recent_imports
 from annotation.models.imports import FileImport, Upload
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
-from judges.panels.offline_panel import OFFLINE
+from judges.panels.offline_panel import OFFLINE, has_real_judges
 
 # HTMX stops asking when it gets this status.
 STOP_POLLING = 286
@@ -116,7 +116,13 @@ def _find_import(scope: Scope, number: int) -> FileImport:
 
 def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: OptionsForm) -> HttpResponse:
     """Render the page, or for HTMX its changing part, until the job is over."""
-    context: dict[str, Any] = {"scope": scope, "form": form, "offline": OFFLINE, **build_import_page(row)}
+    context: dict[str, Any] = {
+        "scope": scope,
+        "form": form,
+        "offline": OFFLINE,
+        "has_models": has_real_judges(),
+        **build_import_page(row),
+    }
     if request.headers.get("HX-Request") and request.method == "GET":
         return render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
     status = 422 if form.errors else 200

@@ -26,6 +26,8 @@ FEW = 20  # Fewer judgments than this raise no alarm.
 GOLD_MARK = 0.8
 MAJORITY_MARK = 0.7
 HASTE = 1 / 3  # Of the median of everybody's medians.
+LEAST_S = 2.0  # Median seconds of a judgment below which nobody has read.
+FEW_HASTY = 5  # Judgments from which on such a median alarms: it needs no comparison.
 SKIPS = 0.3
 RESAMPLES = 200
 HASTY = 0.1  # Share of far too fast judgments that alarms.
@@ -121,7 +123,11 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
     if majority.n >= FEW and majority.high is not None and majority.high < MAJORITY_MARK:
         words = _("agrees with others on %(majority_value)s of %(n)s items: below 70%% (95%% confidence)")
         yield words % {"majority_value": f"{majority.value:.0%}", "n": majority.n}
-    if one.judged >= FEW and one.seconds is not None and usual is not None and one.seconds * 1000 < usual * HASTE:
+    if one.judged >= FEW_HASTY and one.seconds is not None and one.seconds < LEAST_S:
+        # Whatever the others take: nobody reads a query and a document in that time.
+        words = _("takes %(seconds)s s per judgment, less than reading takes")
+        yield words % {"seconds": f"{one.seconds:.1f}"}
+    elif one.judged >= FEW and one.seconds is not None and usual is not None and one.seconds * 1000 < usual * HASTE:
         words = _("takes %(seconds)s s per judgment; others take %(usual)s s")
         yield words % {"seconds": f"{one.seconds:.1f}", "usual": f"{usual / 1000:.1f}"}
     if one.skips >= FEW and one.skips > SKIPS * (one.judged + one.skips):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.accounts import members
@@ -13,6 +14,7 @@ from annotation.agreement.measures import Statistic
 from annotation.label_quality.records import PersonQuality
 from annotation.label_quality.statistics import StoredStatistics, cached_statistics
 from annotation.models import Membership
+from annotation.queue.annotators import needs_qualification
 from corpus.models import Collection
 
 
@@ -29,7 +31,15 @@ class MemberRow:
     def alerts(self) -> tuple[str, ...]:
         """Return why an admin should look at this person's work; empty for those who left."""
         # Someone who left needs no attention.
-        return self.quality.alarms if self.quality and self.member.is_active else ()
+        if not self.member.is_active:
+            return ()
+        alarms = self.quality.alarms if self.quality else ()
+        return (gettext("did not pass the test"), *alarms) if self.is_failed else alarms
+
+    @property
+    def is_failed(self) -> bool:
+        """Return whether the person failed the qualification test and cannot judge."""
+        return self.member.failed_at is not None and needs_qualification(self.member)
 
     @property
     def status(self) -> int:

@@ -29,6 +29,11 @@ def judges_that_vote() -> list[str]:
     return [name for name in rows.order_by("name").values_list("name", flat=True) if name not in OFFLINE_WRITERS]
 
 
+def has_real_judges() -> bool:
+    """Return whether a model that can judge was configured: the offline judges are no first choice then."""
+    return JudgeVersion.objects.filter(is_current=True).exclude(provider__in=[OFFLINE, *JUDGE_NOTHING]).exists()
+
+
 def ensure_writers() -> None:
     """Create the offline writer, measurer, rewriter and web search where they are missing."""
     _ensure_judges(OFFLINE_WRITERS)

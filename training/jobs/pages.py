@@ -92,6 +92,15 @@ def why_not() -> str:
     return str(WHY_NOT["not-installed"]) if any(find_spec(name) is None for name in NEEDED) else ""
 
 
+def why_not_now() -> str:
+    """Return why a training that is started now would not run; empty where a trainer is there, or about to be."""
+    if why := why_not():
+        return why
+    if workers.has_workers(worker_pool.QUEUE) or extra_state()["state"] == "installing":
+        return ""
+    return _("No trainer is running, so a training would wait for ever. Ask whoever runs this site to start one.")
+
+
 def training_sets(collection: Collection) -> list[tuple[str, str]]:
     """Return folder and label of the collection's exports that a training can learn from, newest first."""
     found = []
@@ -143,10 +152,7 @@ def explain_queue_wait(job: Job) -> str:
     except (RedisError, OSError):
         return _("Redis does not respond, so no worker can be reached. The job waits until it is available.")
     if not living:
-        return _(
-            "No worker is serving the queue. Start one with `serve --gpu-workers 1`, or wait "
-            "until training is installed."
-        )
+        return _("No trainer is running, so the training waits. Ask whoever runs this site to start one.")
     if not any(job.device in worker.devices for worker in living):
         return _("Waiting for a worker with a GPU. No worker on this queue has one.")
     return _("Waiting for another job to finish.")

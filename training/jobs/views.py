@@ -69,7 +69,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, s
         **_lists_context(scope),
         "form": form,
         "sets": pages.training_sets(scope.collection),
-        "why_not": pages.why_not(),
+        "why_not": pages.why_not_now(),
     }
     return render(request, "training/training.html", context, status=status)
 
@@ -213,7 +213,7 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "checkpoint": summary.get("checkpoint") or {},
         "used": Job.objects.filter(collection=scope.collection, options__model=found.pk).order_by("-pk")[:20],
         "is_here": fetch(Path(found.folder) / "reranker.json").exists(),
-        "why_not": pages.why_not(),
+        "why_not": pages.why_not_now(),
         "is_embedder": is_embedding_recipe(found.recipe),
         "no_gain": pages.explain_no_gain(summary.get("gain") or {}, tiny=found.words.startswith("tiny")),
         "place": pages.name_folder(Path(found.folder)),

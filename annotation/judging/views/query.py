@@ -14,6 +14,7 @@ from annotation.judging import page, submitting
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip
 from annotation.judging.views.judging import Decision, form_context, pad_response_time, run_decision
 from annotation.permissions import Scope, action
+from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import AnnotatorContext
 
@@ -24,7 +25,8 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The pairs that the member holds; reading never claims."""
     works = page.read_open_tasks(scope.member)
     # Texts to edit and the qualification test need more room than a card has.
-    if works and works[0].only_alone:
+    # What stands before the next task (consent, the test, a pause) has its page there, too: no button does nothing.
+    if works[0].only_alone if works else onboarding.find_stop(scope.member):
         return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]))
     context = _base_context(scope) | {
         "works": works,

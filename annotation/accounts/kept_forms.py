@@ -1,0 +1,78 @@
+"""Forms that were sent after the session had ended: kept in the visitor's own session until they have signed in.
+
+The request has passed the CSRF check, so the form came from a page of this site. Nothing of it was done.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest
+
+KEY = "kept_form"
+LONGEST = 200_000  # Characters of all fields: a long guideline fits, a file does not.
+# Never kept: what opens something, and the token of a session that is over.
+SECRET = ("password", "secret", "token", "csrfmiddlewaretoken", "code")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptForm:
+    """A form as it was sent: the address it goes to, the page it stood on, its fields in order."""
+
+    action: str
+    page: str
+    fields: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...] = ()  # Names of files, which have to be chosen again.
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """Return the fields that somebody typed words into, to read and to copy."""
+        return [(name, value) for name, value in self.fields if len(value.split()) > 1]
+
+
+def keep(request: HttpRequest) -> bool:
+    """Keep a form for after the sign-in. Return whether there was one that can be kept."""
+    fields = [
+        (name, value)
+        for name, values in request.POST.lists()
+        for value in values
+        if not any(word in name.lower() for word in SECRET)
+    ]
+    if not fields or sum(len(name) + len(str(value)) for name, value in fields) > LONGEST:
+        return False
+    request.session[KEY] = {
+        "action": request.get_full_path(),
+        "page": page_of(request),
+        "fields": fields,
+        "left_out": [file.name for _name, files in request.FILES.lists() for file in files],
+    }
+    return True
+
+
+def read(request: HttpRequest) -> KeptForm | None:
+    """Return the form that waits in this session; None where there is none."""
+    row: Mapping[str, Any] | None = request.session.get(KEY)
+    if row is None:
+        return None
+    fields = tuple((name, value) for name, value in row["fields"])
+    return KeptForm(row["action"], row["page"], fields, tuple(row["left_out"]))
+
+
+def forget(request: HttpRequest) -> None:
+    """Forget the form: it is being sent again, or is not wanted."""
+    request.session.pop(KEY, None)
+
+
+def forget_sent(request: HttpRequest) -> None:
+    """Forget the form where this request sends it: its page answers for it from here on."""
+    if (request.session.get(KEY) or {}).get("action") == request.get_full_path():
+        forget(request)
+
+
+def page_of(request: HttpRequest) -> str:
+    """Return the path of the page that the form stood on; the form's own address where the browser does not say."""
+    parts = urlsplit(request.headers.get("Referer", ""))
+    if parts.netloc != request.get_host() or not parts.path.startswith("/"):
+        return request.get_full_path()
+    return parts.path + (f"?{parts.query}" if parts.query else "")

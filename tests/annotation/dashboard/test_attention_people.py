@@ -1,0 +1,119 @@
+"""What people and providers do stands on the Overview, and no button of an annotator does nothing."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.campaigns import rows
+from annotation.dashboard import attention
+from annotation.models import Assignment, Membership, Role
+from annotation.models.quality_control import ConsentText
+from corpus.models import Collection, Judgment
+from judges.models import JudgeVersion
+from tests.evidence import make_attempt, make_campaign
+from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.judging_scene import make_scene
+
+pytestmark = pytest.mark.django_db
+
+
+def signed_in(member: Membership) -> Client:
+    client = Client()
+    client.force_login(member.user)
+    return client
+
+
+@pytest.fixture
+def books() -> Collection:
+    return make_collection("books")
+
+
+@pytest.fixture
+def alice(books: Collection) -> Membership:
+    return make_member(books, "alice")
+
+
+@pytest.fixture
+def charlie(books: Collection) -> Client:
+    return signed_in(make_member(books, "charlie", Role.ADMIN))
+
+
+def close(member: Membership, why: str) -> None:
+    books = member.collection
+    if why == "consent":
+        ConsentText.objects.create(collection=books, version=1, text="We keep your answers.")
+        Collection.objects.filter(pk=books.pk).update(consent_version=1)
+    elif why == "paused":
+        Membership.objects.filter(pk=member.pk).update(paused_at=timezone.now())
+    else:
+        Collection.objects.filter(pk=books.pk).update(qualification=True)
+        failed = timezone.now() if why == "failed" else None
+        Membership.objects.filter(pk=member.pk).update(failed_at=failed)
+
+
+@pytest.mark.parametrize(
+    ("why", "words"),
+    [
+        ("consent", "I agree"),
+        ("failed", "Test not passed"),
+        ("paused", "Your access is paused"),
+        ("untested", "The test is not ready"),
+    ],
+)
+def test_whole_queries_say_what_comes_first(books: Collection, alice: Membership, why: str, words: str) -> None:
+    make_scene(books, 2)
+    close(alice, why)
+    client = signed_in(alice)
+    for answer in (
+        client.get("/c/books/judge/query/", follow=True),
+        client.post("/c/books/judge/query/next/", follow=True),
+    ):
+        assert answer.status_code == 200 and words in answer.text
+        assert "Start a query" not in answer.text
+    home = client.get("/c/books/").text
+    assert "pairs to judge" not in home and "pair to judge" not in home
+
+
+def test_a_failed_test_stands_on_the_overview(books: Collection, alice: Membership, charlie: Client) -> None:
+    assert "did not pass the test" not in charlie.get("/c/books/").text
+    close(alice, "failed")
+    page = charlie.get("/c/books/").text
+    assert "alice: did not pass the test" in page
+    assert "did not pass the test" in charlie.get("/c/books/members/").text
+
+
+def test_a_median_below_two_seconds_stands_on_the_overview(
+    books: Collection, alice: Membership, charlie: Client
+) -> None:
+    for _ in range(6):
+        item = make_item(make_pair(books), state="settled", taken=1, done=1)
+        judgment = Judgment.objects.create(
+            pair=item.pair, assessor=alice.assessor, item=item, step="final", grade=1, guideline=0, milliseconds=500
+        )
+        Assignment.objects.create(
+            item=item,
+            membership=alice,
+            state="done",
+            judgment=judgment,
+            lease_until=timezone.now(),
+            ended_at=timezone.now(),
+        )
+    assert "alice: takes 0.5 s per judgment" in charlie.get("/c/books/").text
+
+
+@pytest.mark.parametrize(("ago", "shown"), [(20, True), (5, False)])
+def test_a_provider_that_does_not_answer_stands_on_the_overview_with_since_when(
+    books: Collection, charlie: Client, monkeypatch: pytest.MonkeyPatch, ago: int, shown: bool
+) -> None:
+    judge = JudgeVersion.objects.create(name="far", provider="openai", base_url="http://127.0.0.1:9", model="far")
+    campaign = make_campaign(books, [judge], state="running")
+    at = timezone.now() - timedelta(seconds=ago)
+    make_attempt(campaign, make_pair(books), judge, None, outcome="error", counts=False, created_at=at)
+    state: dict[str, Any] = {"name": "openai http://127.0.0.1:9", "errors": 3}
+    monkeypatch.setattr(rows, "read_account_states", lambda accounts: [state])
+    page = charlie.get("/c/books/").text
+    assert ("openai http://127.0.0.1:9 has not answered since" in page) == shown
+    assert attention.SILENT_S == 15
