@@ -3,6 +3,7 @@
 import logging
 import multiprocessing
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from jobs.processes import watch_parent
 
 BEAT_S = 2.0
 LOOK_S = 5.0
+TICK_S = 1.0
 # A message that the watcher sent is taken for lost after so long: all workers may be busy until then.
 TOLD_S = 30
 
@@ -45,6 +47,8 @@ class JobKind:
 KINDS: list[JobKind] = []
 # (queue, what its workers do every few seconds besides).
 CHORES: list[tuple[str, Callable[[], None]]] = []
+# The same every second, for what costs next to nothing.
+TICKS: list[tuple[str, Callable[[], None]]] = []
 # By queue: the devices that this machine has for its jobs.
 DEVICES: dict[str, Callable[[], tuple[str, ...]]] = {}
 
@@ -58,7 +62,8 @@ def register_job_kind(kind: JobKind) -> Any:
         # First of all: a job that comes while this worker is busy must be told of again.
         redis_client().delete(_told_key(kind))
         while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:
-            kind.work(job, is_shutting_down)
+            with workers.at_work(f"{job._meta.verbose_name} {job}", kind.queue):
+                kind.work(job, is_shutting_down)
 
     KINDS.append(kind)
     return shared_task(work_off, name=kind.task, ignore_result=True)
@@ -142,10 +147,19 @@ def _send_heartbeats(served: list[tuple[str, int, tuple[str, ...]]]) -> None:
 
 
 def _watch_queues(queues: list[str]) -> None:
-    pause = threading.Event()
+    pause, looked = threading.Event(), -LOOK_S
+    # Messages that others were sent may wait behind long work: this worker is free, and tells of the jobs anew.
+    for kind in KINDS:
+        if _queue_name(kind.queue) in queues:
+            _run_guarded(partial(redis_client().delete, _told_key(kind)))
     while not is_shutting_down():
-        look_for_jobs(queues)
-        pause.wait(LOOK_S)
+        if time.monotonic() - looked >= LOOK_S:
+            looked = time.monotonic()
+            look_for_jobs(queues)
+        for queue, tick in TICKS:
+            if _queue_name(queue) in queues:
+                _run_guarded(tick)
+        pause.wait(TICK_S)
 
 
 def _shut_down(**_: Any) -> None:

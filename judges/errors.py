@@ -8,6 +8,7 @@ class ProviderError(Exception):
 
     retry = False
     billed = False  # The provider may charge for the call all the same, nobody knows how much.
+    late = False  # Its time limit was over.
 
     def __init__(
         self, message: str, *, status: int | None = None, raw: str = "", retry_after: float | None = None

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import BY_QUERY, Definition
 from judges.presets import PRESETS, Preset
+from judges.presets.own_servers import default_timeout
+from judges.rates import Rate
 
 SCALES = {"binary": 1, "0-3": 3, "0-10": 10}  # Highest grade by the name of a scale.
 
@@ -167,6 +169,11 @@ class JudgeSettings:
         return int(self.parameters.get("max_output_tokens", 2048 if self.ballot == "score-chain" else 512))
 
     @property
+    def timeout_s(self) -> float:
+        """Seconds within which the whole of an answer has to be here."""
+        return float(self.parameters.get("timeout_s", default_timeout(self.provider, self.base_url)))
+
+    @property
     def grades(self) -> int:
         """The highest grade of the judge's own scale: 1 (yes or no), 3 or 10."""
         return SCALES[self.parameters.get("scale", "binary")]
@@ -235,6 +242,7 @@ class Body:
     retry_after: float | None = None  # Seconds that the server asks us to wait.
     whole: bool = True  # False: longer than what is read and kept.
     bill: float | None = None  # USD that a header says the call cost.
+    rate: Rate | None = None  # What its headers say of the account's limits.
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from psycopg.pq import Conninfo
 
-from jobs import notifications
+from jobs import notifications, workers
 from jobs.processes import watch_parent
-from jobs.tasks import CHORES, is_shutting_down
+from jobs.tasks import CHORES, TICKS, is_shutting_down
 from judges.costs import budget
+from judges.engine import leases
 from judges.engine import notifications as wakeups
 from judges.engine import plan as plans
 from judges.engine.limits import process_name
@@ -35,7 +36,10 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
         wakeups.bind_request(campaign_id)
         plan = plans.load_plan(campaign_id)
         connection.close()
-        more = plan is not None and worker_engine().run_campaign(plan)
+        if plan is None:
+            return
+        with workers.at_work(f"campaign {campaign_id} of {plan.collection_name}"):
+            seconds = worker_engine().run_campaign(plan)
     except (OperationalError, InterfaceError) as error:  # no fault of ours: whoever looks next wakes somebody again
         logger.warning("PostgreSQL is away: %s", error)
         return
@@ -43,8 +47,10 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
         wakeups.record_error(campaign_id, error)
         raise
     wakeups.clear_errors(campaign_id)
-    if more:
+    if seconds == 0:
         wakeups.requeue_run(campaign_id, generation)
+    elif seconds is not None and wakeups.is_current(campaign_id, generation):
+        wakeups.wake_later(campaign_id, seconds)
 
 
 def _in_work() -> QuerySet[Campaign]:
@@ -104,6 +110,19 @@ def wake_running() -> None:
             wakeups.notify_workers(campaign)
 
 
+def wake_due() -> None:
+    """Wake workers for campaigns whose wait is over."""
+    for campaign in wakeups.take_due():
+        if _in_work().filter(pk=campaign).exists():
+            wakeups.notify_workers(campaign)
+
+
+def release_abandoned() -> None:
+    """Take back pairs that dead workers hold of campaigns which nobody works on: no claim would."""
+    with connection.cursor() as cursor:
+        cursor.execute(leases.ABANDONED)
+
+
 def wake_canaries() -> None:
     """Wake a worker once canaries are due; whoever comes first takes it, the others find nothing."""
     if canaries.is_due():
@@ -128,7 +147,8 @@ def _end_child(**_: Any) -> None:
         _child.close()
 
 
-CHORES.extend([("", wake_running), ("", wake_canaries), ("", reclaim_budgets)])
+CHORES.extend([("", wake_running), ("", wake_canaries), ("", reclaim_budgets), ("", release_abandoned)])
+TICKS.append(("", wake_due))
 signals.worker_ready.connect(_notify_on_start)
 signals.worker_process_init.connect(_begin_child)
 signals.worker_process_shutdown.connect(_end_child)

@@ -107,7 +107,8 @@ def _count_unstarted(model: type[LeasedJob]) -> int:
 
 def check_leases() -> Iterator[Finding]:
     """Check that no lease ran out long ago."""
-    held = Work.objects.filter(state=Work.State.RUNNING)
+    # Of campaigns that run: nobody claims pairs of others, and what was held of them is taken back.
+    held = Work.objects.filter(state=Work.State.RUNNING, campaign__state=Campaign.State.RUNNING)
     found = held.aggregate(count=Count("pk", filter=Q(lease_until__lt=Now())), first=Min("lease_until"), at=Max(Now()))
     stuck = 0
     if found["count"] and (seconds := (found["at"] - found["first"]).total_seconds()) > LATE_S:

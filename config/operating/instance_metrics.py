@@ -65,7 +65,8 @@ SELECT 'lease', 'task', '', count(*), extract(epoch FROM now() - min(lease_until
 FROM annotation_assignment WHERE state = 'open'
 UNION ALL
 SELECT 'lease', 'pair', '', count(*), extract(epoch FROM now() - min(lease_until))::float8
-FROM judges_work WHERE state = 'running'"""
+FROM judges_work w WHERE state = 'running'
+    AND EXISTS (SELECT 1 FROM judges_campaign c WHERE c.id = w.campaign_id AND c.state = 'running')"""
 
 JOBS = """
 SELECT {kind}, state, count(*), extract(epoch FROM now() - min(lease_until) FILTER (WHERE state = '{running}'))::float8,

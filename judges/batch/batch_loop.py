@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +14,15 @@ from psycopg import Connection
 from structlog.contextvars import bound_contextvars
 
 from judges.batch import store
-from judges.batch.endpoints import ENDPOINTS, Endpoint, describe_error, read_refusal, status_of, was_not_created
+from judges.batch.endpoints import (
+    BY_PLACE,
+    ENDPOINTS,
+    Endpoint,
+    describe_error,
+    read_refusal,
+    status_of,
+    was_not_created,
+)
 from judges.batch.store import LEASE_S, Collected, Out
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import is_batched, price_for_judge
@@ -23,6 +31,7 @@ from judges.engine import leases, pairs
 from judges.engine.answers import Sent, interpret_body, one_line
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion, Tools
 from judges.engine.leases import Claimed
+from judges.engine.limits import SIT_OUT_S
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted
 from judges.errors import ProviderError, Refused, Rejected, Unreachable
@@ -33,6 +42,7 @@ TICK_S = 0.2
 # Batches refused in a row before the campaign stands still: each refused one is split, and a fault of all of them would
 # be refused call by call.
 REFUSALS = 20
+MISSING_LOOKS = 20  # After so many the answers of a batch that has ended will not come.
 # Statuses below 500 with which a provider does not say that there is nothing left to cancel.
 NOT_HEARD = (401, 402, 403, 408, 429)
 LOST = (
@@ -57,6 +67,10 @@ logger = logging.getLogger(__name__)
 
 class WaitingForBatch(Cancelled):
     """The pair goes on when the batch is back."""
+
+
+class NotThereYet(Exception):
+    """The batch has ended, and its answers are not to be had yet."""
 
 
 class CampaignTaken(Exception):
@@ -111,6 +125,7 @@ class BatchWorkerLoop:
         self.refusals = 0
         self.out: list[Out] = []
         self.crowded: set[int] = set()
+        self.missing: dict[int, int] = {}  # Looks at which the answers of an ended batch were not there, by batch.
         self.stopping = False
         self.spent = False
         self.state = "running"
@@ -130,13 +145,13 @@ class BatchWorkerLoop:
     def _refused(self, why: str) -> None:
         self.refusal = self.refusal or why
 
-    async def run_time_slice(self) -> bool:
-        """Work until nothing is left (return False) or the time slice is over (True: call again)."""
+    async def run_time_slice(self) -> float | None:
+        """Work until nothing can be done before the next look; seconds until that. None: nothing is left."""
         self.is_taken = False
         try:
             return await self._work(time.monotonic() + settings.DRAIN_SECONDS)
         except CampaignTaken:
-            return False
+            return None
         finally:
             for endpoint in self.endpoints.values():
                 await endpoint.close()
@@ -170,7 +185,7 @@ class BatchWorkerLoop:
         """End with the worker: everything stands in tables already."""
         self.stopping = True
 
-    async def _work(self, until: float) -> bool:
+    async def _work(self, until: float) -> float | None:
         while not self.stopping:
             self.state = await self.budget.look()  # as its admins last set it
             self.out = await self._ask(partial(store.open_batches, campaign=self.plan.campaign))
@@ -178,17 +193,22 @@ class BatchWorkerLoop:
                 # Before anything new is formed: answers that are back may decide pairs, and make room at the provider.
                 for batch in self.out:
                     await self._tend(batch)
+                # Ended all of them: the pairs go on at once, or back where the campaign does not run.
+                if not await self._ask(partial(store.open_batches, campaign=self.plan.campaign)):
+                    continue
+                if settings.BATCH_POLL_SECONDS > SIT_OUT_S:
+                    return float(settings.BATCH_POLL_SECONDS)  # Others have the worker meanwhile.
                 if not await self._rest(until):
-                    return not self.stopping
+                    return None if self.stopping else 0.0
             elif self.state != "running":
                 await self._put_back()
-                return False
+                return None
             elif await self._ask(partial(store.form_batches, campaign=self.plan.campaign)):
                 # Round again: the batches just formed are submitted as open ones.
                 continue
             elif not await self._walk():
-                return False
-        return False
+                return None
+        return None
 
     async def _rest(self, until: float) -> bool:
         """Wait until it is time to look again; False when the drain's time, or the worker's, is over."""
@@ -277,9 +297,12 @@ class BatchWorkerLoop:
             elif look.failure:
                 # It was refused as a whole, so it may be sent again.
                 await self._update(store.UNSENT, batch=batch.id)
-                await self._refuse(batch, Rejected(f"{batch.judge.provider}: {look.failure}", status=400))
+                kind = Refused if look.of_account else Rejected
+                await self._refuse(batch, kind(f"{batch.judge.provider}: {look.failure}", status=400))
             elif look.ended:
                 await self._store_batch_answers(endpoint, batch)
+        except NotThereYet as error:
+            await self._trouble(batch, str(error))
         except Exception as error:
             await self._trouble(batch, describe_error(error))
             known = error if isinstance(error, ProviderError) else read_refusal(error)
@@ -379,18 +402,34 @@ class BatchWorkerLoop:
 
     async def _store_batch_answers(self, endpoint: Endpoint, batch: Out) -> None:
         answers: dict[int, Body | ProviderError] = {}
-        async for key, answer in endpoint.answers(batch.provider_id):
+        ids = await self._ask(partial(store.pending_call_ids, batch=batch.id, n=batch.calls))
+        async for key, answer in self._answers(endpoint, batch):
             # The answers name another batch: this was a batch of the same size that somebody else sent.
             if batch.likely and key.rpartition("-")[0] != batch.name:
                 await self._update(store.UNLINKED, batch=batch.id, problem=OTHERS)
                 return
-            answers[int(key.rpartition("-")[2])] = answer
+            id = _call_of(key, batch, ids)
+            if id is None:
+                logger.warning("batch %s: an answer is to none of its calls: %s", batch.name, one_line(key)[:100])
+                continue
+            answers[id] = answer
             if len(answers) == CHUNK:
                 await self._store(batch, answers)
                 answers = {}
         await self._store(batch, answers)
         # Whatever is left in the batch got no answer.
         await self._all_failed(batch, Unreachable(f"{batch.judge.provider}: no answer in its batch"))
+
+    async def _answers(self, endpoint: Endpoint, batch: Out) -> AsyncIterator[tuple[str, Body | ProviderError]]:
+        """Yield the answers. Raises NotThereYet: some providers have the file a little later than they say."""
+        try:
+            async for found in endpoint.answers(batch.provider_id):
+                yield found
+        except Exception as error:
+            if status_of(error) != 404 or self.missing.get(batch.id, 0) >= MISSING_LOOKS:
+                raise
+            self.missing[batch.id] = self.missing.get(batch.id, 0) + 1
+            raise NotThereYet(describe_error(error)) from error
 
     async def _all_failed(self, batch: Out, error: ProviderError) -> None:
         """Calls that brought nothing are tried again, or their pairs fail, as the error says; the batch is over."""
@@ -420,6 +459,18 @@ async def _attempt_from_answer(sent: Sent, answer: Body | ProviderError) -> Atte
     began = datetime.fromisoformat(sent.row["started"])
     sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)
     return sent.ended(result)[1]
+
+
+def _call_of(key: str, batch: Out, ids: Sequence[int]) -> int | None:
+    """Return the call that an answer's key means; None for one that is not ours."""
+    name, _, number = key.rpartition("-")
+    if name == batch.name and number.isdecimal():
+        return int(number)
+    # Without keys the order counts, as long as all calls of the batch wait still.
+    place = key.removeprefix(BY_PLACE)
+    if key.startswith(BY_PLACE) and place.isdecimal() and len(ids) == batch.calls and int(place) < len(ids):
+        return ids[int(place)]
+    return None
 
 
 def _describe_unconfirmed(batch: Out, error: str) -> str:

@@ -5,6 +5,7 @@ getting an answer looks for it (docs/adr/0045).
 """
 
 import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
@@ -17,12 +18,14 @@ from judges.errors import ProviderError, Unreachable
 from judges.providers import open_provider
 from judges.providers.base import SdkProvider
 from judges.providers.connections import certificate_advice, certificate_error, tls_context
-from judges.providers.replies import refusal_error
+from judges.providers.replies import NO_QUOTA, get_path, parse_body, refusal_error
 from judges.records import Body, Judge, ModelRequest
 
 if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch
 
+
+logger = logging.getLogger(__name__)
 
 MEGABYTE = 1_000_000
 # Calls and bytes that one batch holds at most, by wire. OpenAI, Anthropic and Google take 50,000 calls and 200 MB;
@@ -38,6 +41,7 @@ TIMEOUT_S = 600.0
 NEVER_LEFT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 # None of the providers promises to heed the key for batches; a gateway in between may.
 IDEMPOTENCY = "Idempotency-Key"
+BY_PLACE = "#"  # Begins the key of an answer that names no call: its place among the answers follows.
 UNCLEAR = (408, 409)  # Statuses below 500 that do not say whether the batch was created.
 
 
@@ -49,6 +53,7 @@ class BatchStatus:
     failure: str = ""  # Why it ended without answers: it was refused as a whole, and nothing of it was asked.
     crowded: bool = False  # It was refused for what else is out: later it may be taken.
     begun: bool = True  # The provider has looked at it and taken it.
+    of_account: bool = False  # The account is refused (its money is spent), and would be for any other batch.
 
 
 class Endpoint(ABC):
@@ -152,7 +157,8 @@ class OpenAIBatches(Endpoint):
         if found.status == "failed":
             errors = (found.errors and found.errors.data) or []
             said = "; ".join(error.message or "" for error in errors) or "the batch failed"
-            return BatchStatus(True, said, any(error.code == "token_limit_exceeded" for error in errors))
+            codes = {error.code for error in errors}
+            return BatchStatus(True, said, "token_limit_exceeded" in codes, of_account=not NO_QUOTA.isdisjoint(codes))
         return BatchStatus(found.status in ("completed", "expired", "cancelled"), begun=found.status != "validating")
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
@@ -162,14 +168,20 @@ class OpenAIBatches(Endpoint):
             content = await self.client.files.content(file)
             # Only a line feed ends a line: other separators of lines are text, and may stand in an answer as they are.
             for line in content.content.split(b"\n"):
-                if not line.strip():
-                    continue
-                entry = json.loads(line)
-                response = entry.get("response") or {}
-                if response.get("body"):
-                    yield entry["custom_id"], Body(int(response["status_code"]), _dump_json(response["body"]))
-                else:
-                    yield entry["custom_id"], Unreachable(f"{self.provider.host}: {_dump_json(entry.get('error'))}")
+                if line.strip() and (answer := self._answer(line)) is not None:
+                    yield answer
+
+    def _answer(self, line: bytes) -> tuple[str, Body | ProviderError] | None:
+        """One call's answer; None for a line that is none: its call got no answer, and the others did."""
+        entry = parse_body(line.decode("utf-8", "replace"))
+        key, status = entry.get("custom_id"), get_path(entry, "response", "status_code")
+        if not isinstance(key, str):
+            logger.warning("%s: a line of a batch's answers cannot be read: %.200r", self.provider.host, line)
+            return None
+        body = get_path(entry, "response", "body")
+        if body and isinstance(status, int):
+            return key, Body(status, _dump_json(body))
+        return key, Unreachable(f"{self.provider.host}: {_dump_json(entry.get('error'))}")
 
     async def cancel(self, batch: str) -> None:
         await self.client.batches.cancel(batch)
@@ -303,8 +315,9 @@ class GoogleBatches(Endpoint):
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
         job = await self.client.aio.batches.get(name=batch)
-        for entry in (job.dest and job.dest.inlined_responses) or []:
-            key = (entry.metadata or {}).get("key", "")
+        for place, entry in enumerate((job.dest and job.dest.inlined_responses) or []):
+            # They come in the order of the calls, should the keys be missing.
+            key = (entry.metadata or {}).get("key") or f"{BY_PLACE}{place}"
             if entry.response is not None:
                 yield key, Body(200, entry.response.model_dump_json(by_alias=True, exclude_none=True))
             else:

@@ -364,6 +364,9 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
         starts = F("starts") + int(state == State.RUNNING)
         changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished, starts=starts)
         campaign = Campaign.objects.get(pk=campaign.pk)
+        if state == State.CANCELLED:
+            with connection.cursor() as cursor:
+                cursor.execute(leases.ABANDONED)
     if not changed and campaign.state != state:
         raise BadInput(
             _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")

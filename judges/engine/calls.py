@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from corpus.evidence.measures import EvidenceTarget
-from judges.costs.budget import Budget
+from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import Price, envelope_tokens, output_bound
 from judges.domain.prompt_sizes import RepeatedCounts
 from judges.domain.verdicts import NoVerdict
 from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line, unexpected_error
 from judges.engine.cache import Cache, make_cache_key
-from judges.engine.leases import Claimed
+from judges.engine.leases import Claimed, Refusals
 from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import CurrentPrices, Plan, read_prices
@@ -33,6 +33,7 @@ from judges.errors import NotSent, ProviderError, RateLimited, Refused
 from judges.prompts import answering, render
 from judges.providers import open_provider
 from judges.providers.replies import REFUSALS
+from judges.rates import Rate
 from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply, Slot, Turn, slot_columns
 
 ATTEMPTS = 4
@@ -40,6 +41,10 @@ LONGEST_WAIT_S = 30.0
 LOOK_S = 0.5
 PRICES_S = 1.0  # How old the prices are that a call is sent at.
 NEWEST_PRICE = "SELECT COALESCE(max(id), 0) FROM judges_pricerow"
+PASSED_OVER = (
+    12  # Refusals (429) of a question between which its account answered others: then it never takes this one.
+)
+LIMITED = Retry()  # The account refused the call for now: no try of the question.
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +126,13 @@ class Caller:
         result: Decision = NoVerdict("error")
         while following := self.next_try(claimed, question):
             number, prompt = following
-            result = await self._attempt(claimed, question, number, prompt)
+            try:
+                result = await self._attempt(claimed, question, number, prompt)
+            except (Cancelled, BudgetExhausted):
+                await self._store_refusals(claimed, slot)
+                raise
+            if result is LIMITED:
+                continue
             claimed.tries[slot] = number
             if isinstance(result, Turn | NoVerdict):
                 break
@@ -180,7 +191,7 @@ class Caller:
         tokens = _tokens_bound(question, prompt)
         try:
             patience = GIVE_UP_AFTER if self.refused is None else 0
-            permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience)
+            permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience, question.judge.timeout_s)
         # No call was sent, so the money that `prepare` reserved goes back.
         except (CircuitOpen, Abandoned) as error:
             if sent.row["calls"]:
@@ -190,6 +201,7 @@ class Caller:
             if isinstance(error, Denied):
                 self._refuse(claimed, question.judge, str(error))
             self._wait_with(claimed)
+            await self._store_refusals(claimed, question.slot)
             claimed.last_error = one_line(f"{question.judge.name}: {error}")
             return NoVerdict("error")
         return await self._send(claimed, question, sent, prompt, permit)
@@ -299,12 +311,19 @@ class Caller:
             # In any case, also when the task is cancelled: a permit that is not released blocks the account until its
             # lease ends.
             account.release(permit, used)
-        update_limits(account, result, call.begun)
+        seconds, rate = time.monotonic() - call.begun, call.body.rate if call.body else None
+        update_limits(account, result, call.begun, permit, seconds, rate)
         if isinstance(result, Reply) and self.tools.counts[question.judge.id].is_cut(
             f"{prompt.system}\n{prompt.user}", result.usage.input
         ):
             result = replace(result, prompt_cut=True)
+        if isinstance(result, ProviderError) and result.late:
+            result.args = (f"{result}; {account.timed_out(permit, question.judge.timeout_s)}",)
         decision, attempted = sent.ended(result)
+        if isinstance(result, RateLimited):
+            call.stored()
+            return await self._refused_for_now(claimed, question, attempted)
+        await self._store_refusals(claimed, question.slot)
         log_call(row, question.judge)
         if question.keep is not None and isinstance(decision, Turn):
             question.keep(decision)
@@ -321,6 +340,34 @@ class Caller:
             claimed.tries[question.slot] = row["number"]
             self._refuse(claimed, question.judge, str(result))
         return decision
+
+    async def _refused_for_now(self, claimed: Claimed, question: JudgeQuestion, attempted: Attempted) -> Decision:
+        """Keep a refusal (429) that is no try of the question; LIMITED, unless it is asked in vain for ever."""
+        row, slot = attempted.row, question.slot
+        if row["calls"]:
+            self.budget.give_back(row["usd"])
+            row |= {"usd": 0.0, "calls": 0}
+        account = self.tools.limits.account(question.judge.account)
+        before = claimed.refused.get(slot)
+        refusals = claimed.refused[slot] = Refusals(attempted, 1, account.answers)
+        if before is not None:
+            refusals.count = before.count + 1
+            refusals.passed_over = before.passed_over + (account.answers > before.answers)
+        claimed.last_error = f"{question.judge.name}: {row['error']}"
+        if refusals.passed_over < PASSED_OVER:
+            return LIMITED
+        # The account has room for others and never for this one: it asks for more than a minute's worth of tokens.
+        await self._store_refusals(claimed, slot)
+        return NoVerdict("error")
+
+    async def _store_refusals(self, claimed: Claimed, slot: Slot) -> None:
+        """Store what the account refused of a question as one row that counts them."""
+        refusals = claimed.refused.pop(slot, None)
+        if refusals is None:
+            return
+        if refusals.count > 1:
+            refusals.last.row["error"] = one_line(f"{refusals.count} times: {refusals.last.row['error']}")
+        await self.tools.writer.write(refusals.last)
 
     def _request(
         self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, call: "Call", is_over: Callable[[], bool]
@@ -400,15 +447,26 @@ def log_call(row: Row, judge: Judge) -> None:
         logger.debug("call ended", extra={**said, "judge": judge.name, "attempt": row["id"], "milliseconds": row["ms"]})
 
 
-def update_limits(account: AccountLimits, result: Reply | ProviderError, sent: float = math.inf) -> None:
+def update_limits(
+    account: AccountLimits,
+    result: Reply | ProviderError,
+    sent: float = math.inf,
+    permit: Permit | None = None,
+    seconds: float = 0.0,
+    rate: Rate | None = None,
+) -> None:
     """Tell the account's limits and its circuit of a result; `sent`: when, by the monotonic clock."""
     if isinstance(result, RateLimited):
-        account.pause(result.retry_after or 0.0)
+        wait = result.retry_after
+        if wait is None and rate is not None and rate.reset:
+            wait = rate.reset
+        account.limited(str(result), wait, permit, rate.per_minute if rate is not None else 0)
+        return
     # Only errors that another try may mend speak of the account; a rejected request speaks of itself.
     if isinstance(result, ProviderError) and result.retry:
         account.failed(str(result))
         return
-    account.responded()
+    account.responded(permit, seconds, rate)
     # A refusal is an answer too: the account is reachable, so its circuit closes, and its key is denied below.
     account.accepted = account.accepted or isinstance(result, Reply)
     if isinstance(result, Refused):

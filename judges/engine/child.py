@@ -46,8 +46,8 @@ class Child:
         self.thread.start()
         self.started.result(60)
 
-    def run_campaign(self, plan: Plan) -> bool:
-        """Work on the campaign for a time slice; return whether there is more to do."""
+    def run_campaign(self, plan: Plan) -> float | None:
+        """Work on the campaign for a time slice; return seconds until there is more to do, None where nothing is."""
         return asyncio.run_coroutine_threadsafe(self._run_campaign(plan), self.loop).result()
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Child:
         await self.redis.aclose()
         await asyncio.to_thread(writer.stop)
 
-    async def _run_campaign(self, plan: Plan) -> bool:
+    async def _run_campaign(self, plan: Plan) -> float | None:
         await self.tools.writer.ready()
         for judge in plan.judges:  # the SDKs are loaded before anything is claimed: that takes seconds
             await asyncio.to_thread(load_provider, judge.provider)
@@ -93,11 +93,14 @@ class Child:
             kind = BatchWorkerLoop if plan.protocol.batch else WorkerLoop
             flight = self.flights[plan.campaign] = kind(self.tools, plan)
         self.draining.add(plan.campaign)
+        seconds = None
         try:
-            return await flight.run_time_slice()
+            seconds = await flight.run_time_slice()
+            return seconds
         finally:
             self.draining.discard(plan.campaign)
-            if not flight.held:
+            # What a batch campaign has learned of its batches stays, too, until all of them have ended.
+            if not flight.held and (seconds is None or isinstance(flight, WorkerLoop)):
                 # The next slice begins with a budget of its own, which knows nothing of what this one holds ahead: as
                 # long as this process lives it would be renewed, and missing from the budget.
                 await flight.budget.close()

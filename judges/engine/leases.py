@@ -14,7 +14,7 @@ from judges.campaigns import audit_sampling
 from judges.campaigns.counters import ADD
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import Plan
-from judges.engine.rows import stored_turn
+from judges.engine.rows import Attempted, stored_turn
 from judges.records import Inputs, Prompt, Slot, Turn
 
 # Pairs of one claim: few enough that a slow worker does not hoard what others could judge.
@@ -75,6 +75,15 @@ FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
 WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 
+# Pairs of dead workers, of campaigns from which nobody claims. Whoever has one still is refused by the fence.
+ABANDONED = """
+UPDATE judges_work w SET state = 'pending', lease_until = NULL, fence = w.fence + 1, claims = GREATEST(0, w.claims - 1)
+FROM judges_campaign c
+WHERE c.id = w.campaign_id AND c.state IN ('cancelled', 'paused', 'budget') AND w.state = 'running'
+    AND w.lease_until < now()
+    AND NOT EXISTS (SELECT 1 FROM judges_batch b WHERE b.campaign_id = c.id AND b.ended_at IS NULL)
+"""
+
 # Of a pending pair `lease_until` says from when on it may be claimed. What an account's trouble cost in tries counts
 # anew.
 WAIT = """
@@ -85,6 +94,7 @@ WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 
 WAIT_S = 2.0
+TOO_MANY = 429
 
 # Texts and earlier answers are read for the whole claim, not pair by pair.
 MATERIAL = """
@@ -95,7 +105,7 @@ WHERE p.id = ANY(%s)
 
 EVIDENCE = """
 SELECT pair_id, role, round + generation AS nth, agent_pair + place AS who, number, outcome, counts, verdict, score,
-       probabilities, reason, quotes, error
+       probabilities, reason, quotes, error, status
 FROM judges_attempt WHERE campaign_id = %s AND pair_id = ANY(%s) ORDER BY id
 """
 
@@ -120,6 +130,16 @@ LOCK = "SELECT pg_advisory_xact_lock(7106, %(collection)s)"
 
 
 @dataclass(slots=True)
+class Refusals:
+    """Tries of a question that its account refused for now, one after another."""
+
+    last: Attempted
+    count: int = 1
+    answers: int = 0  # How many calls the account had answered at the last one.
+    passed_over: int = 0  # How often it answered others in between.
+
+
+@dataclass(slots=True)
 class Claimed:
     """A pair that this worker has claimed, with its inputs and earlier turns."""
 
@@ -137,6 +157,8 @@ class Claimed:
     # Rendered questions of votes with their schemas, by highest grade, endpoint (Decisions or chat) and prompt.
     ballots: dict[tuple[int, bool, str], tuple[Prompt, dict[str, Any]]] = field(default_factory=dict)
     last_error: str = ""
+    # Tries that the account refused for now (429): they are no tries of the question, and one row stands for all.
+    refused: dict[Slot, Refusals] = field(default_factory=dict)
     waits: bool = False  # An account is in trouble: the pair goes back to pending, and nothing more of it is bought.
     lost: bool = False  # The lease is gone: somebody else has the pair.
 
@@ -190,6 +212,8 @@ def _restore_answers(connection: Connection[Any], campaign: int, claimed: dict[i
         one, slot, outcome = claimed[row["pair_id"]], (row["role"], row["nth"], row["who"]), row["outcome"]
         if row["counts"]:
             one.ended[slot] = stored_turn(row) if outcome == "labelled" else NoVerdict(outcome)
+        elif row["status"] == TOO_MANY and outcome == "error":
+            one.last_error = row["error"]  # no try of the question
         elif row["number"] > one.attempt_base:  # what was tried before the last retry-failed counts no more
             one.tries[slot] = max(row["number"], one.tries.get(slot, 0))
             if outcome in ("unparsed", "out_of_range"):

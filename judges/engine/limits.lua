@@ -1,18 +1,30 @@
--- Grants for one account: requests and tokens in a sliding minute, concurrency, pause and circuit, on Redis' time.
+-- Grants for one account: concurrency, requests and tokens in a sliding minute, a learned rate, pause and circuit, on
+-- Redis' time.
 -- KEYS: 1 state (hash), 2 processes (zset: expiry in ms), 3 held (hash: process -> calls out), 4 window (hash)
--- ARGV: 1 process, 2 lease ms, 3 concurrency, 4 requests a minute, 5 tokens a minute (0: no limit),
---   6 calls ended, 7 whether one succeeded, 8 errors in a row since, 9 pause ms, 10 circuit ms,
---   11 number of give-backs, then (bucket, tokens) each, then the tokens of each call that is asked for
--- Returns {granted, wait in ms, bucket, times the circuit opened, process was unknown, ms until it is tried again}
+-- ARGV: a JSON object:
+--   process, lease (ms), held (calls that the process has out), ended (calls of the present epoch that ended),
+--   most (concurrency), per_minute, tokens_per_minute (0: no limit), fits (calls at once that the time limit of each
+--   allows, 0: unknown), first (calls at once before the account has answered any), keep_ms (of the keys)
+--   epoch (the process knows), good (answers of this epoch), refused (1: a call of this epoch was refused, 429),
+--   hint (requests a minute that the refusal's headers allow, 0: unknown), backoff (ms: first wait after a refusal that
+--   names none), hold (ms until the account has room again, by an answer's headers), left (requests that an answer's
+--   headers leave, -1: unknown), late (ms: a call of this age found no answer in time, 0: none), errors (in a row),
+--   succeeded, pause (ms), circuit (ms), said (the last error), back ([bucket, tokens] each), asked (tokens of each
+--   call that is asked for)
+-- Returns {granted, wait in ms, bucket, times the circuit opened, ms until it is tried, ms of the pause, epoch, calls
+--   out, refusals in a row, 1 where a call tries the circuit, what was said}
 -- The minute has two seconds more: a provider counts requests when they arrive, and a busy process sends some of them late.
 -- Requests are paced besides: one after another at the minute's share of each. What may leave together is what falls into
 -- AHEAD ms, so that an account with many requests a minute is not held up by the rounds of asking.
 local BUCKET, MINUTE, ERRORS, AHEAD = 250, 62000, 20, 250
+-- Calls at once that are as good as no bound, requests a second likewise, and ms after which a refusal is forgotten.
+local MOST, FASTEST, REMEMBERED = 512, 500, 120000
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local bucket = math.floor(now / BUCKET)
-local process, lease = ARGV[1], tonumber(ARGV[2])
-local most, per_minute, tokens_per_minute = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local given = cjson.decode(ARGV[1])
+local process, lease = given.process, given.lease
+local most, per_minute, tokens_per_minute = given.most, given.per_minute, given.tokens_per_minute
 local state, processes, held, window = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local function number(field) return tonumber(redis.call('HGET', state, field) or '0') end
 
@@ -21,7 +33,7 @@ local function number(field) return tonumber(redis.call('HGET', state, field) or
 local seen = number('seen')
 if now < seen - 1000 then
   local back = seen - now
-  for _, field in ipairs({'paused_until', 'open_until', 'next_at'}) do
+  for _, field in ipairs({'paused_until', 'open_until', 'next_at', 'anchor', 'cut_at', 'begun_at'}) do
     if number(field) > 0 then redis.call('HSET', state, field, number(field) - back) end
   end
   for _, name in ipairs(redis.call('ZRANGE', processes, 0, -1)) do redis.call('ZINCRBY', processes, -back, name) end
@@ -39,21 +51,22 @@ for _, dead in ipairs(redis.call('ZRANGEBYSCORE', processes, '-inf', now)) do
   redis.call('ZREM', processes, dead)
   redis.call('HDEL', held, dead)
 end
-local known = redis.call('ZSCORE', processes, process)
 redis.call('ZADD', processes, now + lease, process)
-local ended = tonumber(ARGV[6])
-local mine = tonumber(redis.call('HGET', held, process) or '0')
-if ended > 0 then mine = math.max(0, mine - ended) end
+-- The process says itself what it has out: should Redis forget everything, it is known again at once.
+local mine = given.held
+redis.call('HSET', held, process, mine)
+local out = 0
+for _, count in ipairs(redis.call('HVALS', held)) do out = out + tonumber(count) end
 
 -- Circuit: 20 errors in a row open it; then one call at a time tries, and every failure doubles the wait.
 local opened, open_until = number('opened'), number('open_until')
 local errors = number('errors')
-if ARGV[7] == '1' then errors, opened, open_until = 0, 0, 0 end
-local failed = tonumber(ARGV[8])
+if given.succeeded == 1 then errors, opened, open_until = 0, 0, 0 end
+local failed = given.errors
 if failed > 0 then
   errors = errors + failed
   if errors >= ERRORS and (open_until <= now or number('trying') == 1) then
-    open_until = now + math.min(60000, tonumber(ARGV[10]) * 2 ^ opened)
+    open_until = now + math.min(60000, given.circuit * 2 ^ opened)
     opened = opened + 1
     redis.call('HSET', state, 'trying', 0)
   end
@@ -61,23 +74,69 @@ end
 redis.call('HSET', state, 'errors', errors, 'opened', opened, 'open_until', open_until)
 local open_for = math.max(0, open_until - now)
 
-local pause = tonumber(ARGV[9])
-local paused_until = number('paused_until')
-if pause > 0 then
-  paused_until = math.max(paused_until, now + pause)
-  redis.call('HSET', state, 'paused_until', paused_until)
+-- Slow start: few calls at once, one more for each answer, as long as all of them are in use. A call that found no answer
+-- in time halves them: the server works off one after another.
+local cwnd, epoch, fresh = number('cwnd'), number('epoch'), number('fresh')
+local current = given.epoch == epoch
+if cwnd == 0 then cwnd = given.first end
+if current then fresh = math.max(0, fresh - given.ended) end
+local good = current and given.good or 0
+if good > 0 and math.min(fresh, out) + good >= cwnd / 2 then
+  -- At the beginning each answer lets three more leave; after a refusal, or beyond 16, one.
+  local step = (epoch == 0 and cwnd < 16 and number('cut_at') == 0) and 3 or 1
+  cwnd = math.min(cwnd + step * good, MOST)
 end
+if given.late > 0 and now - given.late >= number('cut_at') then
+  cwnd = math.max(1, math.floor(math.min(cwnd, math.max(1, out)) / 2))
+  redis.call('HSET', state, 'cut_at', now)
+end
+
+-- The rate, by additive increase and multiplicative decrease. What was answered between two refusals is what the account
+-- gives in that time, whatever burst it takes besides.
+local rate, anchor, answered = number('rate'), number('anchor'), number('answered') + good
+local since, backed = number('since') + good, number('backed')
+if good > 0 then backed = 0 end
+local pause, paused_until = given.pause, number('paused_until')
+if current and given.refused == 1 then
+  local span = now - anchor
+  if anchor > 0 and answered > 0 and span > 0 and span < REMEMBERED then
+    -- Of the wait after the last refusal a quarter does not count: a bucket may have been full before it was over.
+    local busy = math.max(1, span - math.min(number('waited'), span * 0.9))
+    local seen_rate = (0.75 * answered / span + 0.25 * answered / busy) * 0.95
+    rate = rate > 0 and math.max(rate / 2, math.min(rate * 0.95, seen_rate)) or seen_rate
+  elseif rate > 0 and since > 0 then
+    rate = rate * 0.7
+  elseif rate == 0 and given.hint > 0 then
+    rate = given.hint / 60000
+  end
+  if anchor == 0 or answered > 0 or span >= REMEMBERED then anchor, answered = now, 0 end
+  local backoff = math.min(60000, given.backoff * 2 ^ backed)
+  if pause <= 0 or backed >= 2 then pause = math.max(pause, backoff) end
+  epoch, fresh, since, backed, cwnd = epoch + 1, 0, 0, backed + 1, 1
+  redis.call('HSET', state, 'begun_at', now + pause, 'waited', answered == 0 and number('waited') + pause or pause,
+    'said', given.said)
+elseif given.said ~= '' then
+  redis.call('HSET', state, 'said', given.said)
+end
+if pause > 0 then paused_until = math.max(paused_until, now + pause) end
+-- While calls wait for it the rate goes up with every answer, slowly at first: the account may have more by now.
+if good > 0 and rate > 0 and #given.asked > 0 then
+  local step = math.min(0.05, 0.003 * (1 + (since / 30) ^ 2))
+  if given.left > 8 then step = 0.1 end
+  rate = rate * (1 + step) ^ math.min(good, 20)
+  if rate * 1000 > FASTEST then rate, cwnd = 0, MOST end
+end
+redis.call('HSET', state, 'paused_until', paused_until, 'rate', string.format('%.9f', rate), 'anchor', anchor,
+  'answered', answered, 'since', since, 'backed', backed, 'epoch', epoch)
 
 -- The window: buckets older than a minute fall out whole, so no minute ever holds more than the limit.
 local requests, tokens, oldest = 0, 0, nil
 local metered = per_minute > 0 or tokens_per_minute > 0
-local next_arg = 12
-for _ = 1, tonumber(ARGV[11]) do
-  local field = 't' .. ARGV[next_arg]
+for _, pair in ipairs(given.back) do
+  local field = 't' .. string.format('%d', pair[1])
   if metered and redis.call('HEXISTS', window, field) == 1 then
-    redis.call('HINCRBYFLOAT', window, field, -tonumber(ARGV[next_arg + 1]))
+    redis.call('HINCRBYFLOAT', window, field, -pair[2])
   end
-  next_arg = next_arg + 2
 end
 if metered then
   local fields = redis.call('HGETALL', window)
@@ -92,9 +151,13 @@ if metered then
   end
 end
 
-local asked = #ARGV - next_arg + 1
+local asked = #given.asked
 local granted, wait = 0, 0
-local interval, next_at = per_minute > 0 and MINUTE / per_minute or 0, math.max(now, number('next_at'))
+-- The learned rate never goes beyond the one that the file names.
+local interval, ahead = per_minute > 0 and MINUTE / per_minute or 0, AHEAD
+if rate > 0 and 1 / rate > interval then interval, ahead = 1 / rate, AHEAD / 5 end
+local next_at = math.max(now, number('next_at'), number('begun_at'))
+if given.hold > 0 then next_at = math.max(next_at, now + given.hold) end
 if asked > 0 then
   local blocked = math.max(paused_until, open_until)
   if blocked > now then
@@ -102,19 +165,33 @@ if asked > 0 then
   else
     local room = asked
     if errors >= ERRORS then room = 1 end
-    if most > 0 then
-      local out = 0
-      for _, count in ipairs(redis.call('HVALS', held)) do out = out + tonumber(count) end
-      out = out - tonumber(redis.call('HGET', held, process) or '0') + mine
-      if out + room > most then room, wait = math.max(0, most - out), 50 end
+    local function bound(free)
+      if room > free then room, wait = math.max(0, free), 50 end
+    end
+    if most > 0 then bound(most - out) end
+    if given.fits > 0 then bound(given.fits - out) end
+    if epoch == 0 then
+      bound(cwnd - out)
+    elseif rate == 0 then
+      -- After a pause one call leaves, then more; one more each second, too: a refusal would have come by then.
+      bound(cwnd + math.floor((now - number('begun_at')) / 1000) - math.min(fresh, out))
+    else
+      if number('cut_at') > number('begun_at') then bound(cwnd - out) end
+      if backed > 0 and now < number('begun_at') + 1000 then bound(1 - math.min(fresh, out)) end
+    end
+    -- Not all in one moment: the first refusal shall find some that have not left.
+    if epoch == 0 and cwnd < MOST then
+      local few = math.max(4, math.ceil(cwnd / 16))
+      if given.left >= 0 then few = math.min(few, math.max(1, given.left - out)) end
+      if room > few then room, wait = few, 5 end
     end
     local taken = 0
     while granted < room do
-      if next_at > now + math.max(0, AHEAD - interval) then
-        wait = math.max(50, next_at - now - math.max(0, AHEAD - interval))
+      if next_at > now + math.max(0, ahead - interval) then
+        wait = math.max(20, next_at - now - math.max(0, ahead - interval))
         break
       end
-      local cost = tonumber(ARGV[next_arg + granted])
+      local cost = given.asked[granted + 1]
       if tokens_per_minute > 0 then cost = math.min(cost, tokens_per_minute) end
       if (per_minute > 0 and requests + granted + 1 > per_minute)
           or (tokens_per_minute > 0 and tokens + taken + cost > tokens_per_minute) then
@@ -124,12 +201,11 @@ if asked > 0 then
       granted, taken, next_at = granted + 1, taken + cost, next_at + interval
     end
     if granted > 0 then
-      mine = mine + granted
+      mine, out, fresh = mine + granted, out + granted, fresh + granted
       if metered then
         redis.call('HINCRBY', window, 'r' .. bucket, granted)
         redis.call('HINCRBYFLOAT', window, 't' .. bucket, taken)
       end
-      if per_minute > 0 then redis.call('HSET', state, 'next_at', next_at) end
       if errors >= ERRORS then
         -- One call tries; the others wait until it has ended, or at most this long.
         redis.call('HSET', state, 'trying', 1, 'open_until', now + 60000)
@@ -137,6 +213,10 @@ if asked > 0 then
     end
   end
 end
+if interval > 0 or given.hold > 0 then redis.call('HSET', state, 'next_at', next_at) end
+redis.call('HSET', state, 'cwnd', cwnd, 'fresh', fresh)
 redis.call('HSET', held, process, mine)
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, 600000) end
-return {granted, math.ceil(wait), bucket, opened, known and 0 or 1, math.ceil(open_for)}
+local keep = given.keep_ms + math.max(0, paused_until - now)
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, math.ceil(keep)) end
+return {granted, math.ceil(wait), bucket, opened, math.ceil(open_for), math.ceil(math.max(0, paused_until - now)), epoch,
+  out, backed, number('trying'), redis.call('HGET', state, 'said') or ''}

@@ -1,12 +1,15 @@
 """Limits of an account, shared by all workers through Redis.
 
 Calls that wait for one account are granted together, in one run of `limits.lua` on Redis' time. While Redis is away
-everybody waits. A 429 pauses its account alone; 20 errors in a row open its circuit: then one call at a time tries, and
-whoever has a pair to put back is turned away (docs/adr/0047).
+everybody waits. At first few calls leave, and more with every answer. A 429 pauses its account alone; then one call
+leaves, then more, at the rate that was learned from what the account answered between two refusals. 20 errors in a row
+open its circuit: then one call at a time tries, and whoever has a pair to put back is turned away (docs/adr/0047).
 """
 
 import asyncio
+import json
 import logging
+import math
 import os
 import socket
 import time
@@ -14,20 +17,23 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
+from django.conf import settings
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from judges.presets.own_servers import is_own_server
+from judges.rates import Rate
 from store.nodes import node_id
 
 SCRIPT = (Path(__file__).parent / "limits.lua").read_text()
 # Permits asked for in one exchange with Redis.
 GRANTS = 64
-FIRST = 4  # Calls that a process has out to an account that has answered none yet: its key may be dead.
+FIRST = 4  # Calls that are out to an account that has answered none yet: its key may be dead.
 # Seconds after which Redis forgets a process that says nothing, and frees the calls it had out.
 LEASE_S = 15.0
 # Calls that begin within a few milliseconds share one exchange.
@@ -38,6 +44,11 @@ DENIED_S = 5.0
 # The first wait of an open circuit, in milliseconds; the script doubles it.
 CIRCUIT_MS = 2000
 GIVE_UP_AFTER = 6  # How often the circuit opens before who cannot put a pair back is turned away: about two minutes.
+REFUSALS = 8  # Refusals (429) in a row after which the same happens: the waits between them add up to two minutes, too.
+SIT_OUT_S = 5.0  # A wait for an account that is longer ends a campaign's turn: others need the worker.
+KEEP_MS = 600_000  # What Redis knows of an account is forgotten after so long without a call.
+SERVED = 0.75  # The share of a call's time limit that the calls before it may take.
+MEASURED = 8  # Answers from whose times it is told how many calls a server of our own takes at once.
 # Starts of campaigns that are just being paused: faster than PostgreSQL is looked at.
 REFUSED, REFUSED_MS = "refused", 3000
 # Errors in a row that one question alone can cause: it is tried so often. More of them speak of the account.
@@ -86,14 +97,51 @@ class Permit:
     bucket: int
     tokens: int
     tries: bool = False  # It tries an open circuit.
+    epoch: int = 0  # How often the account had refused calls (429) when it was granted.
+    out: int = 1  # Calls that were out then, this one among them.
+
+
+@dataclass(slots=True)
+class News:
+    """What Redis has not been told yet. Truths are 0 or 1, as the script compares them."""
+
+    ended: int = 0  # Calls of the present epoch, answered or not.
+    good: int = 0  # Of them, those that were answered.
+    succeeded: int = 0  # The account said something.
+    errors: int = 0  # In a row since.
+    refused: int = 0  # It refused a call for now (429).
+    pause: int = 0  # Milliseconds that it asks for.
+    hint: int = 0  # Requests a minute, by the refusal's headers.
+    hold: int = 0  # Milliseconds until it has room again, by an answer's headers.
+    left: int = -1  # Requests that it takes now, by an answer's headers; -1: unknown.
+    late: int = 0  # Milliseconds after which a call had found no answer.
+    said: str = ""
+    back: list[tuple[int, int]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self != NOTHING
+
+    def merge(self, later: "News") -> "News":
+        """Return these, which could not be told, with what was noted since."""
+        merged = News(
+            **{name: max(value, getattr(later, name)) for name, value in asdict(self).items() if name[0] != "b"}
+        )
+        merged.back = self.back + later.back
+        merged.ended, merged.good = self.ended + later.ended, self.good + later.good
+        merged.errors = later.errors if later.succeeded else self.errors + later.errors
+        merged.said = later.said or self.said
+        return merged
+
+
+NOTHING = News()
 
 
 class Waiter(asyncio.Future[Permit]):
-    """A call that waits for its permit, of at most `tokens`."""
+    """A call that waits for its permit, of at most `tokens`; it has `limit_s` seconds."""
 
-    def __init__(self, tokens: int, stopped: Callable[[], bool], patience: int) -> None:
+    def __init__(self, tokens: int, stopped: Callable[[], bool], patience: int, limit_s: float = 0.0) -> None:
         super().__init__()
-        self.tokens, self.stopped = tokens, stopped
+        self.tokens, self.stopped, self.limit_s = tokens, stopped, limit_s
         self.patience = patience  # How often the circuit may open meanwhile; 0: an open circuit turns the call away.
         self.opened: int | None = None  # How often the circuit had opened when the call first met it.
 
@@ -105,6 +153,7 @@ class AccountLimits:
         self, redis: Redis, prefix: str, account: tuple[str, str, str], process: str, refused: set[str]
     ) -> None:
         self.keys = limit_keys(prefix, account)
+        self.is_local = is_own_server(*account[:2])
         self.name = " ".join(part for part in account if part)
         self.redis, self.script = redis, redis.register_script(SCRIPT)
         self.refusals, self.refused = f"{prefix}:{REFUSED}", refused
@@ -114,17 +163,20 @@ class AccountLimits:
         self.waiters: deque[Waiter] = deque()
         self.held = 0
         self.changed = asyncio.Event()
-        self.ended = 0
-        self.errors = 0
-        self.succeeded = False
-        self.pause_ms = 0
-        self.back: list[tuple[int, int]] = []
+        self.news = News()
+        self.epoch = 0  # Calls that were granted before the last refusal say nothing about what came after it.
+        self.each: deque[float] = deque(maxlen=MEASURED)  # Seconds of last answers, by the calls that were out.
+        self.limited_in_a_row = 0  # Refusals (429), of all processes.
+        self.answers = 0  # How many calls it has answered to this process.
+        self.paused_until = 0.0
+        self.paused_clock = 0  # The same by the calendar, for people.
         self.last_error = ""
         self.denied_until = 0.0
         self.accepted = False  # It has answered this process, and has not refused its key since.
         self.in_a_row = 0  # Errors since the account last answered this process.
         self.opened = 0  # How often its circuit opened since it last answered anybody; 0: it is closed.
         self.open_until = 0.0
+        self.is_tried = False  # A call that tries an open circuit is out, of whatever process.
         self.tries = False  # The one call that tries an open circuit is ours.
         self.looking = False
         self.task: asyncio.Task[None] | None = None
@@ -139,16 +191,37 @@ class AccountLimits:
         return self.opened > 0 and not self.tries and time.monotonic() < self.open_until
 
     @property
+    def pause_left(self) -> float:
+        """Seconds until calls leave again after a refusal (429); 0.0: they do."""
+        return max(0.0, self.paused_until - time.monotonic())
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the account is asked again, as far as anybody knows; 0.0: now."""
+        until = max(self.paused_until, self.open_until if self.opened and not self.tries else 0.0)
+        return max(0.0, until - time.monotonic())
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with an account that is not asked for a while, and until when."""
+        if self.paused_until >= self.open_until:
+            until = datetime.fromtimestamp(self.paused_clock, UTC)
+            return f"{self.name} asks to wait until {until:%Y-%m-%d %H:%M:%S} UTC: {self.last_error}"
+        return f"{self.name} answers with errors only: {self.last_error}"
+
+    @property
     def is_well(self) -> bool:
         """True if the account works: no open circuit, and no more errors in a row than a single question can cause."""
         return self.opened == 0 and self.in_a_row <= ONE_QUESTION
 
-    async def acquire(self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER) -> Permit:
+    async def acquire(
+        self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER, limit_s: float = 0.0
+    ) -> Permit:
         """Wait for one call of at most `tokens`. Raises CircuitOpen, Denied, and Abandoned once `stopped` says so."""
         # Without asking Redis: a refused key is refused for every call, and asking would only cost time.
         if time.monotonic() < self.denied_until:
             raise Denied(self.last_error)
-        waiter = Waiter(tokens, stopped, patience)
+        waiter = Waiter(tokens, stopped, patience, limit_s)
         self.waiters.append(waiter)
         self._wake()
         try:
@@ -162,24 +235,55 @@ class AccountLimits:
     def release(self, permit: Permit, used: int | None = None) -> None:
         """Note that the call has ended; tokens that it did not use are given back (None: it never left)."""
         self.held -= 1
-        self.ended += 1
+        self.news.ended += permit.epoch == self.epoch
         self.tries = self.tries and not permit.tries
         unused = permit.tokens - (used or 0)
         if unused > 0 and self.limit.tokens_per_minute:
-            self.back.append((permit.bucket, min(unused, self.limit.tokens_per_minute)))
+            self.news.back.append((permit.bucket, min(unused, self.limit.tokens_per_minute)))
         self._wake()
 
-    def responded(self) -> None:
+    def responded(self, permit: Permit | None = None, seconds: float = 0.0, rate: Rate | None = None) -> None:
         """Note that the account said something, be it no answer: the run of errors ends."""
-        self.succeeded, self.errors, self.in_a_row = True, 0, 0
+        # More may leave at once for each answer that came after the last refusal.
+        self.news.succeeded, self.news.errors, self.in_a_row = 1, 0, 0
         self.opened, self.open_until = 0, 0.0
+        self.answers += 1
+        if permit is None:
+            return
+        self.news.good += permit.epoch == self.epoch
+        if self.is_local and seconds > 0:
+            self.each.append(seconds / max(1, permit.out))
+        if rate is not None:
+            self.news.left = rate.left if self.news.left < 0 else min(self.news.left, rate.left)
+            self.news.hold = max(self.news.hold, int(rate.hold * 1000))
 
     def failed(self, error: str) -> None:
         """Count a call that brought no answer."""
         # Counted for Redis and, apart from it, for this process: `is_well` asks what one question could have caused.
-        self.errors += 1
+        self.news.errors += 1
         self.in_a_row += 1
-        self.last_error = error
+        self.last_error = self.news.said = error
+
+    def timed_out(self, permit: Permit, limit_s: float) -> str:
+        """Let fewer calls leave after one that found no answer in its time; what to set so that it would have."""
+        self.news.late = int(limit_s * 1000)
+        if permit.out == 1:
+            return f"set timeout_s = {_round_up(5 * limit_s)}"
+        if self.each:  # others were answered: this one waited for those before it
+            slow = sorted(self.each)[len(self.each) // 2]
+            fits = max(1, int(SERVED * limit_s / slow))
+            if fits < permit.out:
+                needed = _round_up(slow * permit.out / SERVED)
+                return f"set max_concurrency = {fits}, or timeout_s = {needed}: {permit.out} calls were out at once"
+        needed = _round_up(limit_s * permit.out if self.is_local else 5 * limit_s)
+        few = 1 if self.is_local else max(1, permit.out // 4)
+        return f"set max_concurrency = {few} and timeout_s = {needed}: {permit.out} calls were out at once"
+
+    def fits(self, limit_s: float) -> int:
+        """Return how many calls at once a server of our own answers in time, one after another; 0: unknown."""
+        if not self.each or limit_s <= 0:
+            return 0
+        return max(1, int(SERVED * limit_s / sorted(self.each)[len(self.each) // 2]))
 
     def deny(self, error: str, sent: float) -> None:
         """Turn away whoever waits for an account that does not accept our key. `sent`: when it was asked."""
@@ -197,9 +301,19 @@ class AccountLimits:
         self.looking = True
         self._wake()
 
-    def pause(self, seconds: float) -> None:
-        """Pause all calls to this account, of every worker, for some seconds."""
-        self.pause_ms = max(self.pause_ms, int(seconds * 1000) + 1)
+    def limited(self, error: str, seconds: float | None, permit: Permit | None = None, hint: int = 0) -> None:
+        """Pause all calls to this account, of every worker: it has refused one for now (429).
+
+        `seconds`: as long as it asks for; None: it says nothing. `hint`: requests a minute, as its headers have them.
+        """
+        # One refusal is enough: those of calls that left before it was known say nothing more.
+        if permit is None or permit.epoch == self.epoch:
+            self.news.refused, self.news.hint = 1, hint
+        # It is there: what it does not want is more of this.
+        self.news.succeeded, self.news.errors, self.in_a_row = 1, 0, 0
+        self.last_error = self.news.said = error
+        # A millisecond more, since ours are cut off.
+        self.news.pause = max(self.news.pause, int(seconds * 1000) + 1 if seconds else 0)
         self._wake()
 
     def drop_cancelled(self) -> None:
@@ -218,7 +332,7 @@ class AccountLimits:
 
     async def _serve(self) -> None:
         """Run `limits.lua` as long as somebody waits for the account or holds something of it."""
-        while self.waiters or self.held or self.ended or self.pause_ms or self.back or self.looking:
+        while self.waiters or self.held or self.news or self.looking:
             self.changed.clear()
             await asyncio.sleep(GATHER_S)
             try:
@@ -228,7 +342,7 @@ class AccountLimits:
                 # Nobody sends without a permit, so Redis' absence stops calls instead of breaking limits.
                 await asyncio.sleep(0.5)
                 continue
-            if not self.waiters and not (self.held or self.ended or self.pause_ms or self.back):
+            if not (self.waiters or self.held or self.news):
                 return
             with suppress(TimeoutError):
                 # A third of the lease, so that Redis hears of this process in time even when nothing changes.
@@ -242,42 +356,57 @@ class AccountLimits:
             self.waiters.popleft()
         room = GRANTS if self.accepted else max(0, FIRST - self.held)
         asked = [waiter for waiter in self.waiters if not waiter.done()][:room]
-        ended, errors, succeeded = self.ended, self.errors, self.succeeded
-        pause, back = self.pause_ms, self.back
         # Emptied before the exchange and put back where it fails: what is noted meanwhile is told next time.
-        self.ended = self.errors = self.pause_ms = 0
-        self.succeeded, self.back, self.looking = False, [], False
+        news, self.news, self.looking = self.news, News(), False
         limit = self.limit
-        arguments: list[Any] = [self.process, int(LEASE_S * 1000), limit.concurrency, limit.requests_per_minute]
-        arguments += [limit.tokens_per_minute, ended, int(succeeded), errors, pause, CIRCUIT_MS, len(back)]
-        arguments += [value for pair in back for value in pair]
-        arguments += [waiter.tokens for waiter in asked]
+        told = asdict(news) | {
+            "process": self.process,
+            "lease": int(LEASE_S * 1000),
+            "held": self.held,
+            "most": limit.concurrency,
+            "per_minute": limit.requests_per_minute,
+            "tokens_per_minute": limit.tokens_per_minute,
+            "fits": self.fits(min((waiter.limit_s for waiter in asked), default=0.0)),
+            "first": 1 if self.is_local else FIRST,
+            "epoch": self.epoch,
+            "backoff": settings.RETRY_SECONDS * 1000,
+            "circuit": CIRCUIT_MS,
+            "keep_ms": KEEP_MS,
+            "asked": [waiter.tokens for waiter in asked],
+        }
         try:
             both = self.redis.pipeline(transaction=False)
-            await self.script(keys=self.keys, args=arguments, client=both)
+            await self.script(keys=self.keys, args=[json.dumps(told)], client=both)
             both.smembers(self.refusals)
-            (granted, wait, bucket, opened, _, open_ms), refused = await both.execute()
+            answer, refused = await both.execute()
         except (RedisError, OSError):
-            self.ended, self.errors, self.pause_ms = self.ended + ended, self.errors + errors, max(pause, self.pause_ms)
-            self.succeeded, self.back = self.succeeded or succeeded, back + self.back
+            self.news = news.merge(self.news)
             raise
+        granted, wait, bucket, opened, open_ms, pause_ms, epoch, out, self.limited_in_a_row, trying, said = answer
         self.refused |= {one.decode() for one in refused}
-        if not self.succeeded:  # else an answer came meanwhile, which Redis is told next
-            self.opened, self.open_until = opened, time.monotonic() + open_ms / 1000
-        self._grant(asked, granted, bucket, tries=opened > 0)
+        now = time.monotonic()
+        if epoch != self.epoch:  # what was noted meanwhile is of calls that left before the refusal
+            self.news.ended = self.news.good = self.news.refused = 0
+        self.epoch, self.paused_until = epoch, now + pause_ms / 1000
+        if abs(time.time() + pause_ms / 1000 - self.paused_clock) > 2:  # Else the same moment, measured once more.
+            self.paused_clock = math.ceil(time.time() + pause_ms / 1000)
+        self.last_error = said.decode() or self.last_error
+        if not self.news.succeeded:  # else an answer came meanwhile, which Redis is told next
+            self.opened, self.open_until, self.is_tried = opened, now + open_ms / 1000, bool(opened and trying)
+        self._grant(asked, granted, Permit(bucket, 0, opened > 0, epoch, out - granted))
         self._turn_away(asked[granted:], opened)
         if len(asked) == granted:
             return 0.0 if self.waiters and (self.accepted or self.held < FIRST) else LEASE_S
         return float(wait) / 1000
 
     # Permits are granted for the first ones asked, in their order.
-    def _grant(self, asked: list[Waiter], granted: int, bucket: int, *, tries: bool) -> None:
-        for waiter in asked[:granted]:
+    def _grant(self, asked: list[Waiter], granted: int, like: Permit) -> None:
+        for place, waiter in enumerate(asked[:granted], 1):
             if waiter in self.waiters:
                 self.waiters.remove(waiter)
             self.held += 1
-            permit = Permit(bucket, waiter.tokens, tries)
-            self.tries = self.tries or tries
+            permit = replace(like, tokens=waiter.tokens, out=like.out + place)
+            self.tries = self.tries or permit.tries
             if waiter.done():  # cancelled while Redis answered
                 self.release(permit)
             else:
@@ -285,6 +414,10 @@ class AccountLimits:
 
     def _turn_away(self, waiting: list[Waiter], opened: int) -> None:
         for waiter in waiting:
+            if waiter.patience and self.limited_in_a_row >= REFUSALS and not waiter.done() and waiter in self.waiters:
+                self.waiters.remove(waiter)
+                waiter.set_exception(CircuitOpen(self.problem))
+                continue
             if not opened:
                 waiter.opened = None
                 continue
@@ -293,6 +426,11 @@ class AccountLimits:
             if opened - waiter.opened >= waiter.patience and not waiter.done() and waiter in self.waiters:
                 self.waiters.remove(waiter)
                 waiter.set_exception(CircuitOpen(f"{self.name} answers with errors only: {self.last_error}"))
+
+
+def _round_up(seconds: float) -> int:
+    """Round a time limit up to whole half minutes."""
+    return max(30, 30 * -(-int(seconds) // 30))
 
 
 class RateLimits:

@@ -20,6 +20,7 @@ MOST = 64
 TRIES = 3
 BROKEN_S = 60.0
 FORGET_S = 7 * 86_400
+LONGEST_REST_S = 3600.0
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ def _send_messages(campaign: int) -> None:
     slots = sum(worker.slots for worker in live_workers()) or 1
     generation = time.time_ns()
     redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)
+    redis_client().zrem(redis_key("due"), campaign)
     if request_id := get_contextvars().get("request_id"):
         redis_client().set(redis_key("request", campaign), request_id, ex=FORGET_S)
     # One message for each worker slot, since a drain occupies one process.
@@ -89,9 +91,32 @@ def repeated_error(campaign: int) -> str:
     return errors[-1].decode() if len(errors) >= TRIES else ""
 
 
+def wake_later(campaign: int, seconds: float) -> None:
+    """Wake workers of the campaign in so many seconds: it waits, and keeps none of them meanwhile."""
+    # Never longer than an hour: a lost key or a clock that was set costs no more.
+    redis_client().zadd(redis_key("due"), {str(campaign): time.time() + min(seconds, LONGEST_REST_S)})
+
+
+def take_due() -> list[int]:
+    """Return the campaigns whose wait is over; each is given to one caller."""
+    found: list[Any] = redis_client().zrangebyscore(redis_key("due"), "-inf", time.time())
+    return [int(campaign) for campaign in found if redis_client().zrem(redis_key("due"), campaign)]
+
+
+def rests(campaign: int) -> bool:
+    """Return whether the campaign waits for something until a time that is known."""
+    due: Any = redis_client().zscore(redis_key("due"), campaign)
+    return due is not None and due > time.time()
+
+
 def is_drained(campaign: int) -> bool:
-    """Return whether a worker is at work on the campaign, or was woken a moment ago."""
-    newest = redis_client().get(redis_key("wake", campaign))
-    if newest is not None and time.time() - int(newest) / 1e9 < LIVE_S / 2:
+    """Return whether a worker is at work on the campaign, was woken a moment ago, or will be when its wait is over."""
+    if is_worked_on(campaign):
         return True
-    return bool(redis_client().zcount(redis_key("drains", campaign), time.time() - LIVE_S, "+inf"))
+    newest = redis_client().get(redis_key("wake", campaign))
+    return newest is not None and time.time() - int(newest) / 1e9 < LIVE_S / 2
+
+
+def is_worked_on(campaign: int) -> bool:
+    """Return whether a worker is at work on the campaign, or will be when its wait is over."""
+    return rests(campaign) or bool(redis_client().zcount(redis_key("drains", campaign), time.time() - LIVE_S, "+inf"))

@@ -19,9 +19,10 @@ from judges.engine import leases, pairs, targets
 from judges.engine.answers import one_line, recover_answers
 from judges.engine.calls import Caller, Cancelled, Tools
 from judges.engine.leases import Claimed
-from judges.engine.limits import AccountLimits
+from judges.engine.limits import SIT_OUT_S, AccountLimits
 from judges.engine.plan import Plan
 
+IDLE_S = 5.0  # A turn ends when there was nothing to do for so long: what others hold may come back.
 LOOK_S = 0.5  # How often a drain looks at the campaign's state, and for expired leases when it has nothing to do.
 
 logger = logging.getLogger(__name__)
@@ -63,8 +64,8 @@ class WorkerLoop:
 
     @property
     def trouble(self) -> AccountLimits | None:
-        """An account that every pair needs, and whose circuit is open."""
-        return next((account for account in self.needed if account.is_open), None)
+        """An account that every pair needs, and that is not asked for a while."""
+        return next((one for one in self.needed if one.is_open or one.pause_left > SIT_OUT_S), None)
 
     def _refused(self, start: str, why: str) -> None:
         """Note that an account refuses us, and would refuse everything else. What it said comes a moment later."""
@@ -85,9 +86,9 @@ class WorkerLoop:
         most: int = settings.PAIRS_IN_FLIGHT
         return 1 if any(account.opened for account in self.needed) else most
 
-    async def run_time_slice(self) -> bool:
-        """Work until nothing is left (return False) or the time slice is over (True: call again)."""
-        until, looked = time.monotonic() + settings.DRAIN_SECONDS, 0.0
+    async def run_time_slice(self) -> float | None:
+        """Work until the time slice is over or nothing can be done; seconds until it goes on. None: nothing is left."""
+        until, looked, busy = time.monotonic() + settings.DRAIN_SECONDS, 0.0, time.monotonic()
         while True:
             now = time.monotonic()
             if now - looked >= LOOK_S:
@@ -95,14 +96,27 @@ class WorkerLoop:
                 looked = now
             if self.over or self.spent:
                 await self._shut_down()
-                return False
+                return None
             if now >= until:
                 await self._release(self.waiting)
-                return True
+                return 0.0
             # Ended when neither a pair was claimed nor one is in work, and the campaign has none left anywhere.
-            if not await self._top_up() and not self.tasks and await self._finish():
-                return False
+            if await self._top_up() or self.tasks:
+                busy = time.monotonic()
+            elif await self._finish():
+                return None
+            elif (seconds := self._rest(time.monotonic() - busy)) > 0:
+                return seconds
             await self._wait(LOOK_S)
+
+    def _rest(self, idle: float) -> float:
+        """Return how long the worker may do something else, now that nothing of the campaign is in work; 0.0: not."""
+        trouble = self.trouble
+        if trouble is None:
+            return IDLE_S if idle >= IDLE_S else 0.0
+        if trouble.is_tried:  # by another process: what comes of it is known soon
+            return IDLE_S
+        return trouble.seconds_left if trouble.seconds_left > SIT_OUT_S else 0.0
 
     async def _top_up(self) -> bool:
         """Start the pairs that fit; return whether there are or were any to start."""
@@ -170,11 +184,11 @@ class WorkerLoop:
         """Look up the campaign's state, as its admins last set it, and how accounts in trouble are."""
         self.state = await self.budget.look()
         for account in self.needed:
-            if account.opened:
+            if account.opened or account.pause_left:
                 account.look()
         found = self.trouble
         if found is not None or self.told:
-            await self._tell(f"{found.name} answers with errors only: {found.last_error}" if found else "")
+            await self._tell(found.problem if found else "")
 
     async def _tell(self, why: str) -> None:
         """Say in the campaign's row what the campaign waits for, once."""

@@ -1,4 +1,4 @@
-"""Workers of a waiting command: started when no other live worker of this instance serves the queue."""
+"""Workers of a waiting command: started when no other live worker of this instance has a free process."""
 
 import os
 import subprocess
@@ -12,8 +12,10 @@ from jobs import workers
 from jobs.processes import spawn_child, stop_children
 from judges.engine import notifications
 
-STARTING_S = 20.0
+# A child that says nothing for so long is stopped. Long: a machine that is busy with a model takes minutes to start it.
+SILENT_S = 300.0
 STARTS = 3
+PATIENCE_S = 5.0  # A worker of somebody else may be free in a moment.
 
 
 def worker_command(processes: int, name: str = "judge") -> list[str]:
@@ -37,30 +39,53 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         self.processes = processes or os.cpu_count() or 1
         self.children: list[subprocess.Popen[str]] = []
         self.started = 0.0
-        self.starts = 0
+        self.lost: list[str] = []  # How each worker that did not come up ended.
+        self.waiting_since = 0.0  # When it was first found that all workers are busy.
+        self.waits = ""  # For what the work waits, for people.
 
     def __exit__(self, *error: object) -> None:
         stop_children(self.children)
 
     def ensure(self, campaign: int) -> None:
-        """Send messages of the campaign that were lost again, once somebody serves the queue. Raises CannotStart."""
-        if self.serves() and not notifications.is_drained(campaign):
+        """See to it that a worker takes up the campaign. Raises CannotStart."""
+        if notifications.is_worked_on(campaign):
+            self.waits, self.waiting_since = "", 0.0
+        # Messages of the campaign that were lost are sent again, once somebody serves the queue.
+        elif self.serves() and not notifications.is_drained(campaign):
             notifications.notify_workers(campaign)
 
     def serves(self) -> bool:
-        """Return whether a worker serves the queue, and start one if not. Raises CannotStart after three vain tries."""
-        if workers.live_workers():
-            self.starts = 0
+        """Return whether a worker serves the queue; where none is free, start one. Raises CannotStart."""
+        # Of ours one is enough, whatever it is at: more would only share the same machine.
+        alive = {worker.pid for worker in workers.live_workers()}
+        if any(child.pid in alive for child in self.children):
+            self.lost, self.waits = [], workers.describe_wait()
             return True
-        # Children that ended are forgotten; the others may only be slow to answer.
-        self.children = [child for child in self.children if child.poll() is None]
-        if self.children and time.monotonic() - self.started < STARTING_S:
-            return False
-        stop_children(self.children)
-        if self.starts == STARTS:
-            raise CannotStart(f"{STARTS} workers ended before they could work; look at what they said above")
-        self.starts += 1
+        self.waits = workers.describe_wait()
+        if not self.waits:
+            self.waiting_since = 0.0
+            return True
+        now = time.monotonic()
+        self.waiting_since = self.waiting_since or now
+        if not alive or now - self.waiting_since >= PATIENCE_S:
+            self._start()
+            self.waits = "a worker starts" + (f" ({self.waits})" if alive else "")
+        return bool(alive)
+
+    def _start(self) -> None:
+        """Start a worker, unless one of ours is about to come up. Raises CannotStart after three vain tries."""
+        for child in self.children:
+            if child.poll() is not None:
+                self.lost.append(f"ended with status {child.returncode}")
+            elif time.monotonic() - self.started < SILENT_S:
+                return
+            else:
+                stop_children([child])
+                self.lost.append(f"was stopped, since it had not begun to work after {SILENT_S:g} s")
+        self.children = []
+        if len(self.lost) >= STARTS:
+            listed = "; ".join(f"one {how}" for how in self.lost)
+            raise CannotStart(f"{len(self.lost)} workers did not begin to work: {listed}; look at what they said above")
         self.started = time.monotonic()
         # Its standard output goes nowhere, since the command's own carries one JSON document.
         self.children = [spawn_child(worker_command(self.processes), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)]
-        return False

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from corpus.models import Collection
+from jobs import workers
 from jobs.models import JobState, LeasedJob
 from judges.campaigns.estimates import Estimate
 from judges.engine import worker_pool
@@ -46,8 +47,10 @@ class JobCommand(Judge):
                 while not job.is_over:
                     if time.monotonic() - checked > CHECK_WORKERS_S:
                         checked = time.monotonic()
-                        own.serves()
-                    shown.show(format_progress(job, name, begun))
+                        # One that is at work on it needs no other: it is busy with this.
+                        if job.state != job.RUNNING or not workers.live_workers():
+                            own.serves()
+                    shown.show(format_progress(job, name, begun, own.waits))
                     time.sleep(LOOK_S)
                     job.refresh_from_db()
                 shown.show(format_progress(job, name, begun), last=True)
@@ -59,8 +62,10 @@ class JobCommand(Judge):
             raise
 
 
-def format_progress(job: LeasedJob, name: str, begun: tuple[float, int]) -> str:
-    """Return a line on how far a job is, and how fast since `begun` (clock, done)."""
+def format_progress(job: LeasedJob, name: str, begun: tuple[float, int], waits: str = "") -> str:
+    """Return a line on how far a job is, and how fast since `begun` (clock, done); `waits`: for what it waits."""
+    if job.state == job.WAITING and waits:
+        return f"{name}: waiting: {waits}"
     seconds, done = time.monotonic() - begun[0], job.done - begun[1]
     rate = f" ({done / seconds:,.1f}/s)" if job.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"{name}: {job.phase or job.state}, {job.done:,} of {job.total:,}{rate}"

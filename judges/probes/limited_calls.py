@@ -71,7 +71,7 @@ async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterato
             result = error
         finally:
             account.release(permit, used)
-        update_limits(account, result)
+        update_limits(account, result, permit=permit)
         yield result, int((perf_counter() - began) * 1000)
         if number == TRIES or not isinstance(result, ProviderError) or not result.retry:
             return

@@ -22,7 +22,6 @@ from judges.providers.replies import error_code, get_path, parse_body, read_bill
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Body, Judge, ModelRequest, Reply
 
-TIMEOUT_S = 60.0
 LOOK_UP_S = 10.0  # For what costs nothing and decides nothing.
 PLACEHOLDER = "set-for-each-call"  # In place of the key, which no client holds: it is read anew for each call.
 UNPACKED = {"accept-encoding": "identity"}
@@ -78,11 +77,12 @@ class SdkProvider(ABC):
             raise NotSent(f"{self.host}: the call was halted before it left")
         if self.route.problem:
             raise Refused(f"{self.host}: {self.route.problem}")
-        seconds = float(request.judge.parameters.get("timeout_s", TIMEOUT_S))
+        seconds = request.judge.timeout_s
         try:
             async with asyncio.timeout(seconds):
                 await self.attempt(request, received)
         except TimeoutError:
+            received.late = not received.failure
             received.failure = received.failure or f"no whole answer within {seconds:g} s"
         await self.wait_for_pass()
         return self.outcome(received, request.judge)
@@ -131,6 +131,7 @@ class SdkProvider(ABC):
             raise Refused(f"{self.host}: {received.failure}")
         error = Unreachable(f"{self.host}: {received.failure}", status=received.status, raw=received.text)
         error.billed = not received.unsent
+        error.late = received.late
         raise error
 
     def meaning(self, body: Body, judge: Judge) -> Reply:

@@ -9,6 +9,7 @@ import aiohttp
 import httpx2
 
 from judges.providers.connections import certificate_advice, certificate_error
+from judges.rates import read_rate
 from judges.records import Body
 
 MAX_BODY = 4_000_000  # Bytes of one answer that are read and kept; a judge's answer has a few thousand.
@@ -41,6 +42,7 @@ class Received:
     chunks: list[bytes] = field(default_factory=list)
     whole: bool = False
     failure: str = ""  # Why no whole answer came, in the HTTP client's words.
+    late: bool = False  # The call's time was over.
     unsent: bool = False  # There was no connection: nothing can have been charged.
     misconfigured: bool = False  # This machine's own settings stand in the way: another try would fail alike.
     arrived: Callable[[Body], None] | None = None
@@ -60,7 +62,8 @@ class Received:
             if size > MAX_BODY:
                 break
         self.whole = size <= MAX_BODY
-        self.kept = Body(status, self.text, retry_after(headers), whole=self.whole, bill=header_bill(headers))
+        told = {"bill": header_bill(headers), "rate": read_rate(headers)}
+        self.kept = Body(status, self.text, retry_after(headers), whole=self.whole, **told)
         if self.arrived is not None:
             self.arrived(self.kept)
 

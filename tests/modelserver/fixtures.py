@@ -50,9 +50,14 @@ class LocalModels:
         """Change the batches' settings (batches.Batches); those that are not named stay."""
         self._control("batch", json.dumps(settings).encode())
 
+    def limit(self, **settings: Any) -> None:
+        """Limit the rate of all calls (rates.RateLimit); nothing given: no limit."""
+        self._control("rate", json.dumps(settings).encode())
+
     def reset(self) -> None:
-        """No script, batches as always, and `requests` begins anew."""
+        """No script, no limit, batches as always, and `requests` begins anew."""
         self.script({})
+        self.limit()
         self.batches(**Batches.NORMAL)
         self.offset = self.log.stat().st_size
 

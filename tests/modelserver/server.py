@@ -12,6 +12,7 @@ from tests.modelserver.behaviours import STATUSES, Behaviour, Script, place
 from tests.modelserver.formats import Call, answer, error, no_quota, read
 from tests.modelserver.presets import find
 from tests.modelserver.presets.writing import streamed
+from tests.modelserver.rates import RateLimit
 
 PLAIN = {"not-json": b"<html>Bad gateway</html>", "no-body": b"", "huge": b" " * 10_000_000}
 REASONS = {200: "OK", 307: "Temporary Redirect"}
@@ -25,12 +26,16 @@ class ModelServer:
         self.latency, self.log, self.bodies = latency, log, bodies
         self.port = 0
         self.batches = Batches(self)
+        self.rate: RateLimit | None = None
         self.number = self.connections = self.open = self.in_flight = 0
 
     def control(self, path: str, body: bytes) -> object:
         """POST /control/script: a script; /control/batch: settings of batches; GET /control/stats: the counters."""
         if path == "/control/batch":
             self.batches.settings |= json.loads(body)
+        if path == "/control/rate":
+            settings = json.loads(body)
+            self.rate = RateLimit(**settings) if settings else None
         if path == "/control/script":
             self.script = Script.load(json.loads(body), self.latency)
         names = ("number", "connections", "open", "in_flight")
@@ -127,6 +132,10 @@ class Connection(asyncio.Protocol):
         entry: dict[str, Any] = {"seq": server.number, "arrived": time.time(), "path": path, "connection": self.name}
         if server.bodies:
             entry["headers"] = headers
+        refused = server.rate.refuse(call) if server.rate else None
+        if refused is not None:
+            self.end(call, entry, Behaviour(fault="429"), body, 429)
+            return self.send(429, refused[1], refused[0])
         behaviour = server.script.behaviour(call.model, call.user, call.key)
         if behaviour.latency:
             loop = asyncio.get_running_loop()
@@ -158,6 +167,7 @@ class Connection(asyncio.Protocol):
         fault = behaviour.fault
         headers = {"Retry-After": behaviour.retry_after} if behaviour.retry_after else {}
         headers |= behaviour.headers
+        headers |= self.server.rate.headers() if self.server.rate else {}
         refusal = call.refusal or (call.alike and call.alike.context_refusal(call, behaviour))
         if refusal:
             return refusal.status, json.dumps(call.alike.error(refusal)).encode(), headers

@@ -15,7 +15,6 @@ from benchmark.runs.sparse import is_sparse
 from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from corpus.search.selves import find_selves
-from jobs import workers
 from jobs.models import JobState
 from judges.management.commands.judge import split_names
 from judges.management.commands.status import collection_named
@@ -118,8 +117,8 @@ class Command(JobCommand):
             self.note(f"run {run.name} is there already: nothing to do")
         elif options["wait"]:
             self.wait_for(run, f"run {run.name}")
-        elif not workers.live_workers():
-            self.note("no worker serves this instance: start `serve`, or wait here with --wait")
+        else:
+            self.note_wait()
         return self.end_run(run, strict=options["wait"])
 
     def end_run(self, run: Run, *, strict: bool) -> object:

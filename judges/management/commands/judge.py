@@ -138,9 +138,8 @@ class Command(QuorumCommand):
             + (f", {started.retried:,} failed pairs again" if started.retried else "")
         )
         if not options["wait"]:
-            if not workers.live_workers():
-                # Without --wait nobody would otherwise notice that the campaign stands still.
-                self.note("no worker serves this instance: start `serve`, or wait here with --wait")
+            # Without --wait nobody would otherwise notice that the campaign stands still.
+            self.note_wait()
             return selectors.campaign_status(collection, campaign)
         with self.interruptible(collection, campaign):
             self.wait(collection, campaign, options["workers"])
@@ -166,7 +165,7 @@ class Command(QuorumCommand):
                     if time.monotonic() - checked > CHECK_WORKERS_S:
                         self.check_workers(own, campaign)
                         checked = time.monotonic()
-                    shown.show(progress.line(status))
+                    shown.show(progress.line(status) + (f"; waits: {own.waits}" if own.waits else ""))
                     time.sleep(LOOK_S)
                     status, away = selectors.campaign_status(collection, campaign), 0.0
                 except AWAY as error:
@@ -264,6 +263,13 @@ class Command(QuorumCommand):
                 f"`campaign {collection.name} pause` stops it"
             )
             raise
+
+    def note_wait(self) -> None:
+        """Say for what the work waits that was just asked for, if no worker is free for it."""
+        if not workers.live_workers():
+            self.note("no worker serves this instance: start `serve`, or wait here with --wait")
+        elif waits := workers.describe_wait():
+            self.note(f"it waits: {waits}; with --wait a worker is started for it")
 
     def note(self, line: str) -> None:
         """Print a line about the work, never on standard output."""

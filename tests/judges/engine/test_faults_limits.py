@@ -1,7 +1,9 @@
 """Limits and money under load: never above the account's in any minute, never above the budget (checks 4 and 5)."""
 
+import json
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -10,7 +12,7 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from judges.engine.limits import SCRIPT
+from judges.engine.limits import SCRIPT, News
 from tests.engine_parts import most_at_once
 from tests.fault_rig import Rig, kill, rig
 from tests.instances import PATIENCE, Instance
@@ -26,11 +28,17 @@ class Script:
             f"{settings.PREFIX}:limit:{{{account}}}:{part}" for part in ("state", "processes", "held", "window")
         ]
         self.client, self.script = client, client.register_script(SCRIPT)
+        self.held: dict[str, int] = {}
 
     def ask(self, calls: int, concurrency: int = 0, process: str = "p", per_minute: int = 5) -> tuple[int, int]:
         """(granted, milliseconds to wait)."""
-        arguments = [process, 15_000, concurrency, per_minute, 0, 0, 0, 0, 0, 2000, 0, *[1] * calls]
-        granted, wait, *_ = self.script(keys=self.keys, args=arguments)
+        told = asdict(News()) | {
+            **{"process": process, "lease": 15_000, "held": self.held.get(process, 0), "most": concurrency},
+            **{"per_minute": per_minute, "tokens_per_minute": 0, "fits": 0, "first": 512, "epoch": 0},
+            **{"backoff": 500, "circuit": 2000, "keep_ms": 600_000, "asked": [1] * calls, "left": -1},
+        }
+        granted, wait, *_ = self.script(keys=self.keys, args=[json.dumps(told)])
+        self.held[process] = self.held.get(process, 0) + granted
         return granted, wait
 
     def ahead(self, milliseconds: int) -> None:
