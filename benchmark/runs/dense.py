@@ -19,7 +19,9 @@ from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Document, Query
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.models import Campaign
+from judges.presets.own_servers import is_own_server
 from judges.prompts.searching import plain_prompt
+from judges.providers.base import LATE
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
 from judges.retrieval.answers import vectors_of
@@ -28,7 +30,8 @@ from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wa
 ROLE = "embed"
 TOGETHER = 32  # Documents of one call.
 SEARCHED = 512  # Queries of one pass over all vectors: a pass reads them from the file.
-AHEAD = 1024  # Documents that are asked for before anything else happens.
+AHEAD = 1024  # Documents that are asked for before anything else happens, at most.
+STEP_S = 5.0  # Seconds after which people see how far it is.
 # How instruction-tuned embedders (E5-Mistral, Qwen3-Embedding) want a query's task in front of it.
 INSTRUCTED = "Instruct: {instruction}\nQuery: "
 
@@ -74,6 +77,36 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     return of_calls(llm_budget.judge_of(ROLE, recipe), -(-documents // TOGETHER) + queries, sample, {}, 0)
 
 
+class Pace:
+    """How much is asked of an embedder at once: little at first of a server of one's own, then what it is seen to do.
+
+    `together`: documents of one call; `ahead`: documents until people see how far it is.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.limit_s = judge.timeout_s
+        self.is_own = is_own_server(judge.provider, judge.base_url)
+        self.together = TOGETHER
+        self.ahead = TOGETHER if self.is_own else AHEAD
+
+    def measure(self, documents: int, seconds: float) -> None:
+        """Take in that so many documents took so long, however many calls were out at once."""
+        if not self.is_own:
+            return
+        each = seconds / documents
+        self.together = max(1, min(TOGETHER, int(self.limit_s / 4 / each)))
+        # At most four times as many as before: the first call of a server loads its model.
+        self.ahead = max(self.together, min(AHEAD, 4 * self.ahead, int(STEP_S / each)))
+
+    def is_too_slow(self, answered: RetrievalReply) -> bool:
+        """Return whether no call found its answer in time, so that smaller ones are worth a try."""
+        if any(answer is not None for answer in answered.answers) or LATE not in answered.error or self.together == 1:
+            return False
+        self.together = max(1, self.together // 4)
+        self.ahead = self.together
+        return True
+
+
 class Dense:
     """A search over the vectors of all documents of a collection, by one embedder, for a run."""
 
@@ -110,18 +143,23 @@ class Dense:
             publish_vectors(self.store)
 
     def _embed_documents(self, run: Run, prefix: str, progress: Tell) -> bool:
-        self.keys, digests = document_keys(run.collection), list[bytes]()
-        for begin in range(0, len(self.keys), AHEAD):
+        self.keys, digests, pace = document_keys(run.collection), list[bytes](), Pace(self.judge)
+        progress(0, len(self.keys), _("document embeddings"))
+        while len(digests) < len(self.keys):
             if self.stopped():
                 return False
-            part = self.keys[begin : begin + AHEAD].tolist()
+            part = self.keys[len(digests) : len(digests) + pace.ahead].tolist()
             known = texts_of(part)
             texts = [prefix + known[key] for key in part]
             missing = list(dict.fromkeys(text for text in texts if text_digest(text) not in self.store.places))
             if missing:
-                answered = self.ask([(0, missing[at : at + TOGETHER]) for at in range(0, len(missing), TOGETHER)])
+                began, size = perf_counter(), pace.together
+                answered = self.ask([(0, missing[at : at + size]) for at in range(0, len(missing), size)])
                 if answered.stopped:
                     return False
+                if pace.is_too_slow(answered):
+                    continue
+                pace.measure(len(missing), perf_counter() - began)
                 # A query may go without an answer; a document may not, or the search would not be exact.
                 failed = sum(answer is None for answer in answered.answers)
                 llm_budget.check_reply(run, answered, answered=failed < len(answered.answers))

@@ -91,30 +91,34 @@ if given.late > 0 and now - given.late >= number('cut_at') then
   redis.call('HSET', state, 'cut_at', now)
 end
 
--- The rate, by additive increase and multiplicative decrease. What was answered between two refusals is what the account
--- gives in that time, whatever burst it takes besides.
-local rate, anchor, answered = number('rate'), number('anchor'), number('answered') + good
+-- The rate, by additive increase and multiplicative decrease. What was let through between two refusals is what the
+-- account gives in that time, whatever burst it takes besides. Refusals come at once, answers may take a minute.
+local rate, anchor, taken_in = number('rate'), number('anchor'), number('taken_in')
 local since, backed = number('since') + good, number('backed')
 if good > 0 then backed = 0 end
 local pause, paused_until = given.pause, number('paused_until')
 if current and given.refused == 1 then
   local span = now - anchor
-  if anchor > 0 and answered > 0 and span > 0 and span < REMEMBERED then
+  taken_in = math.max(0, taken_in - 1)
+  if taken_in > 0 then backed = 0 end
+  if anchor > 0 and taken_in > 0 and span > 0 and span < REMEMBERED then
     -- Of the wait after the last refusal a quarter does not count: a bucket may have been full before it was over.
     local busy = math.max(1, span - math.min(number('waited'), span * 0.9))
-    local seen_rate = (0.75 * answered / span + 0.25 * answered / busy) * 0.95
+    local seen_rate = (0.75 * taken_in / span + 0.25 * taken_in / busy) * 0.95
     rate = rate > 0 and math.max(rate / 2, math.min(rate * 0.95, seen_rate)) or seen_rate
   elseif rate > 0 and since > 0 then
     rate = rate * 0.7
   elseif rate == 0 and given.hint > 0 then
     rate = given.hint / 60000
   end
-  if anchor == 0 or answered > 0 or span >= REMEMBERED then anchor, answered = now, 0 end
+  local lasts = anchor > 0 and taken_in == 0 and span < REMEMBERED
+  if not lasts then anchor, taken_in = now, 0 end
   local backoff = math.min(60000, given.backoff * 2 ^ backed)
   if pause <= 0 or backed >= 2 then pause = math.max(pause, backoff) end
+  local waited = pause
+  if lasts then waited = waited + number('waited') end
   epoch, fresh, since, backed, cwnd = epoch + 1, 0, 0, backed + 1, 1
-  redis.call('HSET', state, 'begun_at', now + pause, 'waited', answered == 0 and number('waited') + pause or pause,
-    'said', given.said)
+  redis.call('HSET', state, 'begun_at', now + pause, 'waited', waited, 'said', given.said)
 elseif given.said ~= '' then
   redis.call('HSET', state, 'said', given.said)
 end
@@ -127,7 +131,7 @@ if good > 0 and rate > 0 and #given.asked > 0 then
   if rate * 1000 > FASTEST then rate, cwnd = 0, MOST end
 end
 redis.call('HSET', state, 'paused_until', paused_until, 'rate', string.format('%.9f', rate), 'anchor', anchor,
-  'answered', answered, 'since', since, 'backed', backed, 'epoch', epoch)
+  'since', since, 'backed', backed, 'epoch', epoch)
 
 -- The window: buckets older than a minute fall out whole, so no minute ever holds more than the limit.
 local requests, tokens, oldest = 0, 0, nil
@@ -214,7 +218,7 @@ if asked > 0 then
   end
 end
 if interval > 0 or given.hold > 0 then redis.call('HSET', state, 'next_at', next_at) end
-redis.call('HSET', state, 'cwnd', cwnd, 'fresh', fresh)
+redis.call('HSET', state, 'cwnd', cwnd, 'fresh', fresh, 'taken_in', taken_in + granted)
 redis.call('HSET', held, process, mine)
 local keep = given.keep_ms + math.max(0, paused_until - now)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, math.ceil(keep)) end

@@ -22,6 +22,7 @@ from judges.providers.replies import error_code, get_path, parse_body, read_bill
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Body, Judge, ModelRequest, Reply
 
+LATE = "no whole answer within"
 LOOK_UP_S = 10.0  # For what costs nothing and decides nothing.
 PLACEHOLDER = "set-for-each-call"  # In place of the key, which no client holds: it is read anew for each call.
 UNPACKED = {"accept-encoding": "identity"}
@@ -83,7 +84,7 @@ class SdkProvider(ABC):
                 await self.attempt(request, received)
         except TimeoutError:
             received.late = not received.failure
-            received.failure = received.failure or f"no whole answer within {seconds:g} s"
+            received.failure = received.failure or f"{LATE} {seconds:g} s"
         await self.wait_for_pass()
         return self.outcome(received, request.judge)
 

@@ -42,7 +42,10 @@ class Batches:
 
     `settings`: delay, seconds that a batch takes; size and calls, what one may hold; enqueued, how many calls may be
     out (OpenAI); lose, how many creations are answered by nothing, begun all the same; refuse, [status, times], which
-    begins nothing; look and cancel, [status, times] of what asks for batches that are out, and of what ends one.
+    begins nothing; look and cancel, [status, times] of what asks for batches that are out, and of what ends one;
+    spoil, what is wrong with the answers of a batch: `broken`, the first line is cut off, `foreign`, one more is to a
+    call of somebody else, `keyless`, Google's have no metadata; late, how often the file of answers is not there yet;
+    unpaid, the account's money is spent (OpenAI).
     """
 
     NORMAL: ClassVar[dict[str, Any]] = {
@@ -54,6 +57,9 @@ class Batches:
         "refuse": [0, 0],
         "look": [0, 0],
         "cancel": [0, 0],
+        "spoil": "",
+        "late": 0,
+        "unpaid": False,
     }
 
     def __init__(self, server: "ModelServer") -> None:
@@ -73,6 +79,9 @@ class Batches:
         if path.endswith("/files") and body:
             return self.upload(headers, body)
         if parts[-1] == "content" and parts[-2] in self.files:
+            if self.settings["late"]:
+                self.settings["late"] -= 1
+                return 404, json.dumps(error("openai", 404, "No such File object")).encode()
             return 200, self.files[parts[-2]]
         if body and (path.endswith(":batchGenerateContent") or parts[-1] == "batches"):
             return self.created(path, parts, headers, body)
@@ -156,7 +165,9 @@ class Batches:
         out = sum(len(one.calls) for one in self.batches.values() if one.form == "openai" and not self.ended(one))
         batch = self.add("openai", (body.get("metadata") or {}).get("quorum", ""), calls, "", headers)
         most, enqueued = self.settings["calls"], self.settings["enqueued"]
-        if 0 < most < len(calls):
+        if self.settings["unpaid"]:
+            batch.failure = ("billing_hard_limit_reached", "Billing hard limit has been reached.")
+        elif 0 < most < len(calls):
             batch.failure = ("too_many_requests", f"The batch has {len(calls)} requests, the most is {most}.")
         elif len({call["model"] for _, call in calls}) > 1:
             batch.failure = ("mismatched_model", "All requests of a batch must be of one model.")
@@ -238,7 +249,12 @@ class Batches:
             now = _moment(batch)
             return {**shown, **stamps, "created_at": now, "expires_at": now, "results_url": url}
         if ended:
-            lines = (json.dumps(line, ensure_ascii=False) for line in self.lines(batch))
+            lines = [json.dumps(line, ensure_ascii=False) for line in self.lines(batch)]
+            if self.settings["spoil"] == "broken" and lines:
+                lines[0] = lines[0][:40]
+            if self.settings["spoil"] == "foreign":
+                body = {"status_code": 200, "body": {"choices": []}}
+                lines.insert(0, json.dumps({"custom_id": "request-of-another", "response": body}))
             self.files[f"{batch.id}-out"] = "".join(f"{line}\n" for line in lines).encode()
         if batch.failure is not None:
             code, message = batch.failure
@@ -271,6 +287,9 @@ class Batches:
                 else {"metadata": {"key": key}, "error": {"code": 14, "message": body["error"]["message"]}}
                 for key, status, body in batch.results or []
             ]
+            if self.settings["spoil"] == "keyless":
+                for response in responses:
+                    del response["metadata"]
             metadata["output"] = {"inlinedResponses": {"inlinedResponses": responses}}
         return {"name": f"batches/{batch.id}", "metadata": metadata, "done": ended}
 

@@ -366,6 +366,33 @@ def test_only_a_line_feed_ends_an_answer(worker: object, model_server: LocalMode
     assert set(Attempt.objects.values_list("outcome", "reason")) == {("labelled", said)}
 
 
+@pytest.mark.parametrize(
+    ("provider", "spoil"), first_quick([("openai", "broken"), ("openai", "foreign"), ("google", "keyless")])
+)
+def test_a_spoilt_line_spoils_only_itself(worker: object, model_server: LocalModels, provider: str, spoil: str) -> None:
+    """What else the batch brought is taken in; only the call whose answer cannot be read is asked again."""
+    model_server.batches(spoil=spoil)
+    campaign, _ = begun(model_server, provider)
+    until(lambda: Batch.objects.exclude(ended_at=None).exists())
+    model_server.batches(spoil="")
+    until(lambda: state_of(campaign) == "finished")
+    assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
+    assert sum(asked(model_server).values()) - len(asked(model_server)) == (spoil == "broken")
+
+
+def test_answers_that_come_a_little_later_pause_nothing(worker: object, model_server: LocalModels) -> None:
+    campaign, _ = begun(model_server, "openai", late=3)
+    until(lambda: state_of(campaign) == "finished")
+    assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
+
+
+def test_an_account_whose_money_is_spent_creates_one_batch(worker: object, model_server: LocalModels) -> None:
+    campaign, before = begun(model_server, "openai", pairs=8, unpaid=True)
+    until(lambda: state_of(campaign) == "paused")
+    assert model_server.stats()["batch_posts"] - before <= 2  # one for each model of the panel
+    assert "Billing hard limit" in Campaign.objects.get().paused_because
+
+
 def test_batches_are_cut_by_calls_and_by_bytes() -> None:
     most = (3, 100)  # calls and bytes
     assert store.chunk_calls([(number, 10) for number in range(7)], *most) == [[0, 1, 2], [3, 4, 5], [6]]
