@@ -60,7 +60,7 @@ def register_job_kind(kind: JobKind) -> Any:
         # What is free is worked off, whoever asked for it: the message's request is not theirs.
         unbind_contextvars("request_id")
         # First of all: a job that comes while this worker is busy must be told of again.
-        redis_client().delete(_told_key(kind))
+        _forget_message(kind)
         while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:
             with workers.at_work(f"{job._meta.verbose_name} {job}", kind.queue):
                 kind.work(job, is_shutting_down)
@@ -104,6 +104,10 @@ def _notify_kind(kind: JobKind) -> None:
     # Of all the watchers of a queue one sends the message.
     if redis_client().set(_told_key(kind), 1, nx=True, ex=TOLD_S):
         notify(kind.task, queue=_queue_name(kind.queue))
+
+
+def _forget_message(kind: JobKind) -> None:
+    redis_client().delete(_told_key(kind))
 
 
 def _queue_name(name: str) -> str:
@@ -151,7 +155,7 @@ def _watch_queues(queues: list[str]) -> None:
     # Messages that others were sent may wait behind long work: this worker is free, and tells of the jobs anew.
     for kind in KINDS:
         if _queue_name(kind.queue) in queues:
-            _run_guarded(partial(redis_client().delete, _told_key(kind)))
+            _run_guarded(partial(_forget_message, kind))
     while not is_shutting_down():
         if time.monotonic() - looked >= LOOK_S:
             looked = time.monotonic()

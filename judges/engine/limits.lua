@@ -17,8 +17,9 @@
 -- Requests are paced besides: one after another at the minute's share of each. What may leave together is what falls into
 -- AHEAD ms, so that an account with many requests a minute is not held up by the rounds of asking.
 local BUCKET, MINUTE, ERRORS, AHEAD = 250, 62000, 20, 250
--- Calls at once that are as good as no bound, requests a second likewise, and ms after which a refusal is forgotten.
-local MOST, FASTEST, REMEMBERED = 512, 500, 120000
+-- Calls at once that are as good as no bound, requests a second likewise, ms after which a refusal is forgotten, and
+-- answers after which an account that refused none is asked as fast as calls come.
+local MOST, FASTEST, REMEMBERED, STEADY = 512, 500, 120000, 300
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local bucket = math.floor(now / BUCKET)
@@ -183,8 +184,8 @@ if asked > 0 then
       if number('cut_at') > number('begun_at') then bound(cwnd - out) end
       if backed > 0 and now < number('begun_at') + 1000 then bound(1 - math.min(fresh, out)) end
     end
-    -- Not all in one moment: the first refusal shall find some that have not left.
-    if epoch == 0 and cwnd < MOST then
+    -- At first not all in one moment: a refusal shall find some that have not left.
+    if epoch == 0 and since < STEADY then
       local few = math.max(4, math.ceil(cwnd / 16))
       if given.left >= 0 then few = math.min(few, math.max(1, given.left - out)) end
       if room > few then room, wait = few, 5 end

@@ -44,6 +44,7 @@ DENIED_S = 5.0
 # The first wait of an open circuit, in milliseconds; the script doubles it.
 CIRCUIT_MS = 2000
 GIVE_UP_AFTER = 6  # How often the circuit opens before who cannot put a pair back is turned away: about two minutes.
+LONGEST_PAUSE_S = 120.0  # The same for a longer wait that the account asks for.
 REFUSALS = 8  # Refusals (429) in a row after which the same happens: the waits between them add up to two minutes, too.
 SIT_OUT_S = 5.0  # A wait for an account that is longer ends a campaign's turn: others need the worker.
 KEEP_MS = 600_000  # What Redis knows of an account is forgotten after so long without a call.
@@ -414,7 +415,8 @@ class AccountLimits:
 
     def _turn_away(self, waiting: list[Waiter], opened: int) -> None:
         for waiter in waiting:
-            if waiter.patience and self.limited_in_a_row >= REFUSALS and not waiter.done() and waiter in self.waiters:
+            is_long = self.limited_in_a_row >= REFUSALS or self.pause_left > LONGEST_PAUSE_S
+            if waiter.patience and is_long and not waiter.done() and waiter in self.waiters:
                 self.waiters.remove(waiter)
                 waiter.set_exception(CircuitOpen(self.problem))
                 continue

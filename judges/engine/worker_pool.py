@@ -48,7 +48,8 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
 
     def ensure(self, campaign: int) -> None:
         """See to it that a worker takes up the campaign. Raises CannotStart."""
-        if notifications.is_worked_on(campaign):
+        own = f"campaign {campaign} of "
+        if notifications.is_worked_on(campaign) or any(on.startswith(own) for on in workers.work_in_progress()):
             self.waits, self.waiting_since = "", 0.0
         # Messages of the campaign that were lost are sent again, once somebody serves the queue.
         elif self.serves() and not notifications.is_drained(campaign):

@@ -116,6 +116,12 @@ def test_slots_of_a_process_that_died_before_the_clock_was_set_back_come_back(sc
     assert until <= (time.time() + 60) * 1000, "not an hour"
 
 
+def test_what_is_out_is_known_at_once_when_redis_has_forgotten_everything(script: Script) -> None:
+    assert script.ask(3, concurrency=4, per_minute=0)[0] == 3
+    script.client.delete(*script.keys)
+    assert script.ask(4, concurrency=4, per_minute=0)[0] == 1
+
+
 LIMITS = {"requests_per_minute": 300, "tokens_per_minute": 200_000}
 USED = """
 SELECT json_agg(json_build_array(extract(epoch FROM started_at), tokens_in + tokens_out))
