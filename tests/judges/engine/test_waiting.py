@@ -85,7 +85,7 @@ def test_a_cancelled_campaign_leaves_no_lease_and_no_alarm(
     lifecycle.cancel(campaign=campaign)
     assert Work.objects.filter(state="running").count() == 1, "a worker that lives has its pair still"
     Work.objects.filter(state="running").update(lease_until=gone)
-    assert [finding.level for finding in check_leases()] == ["ok"]
+    assert [str(finding.health) for finding in check_leases()] == ["ok"]
     tasks.release_abandoned()
     assert not Work.objects.filter(state="running").exists()
 
