@@ -62,8 +62,8 @@ class Received:
             if size > MAX_BODY:
                 break
         self.whole = size <= MAX_BODY
-        told = {"bill": header_bill(headers), "rate": read_rate(headers)}
-        self.kept = Body(status, self.text, retry_after(headers), whole=self.whole, **told)
+        wait, bill, rate = retry_after(headers), header_bill(headers), read_rate(headers)
+        self.kept = Body(status, self.text, wait, whole=self.whole, bill=bill, rate=rate)
         if self.arrived is not None:
             self.arrived(self.kept)
 
