@@ -24,7 +24,16 @@ from judges.domain.verdicts import NoVerdict
 from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line, unexpected_error
 from judges.engine.cache import Cache, make_cache_key
 from judges.engine.leases import Claimed, Refusals
-from judges.engine.limits import GIVE_UP_AFTER, Abandoned, AccountLimits, CircuitOpen, Denied, Permit, RateLimits
+from judges.engine.limits import (
+    GIVE_UP_AFTER,
+    SIT_OUT_S,
+    Abandoned,
+    AccountLimits,
+    CircuitOpen,
+    Denied,
+    Permit,
+    RateLimits,
+)
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import CurrentPrices, Plan, read_prices
 from judges.engine.rows import NO_ANSWER, Attempted, Row, stored_turn
@@ -463,6 +472,8 @@ def update_limits(
     # Only errors that another try may mend speak of the account; a rejected request speaks of itself.
     if isinstance(result, ProviderError) and result.retry:
         account.failed(str(result))
+        if (result.retry_after or 0.0) > SIT_OUT_S:
+            account.pause(result.retry_after or 0.0)  # else each of its calls waits for itself
         return
     account.responded(permit, seconds, rate)
     # A refusal is an answer too: the account is reachable, so its circuit closes, and its key is denied below.

@@ -317,6 +317,11 @@ class AccountLimits:
         self.news.pause = max(self.news.pause, int(seconds * 1000) + 1 if seconds else 0)
         self._wake()
 
+    def pause(self, seconds: float) -> None:
+        """Pause all calls to this account, of every worker: its server has no room for so many seconds."""
+        self.news.pause = max(self.news.pause, int(seconds * 1000) + 1)
+        self._wake()
+
     def drop_cancelled(self) -> None:
         """Turn away waiters that must not send any more, however long the account would have them wait."""
         for waiter in [one for one in self.waiters if one.stopped()]:

@@ -108,15 +108,15 @@ def header_bill(headers: Mapping[str, str]) -> float | None:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return seconds that the server asks us to wait, from seconds or an HTTP date; None without a usable header."""
-    milliseconds = headers.get("retry-after-ms")
-    value = headers.get("retry-after", "")
-    if not (milliseconds or value):
-        return None
-    try:
-        seconds = float(milliseconds) / 1000 if milliseconds else float(value)
-    except ValueError:
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "")
         try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return min(max(seconds, 0.0), LONGEST_WAIT) if seconds == seconds else None
+            seconds = float(value) * unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except (ValueError, TypeError, OverflowError):
+                continue
+        if seconds == seconds:
+            return min(max(seconds, 0.0), LONGEST_WAIT)
+    return None

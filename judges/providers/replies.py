@@ -1,11 +1,13 @@
 """Reading of bodies that may hold anything: parts of an answer, and the error that a refusal means."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited, Refused, Rejected, Unreachable
+from judges.rates import read_duration
 from judges.records import Token, Usage
 
 LARGEST = 2**31 - 1  # What the columns of counts hold.
@@ -13,6 +15,9 @@ LARGEST = 2**31 - 1  # What the columns of counts hold.
 REFUSALS = (401, 402, 403, 404, 412)
 BUSY = (498,)  # Statuses below 500 that mean a server without room: Groq's flex tier.
 # Codes of a 400 that means: the model did not keep to the form this time (Groq). Another try may.
+WAIT_IN_WORDS = re.compile(
+    r"(?:try again|retry) (?:in ((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)|(?:after|in) (\d+) seconds?)", re.I
+)
 MISSED = {"json_validate_failed", "tool_use_failed"}
 # Codes of a 429 that no waiting ends.
 NO_QUOTA = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
@@ -24,6 +29,9 @@ def parse_body(raw: str) -> dict[str, Any]:
         body = json.loads(raw)
     except (ValueError, RecursionError):
         return {}
+    # Google's endpoint in OpenAI's form wraps its errors in a list.
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
     return body if isinstance(body, dict) else {}
 
 
@@ -141,7 +149,9 @@ def refusal_error(
         kind = BadAnswer
     elif status == 429:
         kind = RateLimited
-        retry_after = _retry_delay(error) if retry_after is None else retry_after
+        retry_after = next(
+            (one for one in (retry_after, _retry_delay(error), _wait_in_words(said)) if one), retry_after
+        )
     elif status >= 500 or status in BUSY:
         kind = Overloaded
     elif status == 408:
@@ -169,6 +179,12 @@ def error_code(body: dict[str, Any], status: int) -> int:
     """Return the HTTP status that an error body under a 2xx names (some gateways do that), else the answer's own."""
     code = get_path(body, "error", "code")
     return code if isinstance(code, int) and 400 <= code < 600 else status
+
+
+def _wait_in_words(said: str) -> float | None:
+    """Some say it in the message alone: "Please try again in 1m3.5s" (OpenAI), "retry after 20 seconds" (Azure)."""
+    found = WAIT_IN_WORDS.search(said)
+    return read_duration((found[1] or found[2]).lower()) if found else None
 
 
 def _retry_delay(error: object) -> float | None:

@@ -13,6 +13,8 @@ from redis.asyncio import Redis as AsyncRedis
 
 from judges.engine.limits import Permit, RateLimits
 from judges.models import Attempt
+from judges.providers.received import retry_after
+from judges.providers.replies import refusal_error
 from judges.rates import Rate, read_duration, read_rate
 from judges.records import Judge
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
@@ -180,3 +182,23 @@ def test_a_call_that_is_late_names_values_that_would_have_served(instance: objec
     assert unknown == "set max_concurrency = 1 and timeout_s = 1920: 32 calls were out at once"
     assert measured == "set max_concurrency = 22, or timeout_s = 180: 64 calls were out at once"
     assert alone == "set timeout_s = 300"
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ('{"error": {"message": "Rate limit reached. Please try again in 1m3.5s."}}', 63.5),
+        ('{"error": {"code": "429", "message": "Please retry after 20 seconds."}}', 20.0),
+        ('[{"error": {"code": 429, "message": "quota", "details": [{"retryDelay": "34s"}]}}]', 34.0),
+        ('{"error": {"message": "Try again in a while."}}', None),
+    ],
+    ids=["openai", "azure", "google in openai's form", "none"],
+)
+def test_a_wait_is_read_wherever_it_is_said(body: str, seconds: float | None) -> None:
+    assert refusal_error("host", 429, body, None).retry_after == seconds
+    assert refusal_error("host", 429, body, 2.0).retry_after == 2.0
+
+
+def test_a_wait_that_cannot_be_read_hides_no_other() -> None:
+    assert retry_after({"retry-after-ms": "soon", "retry-after": "5"}) == 5.0
+    assert retry_after({"retry-after-ms": "1500", "retry-after": "2"}) == 1.5
