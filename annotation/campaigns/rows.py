@@ -11,6 +11,7 @@ from django.utils import timezone
 from corpus.models import Collection
 from judges.campaigns.configurations import VOTED, describe_panel
 from judges.costs.accounting import Paid, format_cost, of_calls
+from judges.engine import notifications
 from judges.engine.account_states import read_account_states
 from judges.models import Attempt, Campaign, JudgeVersion, Tally
 from judges.models.batches import Batch
@@ -78,6 +79,11 @@ class CampaignRow:
     def accounts(self) -> list[dict[str, Any]]:
         """Return the states of the provider accounts that debaters and voters use; offline judges have none."""
         return _account_states((*self.debaters, *self.voters))
+
+    @property
+    def waits(self) -> str:
+        """Say for what it waits while no worker is at it; "" where one is."""
+        return notifications.describe_wait(self.campaign.pk) if self.campaign.state == Campaign.State.RUNNING else ""
 
     @property
     def counted(self) -> str:

@@ -13,7 +13,8 @@ from redis.exceptions import RedisError
 from structlog.contextvars import bind_contextvars, get_contextvars
 
 from jobs.notifications import is_away, message_sender, redis_client, redis_key
-from jobs.workers import LIVE_S, live_workers
+from jobs.workers import LIVE_S, live_workers, work_in_progress
+from jobs.workers import describe_wait as workers_wait
 
 DRAIN = "judges.drain"
 MOST = 64
@@ -115,6 +116,18 @@ def is_drained(campaign: int) -> bool:
         return True
     newest = redis_client().get(redis_key("wake", campaign))
     return newest is not None and time.time() - int(newest) / 1e9 < LIVE_S / 2
+
+
+def describe_wait(campaign: int) -> str:
+    """Say for what a running campaign waits that no worker is at; "" where one is, or is free to begin."""
+    # That Redis is away, or that nobody works, is said elsewhere.
+    try:
+        if is_away() or is_worked_on(campaign) or not live_workers():
+            return ""
+        own = f"campaign {campaign} of "
+        return "" if any(on.startswith(own) for on in work_in_progress()) else workers_wait()
+    except (RedisError, OSError):
+        return ""
 
 
 def is_worked_on(campaign: int) -> bool:
