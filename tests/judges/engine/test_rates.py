@@ -48,7 +48,7 @@ def run(models: LocalModels, shape: dict[str, Any]) -> tuple[list[dict[str, Any]
     """The requests of 200 pairs at such an account, with nothing of rates in the judges file, and the status."""
     collection_of(200)
     make_panel(models, debate=(), votes=("yes",))
-    models.script({"*": {"verdict": "yes", "latency": 0.05}})
+    models.script({"*": {"verdict": "yes", "latency": 0.2}})
     models.limit(**shape)
     done = judge("--policy", "single")
     return models.requests(), done.json
