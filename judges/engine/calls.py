@@ -50,7 +50,7 @@ LONGEST_WAIT_S = 30.0
 LOOK_S = 0.5
 PRICES_S = 1.0  # How old the prices are that a call is sent at.
 NEWEST_PRICE = "SELECT COALESCE(max(id), 0) FROM judges_pricerow"
-PASSED_OVER = 12  # Refusals (429) of a question while its account answered others: then it never takes this one.
+PASSED_OVER = 5  # Refusals (429) of a question while its account answered others: then it never takes this one.
 LIMITED = Retry()  # The account refused the call for now: no try of the question.
 
 logger = logging.getLogger(__name__)

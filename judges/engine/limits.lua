@@ -178,8 +178,9 @@ if asked > 0 then
     if epoch == 0 then
       bound(cwnd - out)
     elseif rate == 0 then
-      -- After a pause one call leaves, then more; one more each second, too: a refusal would have come by then.
-      bound(cwnd + math.floor((now - number('begun_at')) / 1000) - math.min(fresh, out))
+      -- After a pause one call leaves, then more; twice as many each second, too: a refusal would have come by then.
+      local seconds = math.min(9, math.max(0, math.floor((now - number('begun_at')) / 1000)))
+      bound(cwnd * 2 ^ seconds - math.min(fresh, out))
     else
       if number('cut_at') > number('begun_at') then bound(cwnd - out) end
       if backed > 0 and now < number('begun_at') + 1000 then bound(1 - math.min(fresh, out)) end

@@ -147,6 +147,8 @@ def refusal_error(
         kind = Refused
     elif status == 400 and storable_text(get_path(error, "code")) in MISSED:
         kind = BadAnswer
+    elif status == 429 and "request too large" in said.lower():
+        pass  # More tokens than the account has in a minute: no wait makes it smaller.
     elif status == 429:
         kind = RateLimited
         retry_after = next(

@@ -1,6 +1,7 @@
 """An account that refuses what comes too fast (429): its rate is learned, and no question fails for it."""
 
 import asyncio
+import json
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from django.conf import settings
 from redis.asyncio import Redis as AsyncRedis
 
 from judges.engine.limits import Permit, RateLimits
+from judges.errors import Rejected
 from judges.models import Attempt
 from judges.providers.received import retry_after
 from judges.providers.replies import refusal_error
@@ -89,14 +91,11 @@ def test_what_is_refused_for_now_is_one_row_that_counts(worker: object, model_se
     assert (answered.outcome, answered.number) == ("labelled", 1)
 
 
-def test_a_question_that_never_fits_fails_while_others_are_answered(worker: object, model_server: LocalModels) -> None:
-    """A document that is larger than a minute's tokens is refused like too many calls, for ever."""
-    collection_of(40)
-    make_panel(model_server, debate=(), votes=("m",))
-    large = {"fault": "429", "retry_after": "0.01", "contains": "Mapping 3 maps"}
-    model_server.script(m=[large, {"verdict": "yes", "latency": 0.3}])
-    done = judge("--policy", "single").json
-    assert done["labelled"] >= 38 and done["state"] == "finished"
+def test_a_call_that_is_larger_than_a_minutes_tokens_is_refused_for_good() -> None:
+    """No wait makes it smaller: it fails alone, and pauses nobody."""
+    said = "Request too large for m on tokens per min (TPM): Limit 10000, Requested 12000. The input must be reduced."
+    error = refusal_error("host", 429, json.dumps({"error": {"message": said, "code": "rate_limit_exceeded"}}), None)
+    assert type(error) is Rejected
 
 
 def test_headers_of_rates_are_read() -> None:
