@@ -9,6 +9,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns import selectors
 from judges.campaigns.progress import summary_lines
+from judges.engine import notifications
 from judges.models import Campaign
 
 
@@ -28,6 +29,9 @@ class Command(QuorumCommand):
         for line in summary_lines(document, whole=campaign is None):
             if not self.as_json:
                 self.say(line)
+        if document["state"] == Campaign.State.RUNNING and not self.as_json:
+            if waits := notifications.describe_wait(document["campaign"]):
+                self.say(f"  waits: {waits}")
         return document
 
 
