@@ -29,9 +29,9 @@ class Command(QuorumCommand):
         for line in summary_lines(document, whole=campaign is None):
             if not self.as_json:
                 self.say(line)
-        if document["state"] == Campaign.State.RUNNING and not self.as_json:
-            if waits := notifications.describe_wait(document["campaign"]):
-                self.say(f"  waits: {waits}")
+        running = Campaign.objects.filter(collection=collection, state=Campaign.State.RUNNING).last()
+        if not self.as_json and running is not None and (waits := notifications.describe_wait(running.pk)):
+            self.say(f"  waits: {waits}")
         return document
 
 
