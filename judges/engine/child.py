@@ -99,12 +99,13 @@ class Child:
             return seconds
         finally:
             self.draining.discard(plan.campaign)
-            # What a batch campaign has learned of its batches stays, too, until all of them have ended.
-            if not flight.held and (seconds is None or isinstance(flight, WorkerLoop)):
+            if not flight.held:
                 # The next slice begins with a budget of its own, which knows nothing of what this one holds ahead: as
                 # long as this process lives it would be renewed, and missing from the budget.
                 await flight.budget.close()
-                self.flights.pop(plan.campaign, None)
+                # What was learned of batches that are out stays until all of them have ended.
+                if seconds is None or not isinstance(flight, BatchWorkerLoop):
+                    self.flights.pop(plan.campaign, None)
 
     async def _shut_down(self) -> None:
         for flight in list(self.flights.values()):

@@ -48,7 +48,7 @@ def work(campaign: int) -> None:
     connection.close()
     assert plan is not None
     child = Child(database_parameters(), lambda: False)
-    while child.run_campaign(plan):
+    while child.run_campaign(plan) is not None:
         pass
     child.close()
 
