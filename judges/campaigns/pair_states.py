@@ -171,7 +171,8 @@ def recent_states(collections: Iterable[int]) -> dict[int, PairStates]:
     for pk, states in (_count(missing) if missing else {}).items():
         found[pk] = states
         if states.pairs > LARGE:
-            cache.set(keys[pk], states, KEPT_S)
+            # The larger, the longer it takes to count, and the less a few pairs matter.
+            cache.set(keys[pk], states, max(KEPT_S, states.pairs // 10_000))
     return found
 
 
