@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from corpus.models import Collection
 from judges.campaigns.configurations import VOTED, describe_panel
+from judges.campaigns.judge_reports import JudgeReport, describe_other_model, judge_reports, other_models
 from judges.costs.accounting import Paid, format_cost, of_calls
 from judges.engine import notifications
 from judges.engine.account_states import read_account_states
@@ -26,6 +27,13 @@ class CampaignRow:
     # In the order of the panel; a judge stands there once for each of its samples.
     voters: tuple[JudgeVersion, ...] = ()
     debaters: tuple[JudgeVersion, ...] = ()
+    reports: tuple[JudgeReport, ...] = ()
+
+    @property
+    def judge_notes(self) -> list[str]:
+        """Say which judges' answers were lost and what helps, and which other models answered."""
+        lost = [report.sentence for report in self.reports if report.sentence]
+        return [*lost, *map(describe_other_model, other_models(self.counts))]
 
     def _sum(self, prefix: str) -> int:
         return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
@@ -137,10 +145,11 @@ def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
 
 
 def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]:
-    """The newest campaigns of a collection with the batches that are out and who votes, in four statements."""
+    """The newest campaigns of a collection with the batches that are out and who votes, in six statements."""
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
     found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])
     counts = load_counters([campaign.pk for campaign in found])
+    reports = judge_reports([campaign.pk for campaign in found]) if found else {}
     judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in (*campaign.voters, *campaign.debaters)})
     return [
         CampaignRow(
@@ -148,6 +157,7 @@ def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]
             counts[campaign.pk],
             tuple(judges[pk] for pk in campaign.voters if pk in judges),
             tuple(judges[pk] for pk in campaign.debaters if pk in judges),
+            tuple(reports.get(campaign.pk, ())),
         )
         for campaign in found
     ]

@@ -51,9 +51,14 @@ class Paired:
     test: str = "paired randomisation test over queries; 95% interval: the differences that it does not exclude"
 
 
+def split_measures(text: str) -> list[str]:
+    """Return names of measures that white space or commas part; a comma within parentheses is the measure's own."""
+    return [name for name in re.split(r"[\s,]+(?![^()]*\))", text.strip().strip(",")) if name]
+
+
 def parse_measures(measures: str | Sequence[str]) -> dict[str, Any]:
     """ir_measures' objects by the names as given. Raises BadInput for one that does not exist or cannot be computed."""
-    names = measures.split() if isinstance(measures, str) else list(measures)
+    names = split_measures(measures) if isinstance(measures, str) else list(measures)
     if not names:
         raise BadInput('name at least one measure, such as --measures "nDCG@10 R@100"')
     return {name: _parse_measure(name) for name in names}

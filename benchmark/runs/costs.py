@@ -25,7 +25,9 @@ def run_cost(run: Run) -> dict[str, Any]:
     if not run.campaign:
         return {**cost, "calls": 0, "calls_cached": 0, "paid": None}
     spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=run.campaign)))
-    return {**cost, "calls": spent.calls, "calls_cached": spent.cached, "paid": spent.paid}
+    # Rankings know what their queries took; the ledger knows the documents' vectors, too.
+    tokens = {name: max(cost[name], getattr(spent, name)) for name in ("tokens_in", "tokens_out")}
+    return {**cost, **tokens, "calls": spent.calls, "calls_cached": spent.cached, "paid": spent.paid}
 
 
 def cost_document(run: Run) -> dict[str, Any]:

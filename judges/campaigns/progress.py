@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from judges.campaigns.judge_reports import describe_other_model
 from judges.costs.accounting import of_status
 
 WIDTH = 28
@@ -83,9 +84,8 @@ def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
         f"cache, cost {of_status(status).text}"
     )
-    for other in status.get("answered_by", []):
-        calls = "1 call was" if other["calls"] == 1 else f"{other['calls']:,} calls were"
-        yield f"  {other['judge']} ({other['model']}): {calls} answered by {other['answered']}, another model"
+    for line in [*status.get("judge_notes", []), *map(describe_other_model, status.get("answered_by", []))]:
+        yield f"  {line}"
     for batch in status.get("batches", []):
         yield f"  batch      {batch['calls']:>8,}   {batch['model']}, {batch['state']}: {batch['name']}"
         if batch["problem"]:

@@ -12,9 +12,10 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Sum,
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
+from judges.campaigns.judge_reports import join_reports, judge_reports, other_models
 from judges.campaigns.pair_states import PairState, PairStates, count_states
 from judges.domain.copies import sample_name
-from judges.models import Attempt, AttemptBody, Campaign, JudgeVersion, Work
+from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.models.batches import Batch
 
 STATUS = """
@@ -64,7 +65,6 @@ LAST_DEBATE = """(EXISTS (SELECT FROM judges_work w WHERE w.campaign_id = {of}.c
     AND w.state IN ('labelled', 'escalated'))) DESC, {of}.campaign_id DESC"""
 
 LATENCY_SAMPLE = 400
-ANSWERED = "answered:"  # Begins the counters of calls that another model answered.
 TOKENS = ("in", "cached", "written", "out", "reasoning")
 
 
@@ -122,7 +122,8 @@ def collection_status(collection: Collection, states: PairStates | None = None) 
     }
     running = states.counts[PairState.RUNNING]
     row = (campaign, policy, state, stopped_by or "", because or "", running, (sums or {}) | counted)
-    document = _status_document(collection.name, row) | _other_models(row[-1])
+    campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
+    document = _status_document(collection.name, row) | _judge_lines(row[-1], campaigns)
     return document | ({"batches": _open_batches(campaign)} if campaign and (protocol or {}).get("batch") else {})
 
 
@@ -133,24 +134,17 @@ def campaign_status(collection: Collection, campaign: Campaign | None = None) ->
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
         row = cursor.fetchone()
-    document = _status_document(collection.name, row) | _other_models(row[-1])
+    document = _status_document(collection.name, row) | _judge_lines(row[-1], [campaign.pk])
     return document | ({"batches": _open_batches(campaign.pk)} if campaign.protocol.get("batch") else {})
 
 
-def _other_models(sums: dict[str, float]) -> dict[str, Any]:
-    """Return which calls other models answered than the judges name, if any did."""
-    keys = sorted(key for key in sums if key.startswith(ANSWERED))
-    if not keys:
-        return {}
-    parts = {key: key.removeprefix(ANSWERED).partition(":") for key in keys}
-    judges = JudgeVersion.objects.in_bulk([int(part[0]) for part in parts.values()])
-    rows = [(judges[int(pk)], model, int(sums[key])) for key, (pk, _colon, model) in parts.items()]
-    return {
-        "answered_by": [
-            {"judge": judge.name, "model": judge.model, "answered": model, "calls": calls}
-            for judge, model, calls in rows
-        ]
-    }
+def _judge_lines(sums: dict[str, float], campaigns: Iterable[int]) -> dict[str, Any]:
+    """Return what became of each judge's calls, what helps, and which other models answered, if any did."""
+    reports = join_reports(judge_reports(campaigns).values())
+    document: dict[str, Any] = {"judges": [report.document for report in reports]}
+    document["judge_notes"] = [report.sentence for report in reports if report.sentence]
+    others = other_models(sums)
+    return document | ({"answered_by": others} if others else {})
 
 
 def _open_batches(campaign: int) -> list[dict[str, Any]]:

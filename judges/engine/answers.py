@@ -106,7 +106,8 @@ class Sent:
         if problem := self._cut_prompt(reply):
             return self._no_verdict("prompt_cut", problem)
         if reply.truncated:
-            return self._no_verdict("truncated", "truncated")
+            problem = f"truncated at max_output_tokens = {self.judge.max_output_tokens}: raise it"
+            return self._no_verdict("truncated", problem)
         try:
             return self._turn(reply, start=reply.text.rfind(left))
         # Raised by the parser for an answer that is no verdict. It is asked again once, and told what was wrong.

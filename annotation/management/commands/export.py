@@ -1,12 +1,13 @@
 """`export NAME --format F --out DIR`: labels, judgments, debates or a training set as files with a manifest."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.exports.formats import EVERY, format_named
+from annotation.exports.formats import EVERY, Format, format_named
 from annotation.exports.sets.options import (
     ENTROPIES,
     LABELS,
@@ -20,6 +21,7 @@ from annotation.exports.sets.options import (
 )
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.label_sources.choices import AGGREGATES
+from annotation.label_sources.stored_runs import run_file
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
@@ -33,7 +35,11 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "agreement": (float, "S", "minimum share of the panel's votes that agree with a machine label"),
     "negatives": (int, "N", "maximum number of negatives per positive of a query"),
     "documents": (int, "N", "exact number of documents per query; queries with fewer are left out"),
-    "run": (str, "F", "TREC run whose unjudged documents at --ranks become assumed negatives"),
+    "run": (
+        str,
+        "F",
+        "TREC run, or name of a stored run, whose unjudged documents at --ranks become assumed negatives",
+    ),
     "ranks": (ranks_of, "A-B", "with --run: range of ranks (default: 11-100)"),
     "near_duplicates": (
         lambda text: None if text == "off" else float(text),
@@ -111,6 +117,11 @@ class Command(QuorumCommand):
         collection = Collection.objects.filter(name=options["name"]).first()
         if collection is None:
             raise BadInput(f"no collection named {options['name']}")
+        with run_file(collection, given["run"]) if "run" in given else nullcontext() as run:
+            return self.make(collection, form, given | ({"run": run} if run else {}), options)
+
+    def make(self, collection: Collection, form: Format, given: dict[str, Any], options: dict[str, Any]) -> object:
+        """Write the export and say what is in it."""
         snapshot = create_snapshot(
             collection=collection,
             form=form,

@@ -9,7 +9,15 @@ from django.core.management.base import CommandParser
 
 from benchmark.measures.aspects import DEFAULT, evaluate_aspects, is_aspect_measure
 from benchmark.measures.following import became_irrelevant, p_mrr
-from benchmark.measures.rankings import MeasureResult, Run, compare_runs, evaluate_run, is_count, parse_measures
+from benchmark.measures.rankings import (
+    MeasureResult,
+    Run,
+    compare_runs,
+    evaluate_run,
+    is_count,
+    parse_measures,
+    split_measures,
+)
 from benchmark.runs.files import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
@@ -31,7 +39,9 @@ class Command(QuorumCommand):
         parser.add_argument("--run", type=Path, required=True, metavar="F", dest="ranking", help="TREC run")
         parser.add_argument("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
         parser.add_argument(
-            "--measures", required=True, help='names of measures as in ir_measures, for example "nDCG@10 R@100"'
+            "--measures",
+            required=True,
+            help='names of measures as in ir_measures, for example "nDCG@10 R@100" or "nDCG@10,R@100"',
         )
         parser.add_argument(
             "--against",
@@ -64,7 +74,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """Read every file before anything is measured, so that bad input is told at once."""
-        names = options["measures"].split()
+        names = split_measures(options["measures"])
         by_aspect = [name for name in names if is_aspect_measure(name)]
         plain = [name for name in names if not is_aspect_measure(name)]
         if by_aspect and not options["aspects"]:

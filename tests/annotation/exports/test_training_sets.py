@@ -7,8 +7,10 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from benchmark.models import Run
+from benchmark.runs import rankings
 from corpus.errors import BadInput
-from corpus.models import Collection, Document, ExportRecord, Label, Pair, Target
+from corpus.models import Collection, Document, ExportRecord, Label, Pair, Query, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
 from tests.factories import make_collection, make_document, make_item, make_pair, make_query
@@ -350,3 +352,21 @@ def test_rows_say_when_their_newest_judgment_was_made(books, tmp_path):
     export(books, "rtriever", tmp_path / "rtriever", split=1)
     bundles = {row["query_id"]: row["labelled_at"] for row in lines(tmp_path / "rtriever" / "train.jsonl")}
     assert bundles["q0"] == rows["d0-0"] and bundles["q1"] is None
+
+
+def test_a_stored_run_is_taken_by_its_name(books, tmp_path, settings):
+    settings.VAR = tmp_path
+    run = Run.objects.create(collection=books, name="bm25", kind="imported", state="ready")
+    ids = ["d0-0", "d1-0", "d2-1", "d0-2", "d3-0"]
+    keys = dict(Document.objects.filter(collection=books, external_id__in=ids).values_list("external_id", "pk"))
+    query = Query.objects.get(collection=books, external_id="q0")
+    rankings.store(run, {query.pk: rankings.RankedQuery([keys[one] for one in ids], [9.0, 8.0, 7.0, 6.0, 5.0])})
+    options = ("--teacher", "labels", "--split", "1", "--ranks", "2-4", "--format", "prism")
+    call_command("export", "books", *options, "--run", "bm25", "--out", str(tmp_path / "named"), stdout=StringIO())
+    file = run_file(tmp_path / "bm25.run", {"q0": ids})
+    call_command("export", "books", *options, "--run", file, "--out", str(tmp_path / "file"), stdout=StringIO())
+    assert (tmp_path / "named/train.jsonl").read_bytes() == (tmp_path / "file/train.jsonl").read_bytes()
+    err = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("export", "books", *options, "--run", "bm26", "--out", str(tmp_path / "no"), stderr=err)
+    assert end.value.code == 2 and "neither a file nor a stored run of books; stored runs are bm25" in err.getvalue()

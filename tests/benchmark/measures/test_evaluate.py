@@ -10,7 +10,7 @@ from django.core.management import call_command
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from benchmark.measures.rankings import compare_runs, evaluate_run, parse_measures
+from benchmark.measures.rankings import compare_runs, evaluate_run, parse_measures, split_measures
 from benchmark.runs.files import read_qrels, read_run, write_run
 from benchmark.significance import paired
 from corpus.errors import BadInput
@@ -322,3 +322,17 @@ def test_the_command_tests_means_and_no_counts(tmp_path: Path, capfd: pytest.Cap
     [other] = found["against"]
     assert other["measures"] == {"Hit@1": 0.0, "NumRelRet": 0.0, "NumRel": 2.0}
     assert [one["measure"] for one in other["paired"]] == ["Hit@1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("nDCG@10 R@100", ["nDCG@10", "R@100"]),
+        ("nDCG@10,R@100", ["nDCG@10", "R@100"]),
+        (" nDCG@10 , R@100, ", ["nDCG@10", "R@100"]),
+        ("nDCG(dcg='exp-log2')@10,SetF(beta=2.0,rel=2),RR", ["nDCG(dcg='exp-log2')@10", "SetF(beta=2.0,rel=2)", "RR"]),
+        (",", []),
+    ],
+)
+def test_measures_are_parted_by_spaces_or_commas(text: str, names: list[str]) -> None:
+    assert split_measures(text) == names

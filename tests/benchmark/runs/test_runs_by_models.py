@@ -11,6 +11,7 @@ import pytest
 from annotation.models import Role
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, limits, rankings
+from benchmark.runs.costs import run_cost
 from config.env import ROOT
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
@@ -349,6 +350,7 @@ def test_dense_runs_rank_by_cosine_and_ask_for_each_text_once(wings, model_serve
     costs = {entry.role: entry.cost for entry in ledger_rows(Campaign.objects.get(pk=run.campaign))}
     tokens = sum(one["answered"] > 0 and len("\n".join(one["body"]["input"])) // 4 for one in model_server.requests())
     assert costs == {"embed": pytest.approx(tokens / 1e6)}
+    assert run_cost(run)["tokens_in"] == tokens, "those of the documents, too"
 
     again = make(start(wings, "dense", name="again", judge="vectors", instruction="Find the force."))
     assert len(model_server.requests()) == 4

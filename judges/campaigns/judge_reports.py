@@ -1,0 +1,121 @@
+"""What became of each judge's calls: how many answers were usable, and which key of the judges file helps."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from django.db import connection
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from judges.models import JudgeVersion
+
+OUTCOMES = """
+SELECT l.campaign_id, l.judge_id, l.outcome, sum(l.calls)::bigint, sum(l.calls_cached)::bigint
+FROM judges_ledger l WHERE l.campaign_id = ANY(%s) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+ANSWERED = "answered:"  # Begins the counters of calls that another model answered (judges.campaigns.counters).
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReport:
+    """Calls of one judge in one campaign, by what came of them. `usable`: with answers kept from before."""
+
+    judge: str
+    model: str
+    max_output_tokens: int
+    calls: int = 0
+    usable: int = 0
+    truncated: int = 0
+    refused: int = 0
+    unusable: int = 0  # Answers that do not follow the schema.
+    prompt_cut: int = 0
+    failed: int = 0
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The report as a status document has it."""
+        return {name: value for name, value in asdict(self).items() if name != "max_output_tokens"}
+
+    @property
+    def sentence(self) -> str:
+        """Say which answers were lost and what helps; "" where all were usable or only failed on the way."""
+        lost = [part for part in self._losses() if part]
+        if not lost and (self.usable or self.failed == self.calls):
+            return ""
+        words = ngettext(
+            "%(judge)s: %(calls)s call, %(usable)s usable", "%(judge)s: %(calls)s calls, %(usable)s usable", self.calls
+        )
+        head = words % {"judge": self.judge, "calls": f"{self.calls:,}", "usable": f"{self.usable:,}"}
+        return f"{head}; {'; '.join(lost)}" if lost else head
+
+    def _losses(self) -> Iterable[str]:
+        values = {name: f"{getattr(self, name):,}" for name in ("truncated", "refused", "unusable", "prompt_cut")}
+        if self.truncated:
+            words = _("%(truncated)s truncated: raise max_output_tokens, now %(now)s")
+            yield words % {**values, "now": f"{self.max_output_tokens:,}"}
+        if self.prompt_cut:
+            yield _("%(prompt_cut)s about a prompt that the server cut: raise its context length") % values
+        if self.refused:
+            yield _("%(refused)s refused by the model or its provider's filter") % values
+        if self.unusable:
+            yield _("%(unusable)s not in the form that was asked for: check the judge for the key that helps") % values
+
+
+COUNTS = ("calls", "usable", "truncated", "refused", "unusable", "prompt_cut", "failed")
+
+
+def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
+    """Return the reports of each campaign's judges, by name. Two statements."""
+    counts: dict[tuple[int, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    with connection.cursor() as cursor:
+        cursor.execute(OUTCOMES, [list(campaigns)])
+        for campaign, judge, outcome, calls, cached in cursor.fetchall():
+            of_judge = counts[campaign, judge]
+            of_judge["calls"] += int(calls)
+            of_judge[_field_of(outcome)] += int(calls + (cached if outcome == "labelled" else 0))
+    judges = JudgeVersion.objects.in_bulk({judge for _campaign, judge in counts}) if counts else {}
+    reports: dict[int, list[JudgeReport]] = defaultdict(list)
+    for (campaign, key), of_judge in counts.items():
+        judge = judges[key]
+        room = int(judge.parameters.get("max_output_tokens", 512))
+        reports[campaign].append(JudgeReport(judge.name, judge.model, room, **of_judge))
+    return {campaign: sorted(found, key=lambda report: report.judge) for campaign, found in reports.items()}
+
+
+def join_reports(campaigns: Iterable[Iterable[JudgeReport]]) -> list[JudgeReport]:
+    """Add up the reports of several campaigns, each judge's with one model and one limit of the answer."""
+    joined: dict[tuple[str, str, int], JudgeReport] = {}
+    for report in (report for reports in campaigns for report in reports):
+        key = (report.judge, report.model, report.max_output_tokens)
+        before = joined.get(key, JudgeReport(*key))
+        counts = {name: getattr(before, name) + getattr(report, name) for name in COUNTS}
+        joined[key] = replace(before, **counts)
+    return [joined[key] for key in sorted(joined)]
+
+
+def other_models(sums: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the calls that other models answered than the judges name, from a campaign's counters."""
+    keys = sorted(key for key in sums if key.startswith(ANSWERED))
+    parts = {key: key.removeprefix(ANSWERED).partition(":") for key in keys}
+    judges = JudgeVersion.objects.in_bulk([int(part[0]) for part in parts.values()]) if keys else {}
+    rows = [(judges[int(pk)], model, int(sums[key])) for key, (pk, _colon, model) in parts.items()]
+    return [
+        {"judge": judge.name, "model": judge.model, "answered": model, "calls": calls} for judge, model, calls in rows
+    ]
+
+
+def describe_other_model(row: Mapping[str, Any]) -> str:
+    """Say that another model answered."""
+    words = ngettext(
+        "%(judge)s (%(model)s): %(calls)s call was answered by %(answered)s, another model",
+        "%(judge)s (%(model)s): %(calls)s calls were answered by %(answered)s, another model",
+        row["calls"],
+    )
+    return words % {**row, "calls": f"{row['calls']:,}"}
+
+
+def _field_of(outcome: str) -> str:
+    fields = {"labelled": "usable", "unparsed": "unusable", "out_of_range": "unusable", "error": "failed"}
+    return fields.get(outcome, outcome)
