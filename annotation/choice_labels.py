@@ -15,6 +15,7 @@ SHOWN = (
     gettext_noop("stopped"),
     gettext_noop("policy"),
     gettext_noop("uncertain"),
+    gettext_noop("long"),
     gettext_noop("hole"),
     gettext_noop("requested"),
     gettext_noop("audit"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
+from corpus.document_limit import SHOWN
 from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import BY_QUERY, Definition
 from judges.presets import PRESETS, Preset
@@ -73,6 +74,7 @@ class Inputs:
     # Id of the collection, for offline judges that ask its BM25 index; never in a prompt.
     collection: int = 0
     document_id: int = 0  # Primary key of the document, for the same purpose.
+    shown: int = SHOWN  # Characters of the document that judges see at most.
 
     @property
     def relevance(self) -> Definition:

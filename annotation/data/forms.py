@@ -37,7 +37,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
-OPTIONAL = ("rounds", "rubric", "min_judgment_ms", "daily_target", "markdown")
+OPTIONAL = ("rounds", "rubric", "min_judgment_ms", "daily_target", "markdown", "long_documents")
 LIMITS: dict[str, tuple[int, int, Any]] = {
     "min_judgment_ms": (0, 10_000, gettext_lazy("Choose 0 to 10,000 milliseconds.")),
     "daily_target": (0, HIGHEST_TARGET, gettext_lazy("Choose 0 to 10,000 pairs.")),
@@ -59,7 +59,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Collection
         fields = (
             "title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from",
-            "daily_target", "markdown",
+            "daily_target", "markdown", "long_documents",
         )  # fmt: skip
         labels = {
             "title": gettext_lazy("Title"),
@@ -69,6 +69,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
             "overlap": gettext_lazy("People per pair"),
             "lease_minutes": gettext_lazy("Time limit per pair (minutes)"),
             "daily_target": gettext_lazy("Daily target (pairs)"),
+            "long_documents": gettext_lazy("Documents above 24,000 characters"),
             "min_judgment_ms": gettext_lazy("Minimum judgment time (milliseconds)"),
             "relevant_from": gettext_lazy("Lowest grade that counts as relevant"),
         }
@@ -88,6 +89,9 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
                 "Grades given sooner after a pair appears are refused as accidental double presses. 0 = never."
             ),
             "daily_target": gettext_lazy("Pairs each annotator is asked to judge per day. 0 = no target."),
+            "long_documents": gettext_lazy(
+                "Read whole, a document costs what it holds, and a model whose context is too short refuses it."
+            ),
             "relevant_from": gettext_lazy("This grade and higher grades count as relevant."),
         }
 

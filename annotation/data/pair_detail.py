@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.judging.debates import debate_of, text_of
 from annotation.judging.document import document_html
 from annotation.models import Assignment
+from corpus.document_limit import SHOWN
 from corpus.models import Pair
 from judges.campaigns import selectors
 from judges.campaigns.selectors import AttemptView
@@ -40,6 +41,8 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "assignments": list(assignments.order_by("lent_at")),
         # Contribution and evidence that were written about it, newest first.
         "targets": list(pair.targets.select_related("withdrawn_by").order_by("-version")),
+        # Characters of the document, where judges see a part of it only.
+        "long": len(document.text) if len(document.text) > SHOWN else 0,
         "title": text_of(document.title),
         "document": text_of(document.text),
         "source": _("%(name)s, version %(version)s") % {"name": name, "version": version} if version > 1 else name,

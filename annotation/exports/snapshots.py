@@ -29,7 +29,9 @@ from annotation.label_sources.choices import MADE_OF_GRADES, check_aggregate
 from annotation.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.models import User
 from annotation.models.snapshots import Snapshot
+from corpus.document_limit import SHOWN
 from corpus.errors import BadInput
+from corpus.long_documents import count_long_labels
 from corpus.models import Collection, ExportRecord, Label, Pair
 from corpus.search.lengths import file_of
 from store.files import delete as delete_stored
@@ -247,6 +249,11 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
             "rubric": collection.rubric,
             "instruction": collection.instruction,
             "relevance": {one.name: one.text for one in collection.relevance.definitions()},
+        },
+        "long_documents": {
+            "characters": SHOWN,
+            "handling": collection.long_documents,
+            "labels": count_long_labels(collection),
         },
         "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},
         "versions": {"manifest": 1, "format": form.version, "guidelines": guidelines.current(collection)[0]},

@@ -35,6 +35,7 @@ WHY = {
     "unparsed": gettext_lazy("A model's answer could not be parsed."),
     "refused": gettext_lazy("A model declined to answer."),
     "error": gettext_lazy("A model could not be reached."),
+    "long": gettext_lazy("Its document is longer than the models read."),
     "hole": gettext_lazy("A system retrieved it for this query, and it has no judgment yet."),
     "audit": gettext_lazy("Judge from the text alone; no debate is shown."),
     "qualification": gettext_lazy("Part of the practice and qualification test."),

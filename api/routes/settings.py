@@ -66,6 +66,9 @@ class SettingsIn(Given):
     relevant_from: Annotated[int, Field(ge=1, le=100)] | None = None
     daily_target: Annotated[int, Field(ge=0, le=HIGHEST_TARGET)] | None = None
     markdown: bool | None = None
+    long_documents: Collection.LongDocuments | None = Field(
+        None, description="What is done with documents above 24,000 characters."
+    )
     hourly_rate: Annotated[float, Field(ge=0, le=HIGHEST_RATE)] | None = Field(None, description="USD.")
     budget: Annotated[float, Field(ge=0, le=HIGHEST_BUDGET)] | None = Field(None, description="USD, all campaigns.")
     daily_budget: Annotated[float, Field(ge=0, le=HIGHEST_BUDGET)] | None = Field(None, description="USD in a day.")
@@ -93,6 +96,7 @@ class SettingsOut(Schema):
     relevant_from: int
     daily_target: int
     markdown: bool
+    long_documents: str
     hourly_rate: float | None
     budget: float | None
     daily_budget: float | None

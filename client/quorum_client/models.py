@@ -187,6 +187,7 @@ class SettingsOut(ApiModel):
     relevant_from: int
     daily_target: int
     markdown: bool
+    long_documents: str
     hourly_rate: float | None
     budget: float | None
     daily_budget: float | None
@@ -224,6 +225,10 @@ class SettingsIn(ApiModel):
     relevant_from: Annotated[int | None, Field(ge=1, le=100)] = None
     daily_target: Annotated[int | None, Field(ge=0, le=10000)] = None
     markdown: bool | None = None
+    long_documents: Annotated[
+        Literal["cut", "people", "context"] | None,
+        Field(description="What is done with documents above 24,000 characters."),
+    ] = None
     hourly_rate: Annotated[float | None, Field(description="USD.", ge=0.0, le=10000.0)] = None
     budget: Annotated[float | None, Field(description="USD, all campaigns.", ge=0.0, le=1000000000.0)] = None
     daily_budget: Annotated[float | None, Field(description="USD in a day.", ge=0.0, le=1000000000.0)] = None

@@ -71,6 +71,7 @@ class Settings(Table):
     min_judgment_ms: Milliseconds | None = None
     daily_target: DailyTarget | None = None
     markdown: Switch | None = None
+    long_documents: Annotated[Line, one_of(*Collection.LongDocuments.values)] | None = None
     seed: Annotated[int, Field(ge=-(2**31), le=2**31 - 1), otherwise("must be an integer of 32 bits")] | None = None
     audit: Annotated[int | float, Field(ge=0, le=1), otherwise("must be a number from 0 to 1")] | None = None
     checks: HalfShare | None = None

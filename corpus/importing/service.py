@@ -21,6 +21,7 @@ from corpus.importing.left_out import LeftOut
 from corpus.importing.run_lines import top_of_run
 from corpus.importing.staging import ImportProgress, ignore_progress
 from corpus.importing.table_records import TextRecord
+from corpus.long_documents import count_long_documents
 from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 from corpus.search import full_text
 
@@ -158,6 +159,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             **changes,
             **left_out.report(),
             "empty_documents": len(empty),
+            "long_documents": count_long_documents(collection),
             "grades_below_zero": unjudged,
             "qrels": graded_rows,
             "labels_changed": labels,

@@ -47,6 +47,7 @@ class Item(models.Model):
         STOPPED = "stopped", _("labels from this route were wrong too often")
         POLICY = "policy", _("people judge every pair")
         UNCERTAIN = "uncertain", _("the judge is least certain about it")
+        LONG = "long", _("its document is longer than judges read")
         HOLE = "hole", _("a system returned it, but it is not in the qrels")
         REQUESTED = "requested", _("sent to people by an admin")
         AUDIT = "audit", _("drawn for a label audit")

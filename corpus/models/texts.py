@@ -31,6 +31,11 @@ class Collection(models.Model):
         SUFFICIENCY = "sufficiency", _("Sufficiency: the document contains everything an answer needs")
         HELPFULNESS = "helpfulness", _("Helpfulness: the document helps to answer, or supports an aspect of an answer")
 
+    class LongDocuments(models.TextChoices):
+        CUT = "cut", _("Judges read the first 24,000 characters")
+        PEOPLE = "people", _("People judge them")
+        CONTEXT = "context", _("Judges read them whole, as far as their own context reaches")
+
     class Rounds(models.TextChoices):
         ALL = "all", _("All rounds")
         FINAL = "final", _("The final round")
@@ -62,6 +67,13 @@ class Collection(models.Model):
     )
     markdown = models.BooleanField(
         default=False, db_default=False, help_text="Documents are Markdown, and the judging page formats them."
+    )
+    long_documents = models.CharField(
+        max_length=7,
+        choices=LongDocuments,
+        default=LongDocuments.CUT,
+        db_default="cut",
+        help_text="What is done with documents of more than 24,000 characters (corpus.long_documents).",
     )
     seed = models.IntegerField(default=0)
     arms = models.JSONField(default=shown_only, help_text="Weights of the arms in which items are lent.")

@@ -6,8 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from django.db.models import Max, Min
+from django.utils.translation import ngettext
 
+from corpus.document_limit import SHOWN
 from corpus.evidence.measures import EvidenceTarget
+from corpus.long_documents import count_long_pairs, shown_characters
 from corpus.models import Collection, Document, Pair, Query
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
@@ -46,7 +49,32 @@ def forecast_judging(
     known = answered_shares(collection, wanted, inputs) if again and not fresh else {}
     if len(inputs) < left:  # the others may never have been asked
         known = {judge: replace(share, certain=False) for judge, share in known.items()}
-    return estimate_pairs(wanted, left, inputs, known)
+    estimate = estimate_pairs(wanted, left, inputs, known)
+    return replace(estimate, notes=(*estimate.notes, *describe_long_pairs(collection)))
+
+
+def describe_long_pairs(collection: Collection) -> list[str]:
+    """Say how many candidates have documents of which judges see a part only, and what is done with them."""
+    if not (count := count_long_pairs(collection)):
+        return []
+    words = {
+        Collection.LongDocuments.CUT: ngettext(
+            "%(count)s pair has a document of more than %(shown)s characters: judges read its beginning alone",
+            "%(count)s pairs have documents of more than %(shown)s characters: judges read their beginning alone",
+            count,
+        ),
+        Collection.LongDocuments.PEOPLE: ngettext(
+            "%(count)s pair has a document of more than %(shown)s characters and goes to people without a call",
+            "%(count)s pairs have documents of more than %(shown)s characters and go to people without a call",
+            count,
+        ),
+        Collection.LongDocuments.CONTEXT: ngettext(
+            "%(count)s pair has a document of more than %(shown)s characters, which judges read whole",
+            "%(count)s pairs have documents of more than %(shown)s characters, which judges read whole",
+            count,
+        ),
+    }[Collection.LongDocuments(collection.long_documents)]
+    return [words % {"count": f"{count:,}", "shown": f"{SHOWN:,}"}]
 
 
 def answered_shares(
@@ -135,4 +163,6 @@ def pair_inputs(owner: Collection | Campaign, query: Query, document: Document) 
     """Return what a judge is shown of a pair. `owner` defines relevance: the collection now, a campaign as it began."""
     definition = owner.relevance.of(query)
     answers = tuple(query.answers)
-    return Inputs(query.text, answers, document.title, document.text, definition, query.collection_id, document.pk)
+    collection = owner.collection if isinstance(owner, Campaign) else owner
+    shown = shown_characters(collection)
+    return Inputs(query.text, answers, document.title, document.text, definition, collection.pk, document.pk, shown)

@@ -64,6 +64,7 @@ class EscalationReason(StrEnum):
     ERROR = "error"
     STOPPED = "stopped"  # Its route to a label was wrong too often (judges.campaigns.route_breakers).
     POLICY = "policy"  # The policy asks people about every pair.
+    LONG = "long"  # Its document is longer than judges read, and the collection leaves those to people.
     UNCERTAIN = "uncertain"  # LARA's calibrated probability is among those nearest to one half.
 
 

@@ -235,7 +235,9 @@ class Caller:
             "holder": self.tools.holder,
         }
         # Offline judges read the collection's documents too, and cost nothing: they are always asked.
-        asks = question.judge.provider == "offline" or self.plan.fresh
+        # A vote of several answers is a copy of one that this campaign has just been given.
+        is_copy = question.slot[0] == "vote" and question.judge.generations > 1
+        asks = question.judge.provider == "offline" or (self.plan.fresh and not is_copy)
         known = None if asks else await self.tools.cache.find(key)
         if known is not None:
             await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))

@@ -198,7 +198,7 @@ def _with_material(
         one = claimed[pair]
         one.query = query
         definition = plan.rubric.definition(answers=bool(answers), own=own)
-        one.inputs = Inputs(text, tuple(answers), title, document, definition, plan.collection, key)
+        one.inputs = Inputs(text, tuple(answers), title, document, definition, plan.collection, key, plan.shown)
     # A pair that is claimed for the first time has no attempts.
     known = [one.pair for one in claimed.values() if again or one.fence > 1]
     if known:

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from corpus.collections.task_order import pair_priority
+from corpus.document_limit import SHOWN
 from judges.costs.budget import BudgetExhausted
 from judges.domain import audits, debate, ensemble, routing, stance_flip_guard
 from judges.domain.routing import NoVerdict, RoutingOutcome, RoutingState
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 Turns = dict[tuple[int, DebateAgent], Turn | NoVerdict]
 Votes = dict[int, Turn | NoVerdict]
 FAILED = RoutingOutcome(RoutingState.FAILED, None, routing.EscalationReason.ERROR, None, 0.0)
+TOO_LONG = RoutingOutcome(RoutingState.ESCALATED, None, routing.EscalationReason.LONG, None, 1.0)
 # Looked up for every turn of every pair: an enumeration takes ten times as long to find its member.
 SIDES = {side.value: side for side in Side}
 
@@ -29,6 +31,8 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Cancelled, BudgetExhausted."""
     plan = caller.plan
     policy = routing.RoutingPolicy(plan.policy)
+    if plan.long_documents == "people" and len(claimed.inputs.document) > SHOWN:
+        return build_decision(plan, claimed, TOO_LONG)  # nobody is asked about a part of a document
     # The filter goes first and alone: where all of its judges say no, nothing else is paid for.
     await _gather_all([_ask_vote(caller, claimed, ("filter", 0, n), judge) for n, judge in enumerate(plan.filter)])
     if not routing.is_filtered_out(filter_votes(claimed)):

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Min
 
+from corpus.document_limit import SHOWN, WHOLE
 from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
 from judges.campaigns import counters, route_breakers
@@ -67,6 +68,7 @@ class Plan:
     collection_name: str = ""  # For log lines.
     # What the team says that models cost, by provider and address, then by name.
     tables: dict[tuple[str, str], dict[str, Price]] = field(default_factory=dict)
+    long_documents: str = "cut"  # What is done with documents above corpus.document_limit.SHOWN characters.
     fresh: bool = False  # Earlier answers to equal calls are not taken over.
     priced_at: int = 0  # The newest row of the price table when the prices were read.
 
@@ -79,6 +81,11 @@ class Plan:
     def start(self) -> str:
         """Return the name of this start of the campaign, also used in Redis."""
         return f"{self.campaign}:{self.starts}"
+
+    @property
+    def shown(self) -> int:
+        """Return how many characters of a document its judges are shown at most."""
+        return WHOLE if self.long_documents == "context" else SHOWN
 
     @property
     def people(self) -> int:
@@ -181,6 +188,7 @@ def load_plan(campaign_id: int) -> Plan | None:
         tables=_price_tables(everybody),
         priced_at=newest,
         fresh=campaign.fresh,
+        long_documents=collection.long_documents,
     )
 
 

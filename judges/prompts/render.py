@@ -14,13 +14,13 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
+from corpus.document_limit import SHOWN
 from corpus.rubric import BY_QUERY, QUERY, Definition, Rubric
 from judges.domain.debate import PAIR
 from judges.prompts import templates
 from judges.records import SCALES, DebateAgent, Inputs, Judge, Prompt, Side, Turn
 
-# Characters of a document that a judge sees; the prompt says so where there were more.
-DOCUMENT_LIMIT = 24_000
+DOCUMENT_LIMIT = SHOWN  # Characters of a document that a judge sees; the prompt says so where there were more.
 TEXT_LIMIT = 8_000  # Characters of a title, query, answer, definition, reason or quotation that a judge sees.
 
 History = Mapping[DebateAgent, Turn]  # The turns of a round.
@@ -344,7 +344,7 @@ def _query_json(inputs: Inputs) -> str:
 def _document_json(inputs: Inputs) -> str:
     """Title and document as one JSON object with a line for each."""
     title = truncated_field("document title", inputs.title, TEXT_LIMIT) if inputs.title else {}
-    return dump_json(title | truncated_field("document", inputs.document, DOCUMENT_LIMIT))
+    return dump_json(title | truncated_field("document", inputs.document, inputs.shown))
 
 
 def _history_json(history: History, named: Mapping[DebateAgent, str], own: DebateAgent | None = None) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
+from corpus.document_limit import SHOWN
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import tables
@@ -165,6 +166,11 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
     if report["own_document"]:
         lines.append(
             f"{report['own_document']:,} candidates were their own query and were left out; --keep-self keeps them."
+        )
+    if report["long_documents"]:
+        lines.append(
+            f"{report['long_documents']:,} documents have more than {SHOWN:,} characters: judges read the first "
+            f"{SHOWN:,} (long_documents of configure_collection says otherwise)."
         )
     if report["grades_below_zero"]:
         lines.append(f"{report['grades_below_zero']:,} grades below 0 were left out: they mean not judged.")
