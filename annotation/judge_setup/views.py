@@ -74,7 +74,8 @@ def test_model(request: HttpRequest, scope: Scope) -> HttpResponse:
     judge = judge_of(row)
     try:
         with without_connection():
-            (result,) = asyncio.run(asyncio.wait_for(run_checks([(judge, probe_role(judge))]), TEST_SECONDS))
+            checks = run_checks([(judge, probe_role(judge))], at_length=False)
+            (result,) = asyncio.run(asyncio.wait_for(checks, TEST_SECONDS))
     except TimeoutError:
         late = _(
             "%(judge)s did not answer within %(seconds)s seconds. Test it with manage.py check_judges, which waits "

@@ -8,7 +8,7 @@ UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 CHARACTERS_A_TOKEN = 3  # Of these scripts, at most: vocabularies have words of two or three characters.
-SLACK = 0.9
+SLACK = 0.8  # Some vocabularies have tokens of two words.
 # Servers cut at a context that somebody set: a multiple of this, or half of one and two more (Ollama).
 STEP = 1024
 KEPT = 16

@@ -91,8 +91,11 @@ def probe_role(judge: Judge) -> str:
     return {"embed": "embed", "search": "web"}.get(judge.preset.wire, "vote")
 
 
-async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
-    """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn."""
+async def run_checks(judges: Sequence[tuple[Judge, str]], *, at_length: bool = True) -> list[CheckedJudge]:
+    """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn.
+
+    `at_length`: servers that may cut long prompts get one as their second call, which a slow one reads for minutes.
+    """
     # groupby needs the judges of one account side by side; `order` finds their places again.
     order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
     groups = [list(places) for _account, places in groupby(order, key=lambda place: judges[place][0].account)]
@@ -100,7 +103,7 @@ async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
 
     async def account(places: list[int]) -> None:
         for place in places:
-            found[place] = await check_one(*judges[place])
+            found[place] = await check_one(*judges[place], at_length=at_length)
 
     try:
         for judge, _role in judges:
@@ -112,7 +115,7 @@ async def run_checks(judges: Sequence[tuple[Judge, str]]) -> list[CheckedJudge]:
     return [found[place] for place in range(len(judges))]
 
 
-async def check_one(judge: Judge, role: str) -> CheckedJudge:
+async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> CheckedJudge:
     """Check a judge by one call whose answer is plain, and a second one where that shows more."""
     began = perf_counter()
     first = await _try_call(judge, role)
@@ -122,7 +125,7 @@ async def check_one(judge: Judge, role: str) -> CheckedJudge:
     catalogue = await look_up(judge) if reached else Catalogue()
     names, context = catalogue.names, catalogue.context
     other, is_long = remedies.next_try(first), False
-    if first.works and may_cut_prompts(judge) and context is None:
+    if at_length and first.works and may_cut_prompts(judge) and context is None:
         other, is_long = other or judge, True
     second = await _try_call(other, role, LONG_INPUTS if is_long else INPUTS) if other else None
     reply, known = first.reply, price_for_judge(judge)
