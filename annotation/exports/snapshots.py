@@ -250,14 +250,17 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
             "instruction": collection.instruction,
             "relevance": {one.name: one.text for one in collection.relevance.definitions()},
         },
-        "long_documents": {
-            "characters": SHOWN,
-            "handling": collection.long_documents,
-            "labels": count_long_labels(collection),
-        },
+        **_describe_long_documents(collection),
         "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},
         "versions": {"manifest": 1, "format": form.version, "guidelines": guidelines.current(collection)[0]},
     }
+
+
+def _describe_long_documents(collection: Collection) -> dict[str, Any]:
+    """Return what the manifest says of labels of documents that judges do not read whole; nothing where none is."""
+    if not (labels := count_long_labels(collection)):
+        return {}
+    return {"long_documents": {"characters": SHOWN, "handling": collection.long_documents, "labels": labels}}
 
 
 def exports_folder(collection: Collection) -> Path:
