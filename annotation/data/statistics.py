@@ -7,6 +7,7 @@ from django.db import connection
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from corpus.labels import REFERENCE
 from corpus.models import Collection
 from corpus.search.text import tokenize_text
 from judges.campaigns.selectors import campaigns_of, collection_status, count_filtered
@@ -16,22 +17,29 @@ SAMPLE = 1_000  # Texts of each kind whose words are counted.
 # The page of a collection with a million pairs reads every row once in this time.
 KEPT_S = 60
 
-COUNTS = """
-    SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(c)s AND is_current),
-           q.n, q.answers, q.answered, q.synthetic, q.keywords, p.n, p.queries, p.scored, l.n, l.queries, l.relevant
+COUNTS = f"""
+    WITH gold AS MATERIALIZED ({REFERENCE})
+    SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(collection)s AND is_current),
+           q.n, q.answers, q.answered, q.synthetic, q.keywords, p.n, p.queries, p.scored, l.*
     FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
-                 count(*) FILTER (WHERE answers <> '{}') AS answered,
+                 count(*) FILTER (WHERE answers <> '{{}}') AS answered,
                  count(*) FILTER (
-                     WHERE metadata @> '{"synthetic": true}' AND NOT metadata ? 'rewritten_from') AS synthetic,
+                     WHERE metadata @> '{{"synthetic": true}}' AND NOT metadata ? 'rewritten_from') AS synthetic,
                  count(*) FILTER (WHERE metadata ? 'rewritten_from') AS keywords
-          FROM corpus_query WHERE collection_id = %(c)s AND is_current) q,
+          FROM corpus_query WHERE collection_id = %(collection)s AND is_current) q,
          (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(scored), 0)::bigint AS scored
           FROM (SELECT count(*) AS n, count(teacher_score) AS scored FROM corpus_pair
-                WHERE collection_id = %(c)s AND is_candidate GROUP BY query_id) each) p,
-         (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(relevant), 0)::bigint AS relevant
-          FROM (SELECT count(*) AS n, count(*) FILTER (WHERE l.grade >= %(relevant_from)s) AS relevant
-                FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
-                WHERE p.collection_id = %(c)s AND l.aspect_id IS NULL GROUP BY p.query_id) each) l
+                WHERE collection_id = %(collection)s AND is_candidate GROUP BY query_id) each) p,
+         (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(relevant), 0)::bigint AS relevant,
+                 count(*) FILTER (WHERE of_gold > 0) AS queries_before,
+                 COALESCE(sum(relevant_before), 0)::bigint AS relevant_before
+          FROM (SELECT count(l.grade) AS n, count(gold.grade) AS of_gold,
+                       count(*) FILTER (WHERE COALESCE(l.grade, gold.grade) >= %(relevant_from)s) AS relevant,
+                       count(*) FILTER (WHERE gold.grade >= %(relevant_from)s) AS relevant_before
+                FROM (SELECT pair_id, grade FROM corpus_label WHERE aspect_id IS NULL) l
+                FULL JOIN gold ON gold.pair_id = l.pair_id
+                JOIN corpus_pair p ON p.id = COALESCE(l.pair_id, gold.pair_id)
+                WHERE p.collection_id = %(collection)s GROUP BY p.query_id) each) l
 """
 # As bigint, because abs of the smallest integer does not fit into an integer.
 TEXTS = """
@@ -43,8 +51,9 @@ TEXTS = """
 def statistics_of(collection: Collection) -> dict[str, Any]:
     """Return the numbers of a collection, at most a minute old. Means are None where there is nothing to take them of.
 
-    `relevant_a_query`: documents labelled relevant for each query that has a label (D table 7); `sampled`: the words
-    are counted in a sample.
+    `relevant_a_query`: relevant documents of each query with a label or a reference grade, by the label where a pair
+    has both; `relevant_before`: by reference grades alone, which is what holes were filled in (D table 7). `sampled`:
+    the words are counted in a sample.
     """
     # By language, too: the steps of the funnel are stored in words.
     key = f"collection-statistics:{collection.pk}:{get_language()}"
@@ -53,9 +62,10 @@ def statistics_of(collection: Collection) -> dict[str, Any]:
 
 def _compute_statistics(collection: Collection) -> dict[str, Any]:
     with connection.cursor() as cursor:
-        cursor.execute(COUNTS, {"c": collection.pk, "relevant_from": collection.relevant_from})
+        values = {"collection": collection.pk, "relevant_from": collection.relevant_from}
+        cursor.execute(COUNTS, values)
         documents, queries, answers, answered, synthetic, keywords, *of_pairs = cursor.fetchone()
-    pairs, asked, scored, labelled, judged, relevant = of_pairs
+    pairs, asked, scored, labelled, judged, relevant, judged_before, relevant_before = of_pairs
     document = collection_status(collection)
     campaigns = campaigns_of(collection)[:2]
     # The steps of several campaigns are no one way: then the ends alone are told.
@@ -76,6 +86,7 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "words_a_document": _mean_word_count(collection, "document", "title || ' ' || text", documents),
         "words_an_answer": _mean_word_count(collection, "query", "unnest(answers)", answered),
         "relevant_a_query": float(relevant) / judged if judged else None,
+        "relevant_before": float(relevant_before) / judged_before if judged_before else None,
         "queries_labelled": judged,
         "sampled": max(documents, queries) > SAMPLE,
         "campaign": campaign.pk if campaign else None,

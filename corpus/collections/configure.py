@@ -17,9 +17,18 @@ from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, 
 from corpus.models import Assessor, Collection, Judgment
 from corpus.models.texts import shown_only
 
-# Settings by the paper that used them. DREAM 3.2.4, 4.1, F: three people a pair, and all read the final round.
+# Settings by the paper that used them. DREAM 3.2.4, 4.1, F: three people a pair say yes or no, and all read the final
+# round.
 PRESETS: dict[str, dict[str, Any]] = {
-    "dream": {"overlap": 3, "rounds": "final", "checks": 0.1, "pass_mark": 90, "arms": shown_only()},
+    "dream": {
+        "grades": 1,
+        "relevant_from": 1,
+        "overlap": 3,
+        "rounds": "final",
+        "checks": 0.1,
+        "pass_mark": 90,
+        "arms": shown_only(),
+    },
 }
 NONE = "none"  # Takes a value away.
 HIGHEST_RATE, HIGHEST_BUDGET, HIGHEST_TARGET = 10_000, 1e9, 10_000

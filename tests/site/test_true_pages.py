@@ -10,7 +10,7 @@ from django.test import Client
 from annotation.adjudication.conflicts import why_conflict
 from annotation.data.statistics import statistics_of
 from annotation.models import Role
-from corpus.models import Collection, Label, Query
+from corpus.models import Assessor, Collection, Judgment, Label, Query
 from judges.models import Tally
 from tests.benchmark_scene import collection_of_books, runs_of
 from tests.evidence import make_campaign, make_judge, make_judgment
@@ -43,6 +43,23 @@ def test_statistics_have_words_of_an_answer_and_relevant_documents_of_a_query(bo
     page = signed_in(books).get("/c/books/statistics/").text
     assert "3.0 words each on average" in page
     assert "1.5 per query, over 2 queries with a label" in page
+
+
+def test_relevant_documents_of_a_query_are_those_of_the_gold_and_of_filled_holes(books: Collection) -> None:
+    """D table 7: before and after. A label that says otherwise than the gold holds."""
+    experts = Assessor.objects.create(collection=books, kind="reference", name="qrels")
+    for number, holes in enumerate((2, 1, 0)):
+        query = make_query(books, f"A question {number}?", external_id=f"q{number}")
+        gold = [make_pair(books, query, make_document(books)) for _ in range(2)]
+        for pair in gold:
+            Judgment.objects.create(pair=pair, assessor=experts, grade=1)
+        for _ in range(holes):
+            Label.objects.create(pair=make_pair(books, query, make_document(books)), grade=1, origin="debate")
+    Label.objects.create(pair=gold[0], grade=0, origin="people")
+    found = statistics_of(books)
+    assert (found["relevant_before"], found["relevant_a_query"], found["queries_labelled"]) == (2.0, (6 + 3 - 1) / 3, 3)
+    assert found["labelled"] == 4
+    assert "2.0 by reference grades alone" in signed_in(books).get("/c/books/statistics/").text
 
 
 def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_round(books: Collection) -> None:

@@ -147,3 +147,19 @@ def test_documents_are_markdown_and_a_day_has_a_target(tmp_path: Path) -> None:
     path.write_text('markdown = "yes"\n')
     with pytest.raises(BadInput, match="markdown must be true or false"):
         read_settings(path)
+
+
+def test_the_preset_dream_makes_the_scale_yes_or_no_as_long_as_no_judgment_contradicts_that(configure):
+    """Three people who say 1, 2 and 3 would disagree on grades, where the paper's three all say relevant."""
+    books = make_collection("books", grades=3, relevant_from=2)
+    assert {"grades", "relevant_from"} <= set(configure('preset = "dream"')[1]["changed"])
+    books.refresh_from_db()
+    assert (books.grades, books.relevant_from) == (1, 1)
+
+    Collection.objects.filter(pk=books.pk).update(grades=3, overlap=1)
+    person = Assessor.objects.create(collection=books, kind="human-import", name="alice")
+    Judgment.objects.create(pair=make_pair(books), assessor=person, step="import", grade=3)
+    code, _, said = configure('preset = "dream"')
+    assert code == 2 and "judgments above 1 exist" in said
+    books.refresh_from_db()
+    assert (books.grades, books.overlap) == (3, 1)
