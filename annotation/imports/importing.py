@@ -11,27 +11,32 @@ from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import record
-from annotation.imports.files import GivenFile, correct_files, plan_files, recognise_files
+from annotation.imports.files import (
+    GivenFile,
+    correct_files,
+    list_uploads,
+    place_corrections,
+    plan_files,
+    recognise_files,
+)
 from annotation.imports.uploads import count_received, delete_upload
 from annotation.models import User
 from annotation.models.imports import FileImport, Upload
 from annotation.permissions import Scope
 from corpus.errors import BadInput
+from corpus.importing.confinement import confined
 from corpus.importing.service import import_collection
-from corpus.models import Collection, Pair
+from corpus.models import Collection
 from jobs import leases
 from jobs.notifications import notify
 
 TASK = "annotation.import_files"
+LOOKING = "files"  # The phase in which a worker finds out what the files hold.
 ACTS = ("start", "cancel", "go-on")
-# Of each query by BM25, suggested where no file names pairs and the collection has none.
-CANDIDATES = 10
-# Of files for which candidates are suggested: the index is held in the worker's memory.
-INDEXED_BYTES = 500_000_000
 
 
 def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload]) -> FileImport:
-    """Make an import of uploaded files, whose check begins.
+    """Make an import of uploaded files, whose check begins: a worker finds out what they hold.
 
     Raises BadInput where a file has not come whole, or another import has taken it meanwhile.
     """
@@ -40,19 +45,13 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
     for upload in uploads:
         if count_received(upload) != upload.size:
             raise BadInput(_("%(name)s has not been uploaded completely; choose it again") % {"name": upload.name})
-    # Before the transaction: files of many gigabytes may have to come from the store of all machines first.
-    files = recognise_files(uploads)
-    names_pairs = {one["holds"]["kind"] for one in files} - {"", "documents", "queries"}
-    has_pairs = Pair.objects.filter(collection=collection, is_candidate=True).exists()
-    is_large = sum(upload.size for upload in uploads) > INDEXED_BYTES
-    bm25 = 0 if names_pairs or has_pairs or is_large else CANDIDATES
-    options = {"bm25": bm25, "keep_empty": False, "update": False}
+    options = {"bm25": 0, "keep_empty": False, "update": False}
     with transaction.atomic():
         row = FileImport.objects.create(
             collection=collection,
             owner=owner,
             made_by=owner.username,
-            files=files,
+            files=list_uploads(uploads),
             options=options,
             language=get_language() or "",
         )
@@ -64,11 +63,16 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
     return row
 
 
-def correct_import(row: FileImport, said: dict[str, str], options: dict[str, Any]) -> None:
-    """Change what the files hold, and check again. Raises BadInput where that cannot be, or the import has started."""
-    uploads = {upload.pk: upload for upload in row.uploads.select_related("collection")}
-    files = correct_files([GivenFile.of(one) for one in row.files], said, uploads)
-    changes = {"files": files, "options": options, "dry_run": True, "report": {}, "done": 0, "total": 0, "phase": ""}
+def correct_import(row: FileImport, corrections: dict[str, Any], options: dict[str, Any]) -> None:
+    """Say what the files hold, and have them checked again. Raises BadInput where the import has started.
+
+    `corrections`: `said`, as the page's form names files and columns by their places, or `kinds` and `columns` by their
+    names.
+    """
+    if row.looked_at and "said" not in corrections:
+        place_corrections(row.files, **corrections)
+    changes = {"corrections": corrections, "options": options, "dry_run": True, "report": {}}
+    changes |= {"done": 0, "total": 0, "phase": ""}
     free = Q(dry_run=True) | Q(state__in=[FileImport.FAILED, FileImport.CANCELLED])
     if not _queue_again(row, free, **changes):
         raise BadInput(_("This import has already started."))
@@ -129,19 +133,41 @@ def perform_import(job: FileImport, stopping: Callable[[], bool] = lambda: False
             delete_upload(upload)
 
 
+def _look_at_files(job: FileImport, lease: leases.Lease) -> None:
+    """Find out what the files hold, as a person corrected it, and store it. Raises BadInput for a bad archive."""
+    if job.looked_at and not job.corrections:
+        return
+    lease.note(0, 0, LOOKING)
+    uploads = {upload.pk: upload for upload in job.uploads.select_related("collection").order_by("pk")}
+    if not job.looked_at:
+        job.files = recognise_files(uploads.values())
+    if corrections := dict(job.corrections):
+        by_place = corrections.get("said")
+        said = place_corrections(job.files, **corrections) if by_place is None else by_place
+        job.files = correct_files([GivenFile.of(one) for one in job.files], said, uploads)
+    job.looked_at, job.corrections = True, {}
+    if not leases.held_row(job).update(files=job.files, looked_at=True, corrections={}):
+        raise leases.LeaseLost
+
+
 def _import_files(job: FileImport, lease: leases.Lease) -> None:
     """Check or import; the rows of an import and the end of its job are one transaction, so it happens once."""
     read: dict[str, int] = {}
     expected = sum(job.report.get("read", {}).values())
 
-    def tell(what: str, rows: int) -> None:
+    def lease_holds() -> None:
         if lease.should_stop():
             raise leases.LeaseLost
+
+    def tell(what: str, rows: int) -> None:
+        lease_holds()
         read[what] = rows
         lease.note(sum(read.values()), expected, what)
 
-    files = plan_files(job)
-    with transaction.atomic():
+    with confined(lease_holds):
+        _look_at_files(job, lease)
+        files = plan_files(job)
+    with confined(lease_holds), transaction.atomic():
         report = import_collection(job.collection.name, files, tell)
         found = {**report, "read": read}
         if lease.should_stop() or not leases.finish(job, FileImport.READY, report=found, done=sum(read.values())):

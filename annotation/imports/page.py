@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.imports.files import GivenFile
+from annotation.imports.importing import LOOKING
 from annotation.models.imports import FileImport
 from corpus.models import Collection
 from jobs.workers import has_workers
@@ -57,6 +58,7 @@ PARTS = {
     "judgments": gettext_lazy("Grades"),
 }
 PHASES = {
+    LOOKING: gettext_lazy("Finding out what the files hold"),
     "documents": gettext_lazy("Reading documents"),
     "queries": gettext_lazy("Reading queries"),
     "pairs": gettext_lazy("Reading pairs"),
@@ -105,6 +107,8 @@ def list_files(row: FileImport) -> list[ShownFile]:
         columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
         kind = "by-columns" if file.is_table and (holds.kind or holds.problem) else holds.kind
         unused, problem = list(holds.unused.items()), say_for_page(holds.problem)
+        if problem and not kind:
+            choices = [("", _("Choose …")), *choices]
         found.append(ShownFile(number, file, kind, [*choices, ("skip", _("Leave out"))], columns, unused, problem))
     return found
 

@@ -83,12 +83,17 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
     form = OptionsForm(request.POST if request.method == "POST" else None, initial=row.options)
     if request.method == "POST" and form.is_valid():
         try:
-            importing.correct_import(row, request.POST.dict(), form.as_options())
+            importing.correct_import(row, {"said": _said_of_files(request)}, form.as_options())
         except BadInput as error:
             form.add_error(None, str(error))
         else:
             return redirect("file_import", scope.collection.name, row.pk)
     return _render_import(request, scope, row, form)
+
+
+def _said_of_files(request: HttpRequest) -> dict[str, str]:
+    """Return the fields of the form that are about files and their columns."""
+    return {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
 
 
 @action("admin")
@@ -124,6 +129,10 @@ def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: Op
         **build_import_page(row),
     }
     if request.headers.get("HX-Request") and request.method == "GET":
-        return render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
+        response = render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
+        # The page was made before anybody had looked at the files, so it lacks what they hold.
+        if "looking" in request.GET and (row.looked_at or row.is_over):
+            response["HX-Refresh"] = "true"
+        return response
     status = 422 if form.errors else 200
     return render(request, "imports/file_import.html", context, status=status)

@@ -16,7 +16,6 @@ from annotation.exports.formats import EVERY
 from annotation.exports.sets.options import SetOptions, default_teacher
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.imports import importing, uploads
-from annotation.imports.files import GivenFile
 from annotation.models.imports import FileImport, Upload
 from annotation.models.snapshots import Snapshot
 from api.authentication import may, scope_of
@@ -178,19 +177,7 @@ def read_import(request: HttpRequest, name: str, number: int) -> Any:
 )
 def correct_import(request: HttpRequest, name: str, number: int, body: ImportOptionsIn) -> Any:
     """Say what the files hold and how they are imported; a worker checks again."""
-    row, said = _find_import(request, number), {}
-    known = set()
-    for place, file in enumerate(row.files):
-        # A member of an archive can be named by itself, or all of them by the archive.
-        names = [GivenFile.of(file).shown_name, file["name"]]
-        known.update(names)
-        if kind := next((body.kinds[one] for one in names if one in body.kinds), ""):
-            # The names of the fields of the page's form, which counts files and columns.
-            said[f"kind-{place}"] = kind
-        chosen = next((body.columns[one] for one in names if one in body.columns), {})
-        said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(_header_of(file)) if one in chosen}
-    if unknown := (body.kinds.keys() | body.columns.keys()) - known:
-        raise BadInput(_("no file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
+    row = _find_import(request, number)
     options = {
         "bm25": body.bm25,
         "graded_by": body.graded_by,
@@ -200,7 +187,7 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
         "skip_unknown": body.skip_unknown,
         "keep_self": body.keep_self,
     }
-    importing.correct_import(row, said, options)
+    importing.correct_import(row, {"kinds": body.kinds, "columns": body.columns}, options)
     row.refresh_from_db()
     return show_import(row)
 

@@ -85,7 +85,8 @@ def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[s
 
 def _without_declarations(text: str, opening: re.Pattern[str]) -> tuple[str, bool]:
     """Return a text without the declarations before its first record, and False where one of them does not end."""
-    left, at = [], 0
+    left: list[str] = []
+    at = 0
     record = opening.search(text)
     # By places, as a line of thousands of declarations would be copied for each of them.
     while begins := _DECLARES.search(text, at):

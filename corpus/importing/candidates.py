@@ -27,6 +27,8 @@ LEFT JOIN corpus_document d ON d.collection_id = {c} AND d.is_current AND d.exte
 _NAMED = """(SELECT query_id, document_id, max(teacher_score) AS teacher_score FROM import_candidate
             GROUP BY query_id, document_id)"""
 _HERE = judgments.PAIR
+_NOT_GRADED = """(%(file)s = 0 OR NOT EXISTS (SELECT FROM import_grade g WHERE g.query_id = f.query_id
+    AND g.document_id = f.document_id AND g.assessor_id = %(assessor)s))"""
 _OTHER_GRADE = """SELECT f.line, f.grade, g.file, g.line, g.grade FROM import_found f
     JOIN import_grade g ON g.query_id = f.query_id AND g.document_id = f.document_id AND g.assessor_id = %(assessor)s
     WHERE f.grade <> g.grade ORDER BY f.line LIMIT 1"""
@@ -34,16 +36,19 @@ _OTHER_GRADE = """SELECT f.line, f.grade, g.file, g.line, g.grade FROM import_fo
 
 def stage_candidates(
     collection: Collection,
-    source: FileSource,
+    files: Sequence[FileSource],
+    number: int,
     rows: Iterable[CandidateRecord],
     kind: Assessor.Kind,
     left_out: LeftOut,
     progress: ImportProgress,
 ) -> int:
-    """Stage lines of --pairs; return the number of golds below 0, which mean not judged and are left out.
+    """Stage lines of one of the --pairs; return the number of golds below 0, which mean not judged and are left out.
 
-    `kind`: of the assessor "gold", who gave the grades.
+    `kind`: of the assessor "gold", who gave the grades. Raises BadInput for a pair with another score or grade in this
+    or an earlier file.
     """
+    source = files[number]
 
     def copy_line(row: CandidateRecord) -> str:
         score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
@@ -64,14 +69,40 @@ def stage_candidates(
         said = _("the pair stands in %(place)s with another teacher_score or gold")
         raise source.bad(clash[0], said % {"place": source.place(clash[1])})
     _count_repeated(left_out)
+    if number:
+        _refuse_other_score(source)
     staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
     if staging.fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
+        values = {"assessor": judgments.ensure_assessor(collection, kind, "gold").pk, "file": number}
+        if number:
+            _refuse_other_grade(files, number, values)
         staging.execute_sql(
-            """INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s
-               FROM import_found WHERE grade IS NOT NULL GROUP BY query_id, document_id""",
-            {"assessor": judgments.ensure_assessor(collection, kind, "gold").pk},
+            f"""INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s, %(file)s
+               FROM import_found f WHERE grade IS NOT NULL AND {_NOT_GRADED} GROUP BY query_id, document_id""",
+            values,
         )
     return unjudged
+
+
+def _refuse_other_score(source: FileSource) -> None:
+    """Raise BadInput for a pair that has another teacher_score in an earlier file."""
+    clash = staging.fetch_one(
+        """SELECT f.line, f.teacher_score, c.teacher_score FROM import_found f
+           JOIN import_candidate c ON c.query_id = f.query_id AND c.document_id = f.document_id
+           WHERE f.teacher_score <> c.teacher_score ORDER BY 1 LIMIT 1"""
+    )
+    if clash:
+        said = _("teacher_score %(score)s, but an earlier file has %(before)s for this pair; leave one file out")
+        raise source.bad(clash[0], said % {"score": clash[1], "before": clash[2]})
+
+
+def _refuse_other_grade(files: Sequence[FileSource], number: int, values: dict[str, int]) -> None:
+    """Raise BadInput for a pair to which the same assessor gives another grade in an earlier file."""
+    if clash := staging.fetch_one(_OTHER_GRADE, values):
+        line, grade, file, there, before = clash
+        said = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
+        other = {"file": files[file], "place": files[file].place(there), "before": before}
+        raise files[number].bad(line, said % {"grade": grade, **other})
 
 
 def _count_repeated(left_out: LeftOut) -> None:
@@ -129,16 +160,11 @@ def stage_qrels(
         said = _("the pair stands already in %(place)s, with another grade")
         raise source.bad(twice[0], said % {"place": source.place(twice[1])})
     values = {"assessor": judgments.ensure_assessor(collection, kind, "qrels").pk, "file": number}
-    if clash := staging.fetch_one(_OTHER_GRADE, values) if number else None:
-        line, grade, file, there, before = clash
-        said = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
-        other = {"file": files[file], "place": files[file].place(there), "before": before}
-        raise source.bad(line, said % {"grade": grade, **other})
+    if number:
+        _refuse_other_grade(files, number, values)
     staging.execute_sql(
-        """INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s, %(file)s
-           FROM import_found f WHERE grade IS NOT NULL AND (%(file)s = 0 OR NOT EXISTS (
-               SELECT FROM import_grade g WHERE g.query_id = f.query_id AND g.document_id = f.document_id
-               AND g.assessor_id = %(assessor)s))""",
+        f"""INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s, %(file)s
+           FROM import_found f WHERE grade IS NOT NULL AND {_NOT_GRADED}""",
         values,
     )
     graded = staging.fetch_number("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")

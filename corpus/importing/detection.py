@@ -32,7 +32,6 @@ HOLDS = {
 }
 KINDS = tuple(HOLDS)
 SEVERAL = ("qrels", "judgments", "runs")  # Of which an import takes any number of files.
-_SHARD = re.compile(r"(.*)-\d{5}-of-(\d{5})(\..*)?\Z", re.DOTALL)
 SHOWN_ROWS, SHOWN_CHARACTERS = 5, 200
 _COLUMNS = {
     "qrels": ("query", "iteration", "document", "grade"),
@@ -55,6 +54,7 @@ class DetectedFile:
     rows: list[list[str]] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
     problem: str = ""  # Why it is left out.
+    is_open: bool = False  # A problem that somebody has to decide: it is not left out by itself.
     unused: dict[str, str] = field(default_factory=dict)  # Of a table: why each column is not read, by its header.
 
 
@@ -62,8 +62,8 @@ def list_sources(path: Path, name: str = "") -> list[FileSource]:
     """Return the files that a path stands for: itself, those in a folder or zip archive, or a workbook's sheets."""
     if path.is_dir():
         shown = name or str(path)
-        found = [(one, f"{shown}/{one.relative_to(path)}") for one in archives.list_folder(path)]
-        return [FileSource(one, name=called, is_part=True) for one, called in found]
+        paths = archives.list_folder(path)
+        return [FileSource(one, name=f"{shown}/{one.relative_to(path)}", is_part=True) for one in paths]
     source = FileSource(path, name=name)
     if files.is_workbook(path):
         members = workbooks.list_sheets(source)
@@ -90,30 +90,30 @@ def detect(source: FileSource) -> DetectedFile:
         return DetectedFile("", problem=str(error))
 
 
-def keep_one_each(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
-    """Leave out all but the first file that holds what an import takes from one file, or from the shards of one."""
+def find_conflicts(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
+    """Say of a file that holds what an earlier one holds, in other columns, that somebody has to choose.
+
+    Files of the same columns are parts of one, whatever they are called: train, dev and test, or shards.
+    """
     reasons = {
-        "documents": _("another file of documents is taken"),
-        "queries": _("another file of queries is taken"),
-        "pairs": _("another file of pairs is taken"),
+        "documents": _("it holds documents, as %(file)s does, in other columns; leave one of them out"),
+        "queries": _("it holds queries, as %(file)s does, in other columns; leave one of them out"),
+        "pairs": _("it holds pairs, as %(file)s does, in other columns; leave one of them out"),
     }
-    taken: dict[str, FileSource] = {}
+    first: dict[str, tuple[FileSource, DetectedFile]] = {}
     for source, one in found:
         held = [part for part in HOLDS.get(one.kind, ()) if part not in SEVERAL]
-        again = next((part for part in held if part in taken and not goes_on(part, taken[part], source)), "")
-        if again:
-            one.kind, one.problem = "", reasons[again]
+        other = next((part for part in held if part in first and not _are_parts(first[part][1], one)), "")
+        if other:
+            one.kind, one.problem, one.is_open = "", reasons[other] % {"file": first[other][0]}, True
         else:
-            taken |= {part: source for part in held if part not in taken}
+            first |= {part: (source, one) for part in held if part not in first}
 
 
-def goes_on(part: str, first: FileSource, second: FileSource) -> bool:
-    """Return whether a second file of documents or queries is a shard of the same file as the first.
-
-    So are `corpus-00000-of-00002.parquet` and `corpus-00001-of-00002.parquet`.
-    """
-    found = [_SHARD.match(source.name) for source in (first, second)]
-    return part != "pairs" and all(found) and len({match.groups() for match in found if match}) == 1
+def _are_parts(one: DetectedFile, other: DetectedFile) -> bool:
+    """Return whether two files hold the same in the same columns; others than the known ones may differ."""
+    columns = [{field for field in file.fields.values() if field in tables.FIELDS} for file in (one, other)]
+    return one.kind == other.kind and columns[0] == columns[1]
 
 
 def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
@@ -204,7 +204,9 @@ def _describe_table(source: FileSource, table: tables.Table) -> DetectedFile:
         kind = ""
     rows = _first(row for _line, row in tables.read_ragged_rows(source, table))
     unused = tables.unused_columns(table, HOLDS[kind]) if kind else {}
-    return DetectedFile(kind, [], list(table.header), rows, table.fields, problem, unused)
+    # A table with a known column is no list of licences: what it lacks is for somebody to say.
+    is_open = bool(problem) and bool(set(table.fields.values()) & set(tables.FIELDS))
+    return DetectedFile(kind, [], list(table.header), rows, table.fields, problem, is_open, unused)
 
 
 def _json_rows(source: FileSource, columns: Iterable[str]) -> Iterator[list[str]]:

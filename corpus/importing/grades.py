@@ -12,6 +12,7 @@ from corpus.formats.files import TEXT, FileSource
 from corpus.formats.grade_values import GradeReader, is_grade
 from corpus.formats.json_objects import read_objects
 from corpus.importing import columns, table_records, tables
+from corpus.importing.confinement import confinable
 from corpus.importing.tables import Table
 
 _HEADER = re.compile(r"score|grade|label|rel|judg|rating", re.IGNORECASE)
@@ -34,6 +35,7 @@ class GradeRow(NamedTuple):
     said_at: str = ""
 
 
+@confinable
 def read_grades(source: FileSource, top: int, relevant_from: int = 1, *, by_ids: bool = False) -> Iterator[GradeRow]:
     """Return the rows of qrels (3 columns, or TREC's 4), of a table or of judgments in JSON: the content tells which.
 

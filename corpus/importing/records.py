@@ -15,6 +15,7 @@ from corpus.formats.grade_values import GradeReader
 from corpus.formats.json_objects import read_objects
 from corpus.formats.trec import TOPIC_TEXTS, find_record, read_elements
 from corpus.importing import table_records, tables
+from corpus.importing.confinement import confinable
 from corpus.importing.table_records import CandidateRecord, TextRecord, content_hash
 
 _OWN_KEYS = {"_id", "title", "text", "metadata", "answers", "instruction"}  # Others are metadata, too.
@@ -25,6 +26,7 @@ _PREFIX = re.compile(
 )
 
 
+@confinable
 def read_documents(source: FileSource) -> Iterator[TextRecord]:
     """Yield the documents of a BEIR corpus (JSON lines), of TREC XML or of a table, whichever the file is."""
     if table := tables.read_table(source):
@@ -41,6 +43,7 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
         yield TextRecord(number, name, title, text, _metadata_json(source, number, row), content_hash(title, text))
 
 
+@confinable
 def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
     """Yield the file's queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
     if table := tables.read_table(source):
@@ -54,6 +57,7 @@ def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecor
         yield query._replace(id=name)
 
 
+@confinable
 def read_pairs(source: FileSource, top: int, relevant_from: int = 1) -> Iterator[CandidateRecord]:
     """Yield the lines of --pairs; `top` is the highest grade that `gold` may have, and one below 0 means none.
 

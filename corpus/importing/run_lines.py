@@ -12,6 +12,7 @@ from corpus.errors import BadInput
 from corpus.formats.files import TEXT, FileSource
 from corpus.formats.three_columns import is_decimal
 from corpus.importing import tables
+from corpus.importing.confinement import confinable
 from corpus.importing.grades import is_comment, refuse_json
 from corpus.importing.tables import Table
 
@@ -98,6 +99,7 @@ def _read_places(source: FileSource) -> Iterator[RunLine]:
             yield number, query, document, score, tag, ""
 
 
+@confinable
 def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]:
     """Yield (line, query, document) of the best `depth` of each query, in the order in which trec_eval ranks.
 

@@ -15,7 +15,7 @@ from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.holding import hold
 from corpus.importing import assess, candidates, judgments, records, staging, tables, texts
-from corpus.importing.detection import HOLDS, SEVERAL, goes_on
+from corpus.importing.detection import HOLDS, SEVERAL
 from corpus.importing.grades import read_grades
 from corpus.importing.left_out import LeftOut
 from corpus.importing.run_lines import top_of_run
@@ -33,11 +33,11 @@ PEOPLE, REFERENCE = "human", "reference"
 class ImportFiles:
     """The files of an import, and its options. Documents and queries may be left out where the collection has them."""
 
-    corpus: GivenFile | tuple[GivenFile, ...] | None = None  # Of several, as the shards of a large file.
+    corpus: GivenFile | tuple[GivenFile, ...] | None = None  # Of several, as train, dev and test.
     queries: GivenFile | tuple[GivenFile, ...] | None = None
     qrels: tuple[GivenFile, ...] = ()  # Of several, as the splits of a BEIR folder, all are taken together.
     judgments: tuple[GivenFile, ...] = ()  # Grades that name their assessors.
-    pairs: GivenFile | None = None
+    pairs: GivenFile | tuple[GivenFile, ...] | None = None
     runs: tuple[GivenFile, ...] = ()
     bm25: int = 0
     depth: int = 10
@@ -81,18 +81,8 @@ def list_files(given: GivenFile | list[GivenFile] | tuple[GivenFile, ...] | None
     return [given] if given else []
 
 
-_BOTH = {
-    "documents": lambda: _("%(first)s and %(second)s both hold documents; leave one of them out"),
-    "queries": lambda: _("%(first)s and %(second)s both hold queries; leave one of them out"),
-    "pairs": lambda: _("%(first)s and %(second)s both hold pairs; leave one of them out"),
-}
-
-
 def plan_import(found: Iterable[tuple[FileSource, str]], **options: Any) -> ImportFiles:
-    """Return the import of files by their kinds. Raises BadInput for none at all, and for two of a kind.
-
-    Of grades and runs there may be several, and of documents and queries the shards of one file.
-    """
+    """Return the import of files by their kinds, of which there may be several. Raises BadInput for none at all."""
     given: dict[str, list[FileSource]] = {}
     several: dict[str, list[FileSource]] = {kind: [] for kind in SEVERAL}
     names = {"documents": "corpus", "queries": "queries", "pairs": "pairs"}
@@ -100,8 +90,6 @@ def plan_import(found: Iterable[tuple[FileSource, str]], **options: Any) -> Impo
         for one in HOLDS.get(kind, ()):
             if one in several:
                 several[one].append(source)
-            elif one in given and not goes_on(one, given[one][0], source):
-                raise BadInput(_BOTH[one]() % {"first": given[one][0], "second": source})
             else:
                 given.setdefault(one, []).append(source)
     if not given and not any(several.values()):
@@ -278,9 +266,9 @@ def _stage_files(
     unjudged = 0
     graded: dict[str, int] = {}
     scale, kind = (collection.grades, collection.relevant_from), files.assessor_kind
-    for source in sources["pairs"]:
+    for number, source in enumerate(sources["pairs"]):
         pairs = records.read_pairs(source, *scale)
-        unjudged += candidates.stage_candidates(collection, source, pairs, kind, left_out, progress)
+        unjudged += candidates.stage_candidates(collection, sources["pairs"], number, pairs, kind, left_out, progress)
     for source in sources["runs"]:
         candidates.stage_run(collection, source, top_of_run(source, files.depth), left_out, progress)
     for number, source in enumerate(sources["qrels"]):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ from corpus.formats.files import FileSource
 from corpus.importing import tables
 from corpus.importing.assess import KINDS
 from corpus.importing.columns import COLUMN_HELP, parse_columns
-from corpus.importing.detection import SEVERAL, detect, keep_one_each, list_sources
+from corpus.importing.detection import SEVERAL, detect, find_conflicts, list_sources
 from corpus.importing.ir_datasets_cache import write_files
 from corpus.importing.service import ImportFiles, import_collection, list_files, plan_import
 from corpus.importing.staging import ProgressLine
@@ -41,13 +42,16 @@ class Command(QuorumCommand):
             metavar="F",
             help="files of any kind, or a zip, workbook or folder of them, told by their content",
         )
+        left_out = "leave out the files of a folder, archive or workbook with this name (test.jsonl, or test*)"
+        add("--leave-out", action="append", default=[], metavar="NAME", help=left_out)
         add("--ir-datasets", metavar="NAME", help="a collection of ir_datasets whose files are on this disk")
-        add("--corpus", type=Path, metavar="F", help="file of documents")
-        add("--queries", type=Path, metavar="F", help="file of queries, with or without answers")
-        add("--qrels", type=Path, metavar="F", help="file of reference grades (BEIR or TREC qrels)")
+        again = {"type": Path, "action": "append", "default": [], "metavar": "F"}
+        add("--corpus", **again, help="file of documents; may be given several times, as may the next ones")
+        add("--queries", **again, help="file of queries, with or without answers")
+        add("--qrels", **again, help="file of reference grades (BEIR or TREC qrels)")
         judgments = "files of grades that name their assessors (judgments.jsonl, or a table)"
         add("--judgments", type=Path, nargs="+", default=[], metavar="F", help=judgments)
-        add("--pairs", type=Path, metavar="F", help="file of candidate pairs, with or without teacher_score and gold")
+        add("--pairs", **again, help="file of candidate pairs, with or without teacher_score and gold")
         add("--runs", type=Path, nargs="+", default=[], metavar="F", help="TREC runs whose documents become candidates")
         add("--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates")
         add("--depth", type=int, default=10, help="number of top ranks of each run that become candidates")
@@ -66,10 +70,11 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         named = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
-        named["qrels"] = tuple(filter(None, [options["qrels"]]))
         named |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
         with TemporaryDirectory() as folder, _scale_named():
             found = [one for path in options["files"] for one in list_sources(path)]
+            for pattern in options["leave_out"]:
+                found = _leave_out(found, pattern)
             if name := options["ir_datasets"]:
                 found += [FileSource(one, name=f"{name}/{one.name}") for one in write_files(name, Path(folder))]
             if found:
@@ -77,7 +82,7 @@ class Command(QuorumCommand):
             for part in PARTS:
                 paths = list_files(named[part])
                 sources = [_open_source(path, options["column"]) if isinstance(path, Path) else path for path in paths]
-                is_one = part == "pairs" or (len(sources) < 2 and part not in SEVERAL)
+                is_one = len(sources) < 2 and part not in SEVERAL
                 named[part] = next(iter(sources), None) if is_one else tuple(sources)
             unused = find_unused(named)
             for name, columns in unused.items():
@@ -92,18 +97,28 @@ class Command(QuorumCommand):
     def _recognise(self, sources: list[FileSource], named: dict[str, Any]) -> None:
         """Put files that no option names where they belong, by what they hold."""
         found = [(source, detect(source)) for source in sources]
-        keep_one_each([(source, one) for source, one in found if source.is_part])
+        find_conflicts(found)
         for source, one in found:
             problem = one.problem if one.problem.startswith(str(source)) else f"{source}: {one.problem}"
-            # In an archive there may be more than is imported; a file that was named is.
+            # In an archive there may be a licence, or a picture. A file that was named is imported, and data are.
             if one.problem and not source.is_part:
                 raise BadInput(problem)
+            if one.is_open:
+                raise BadInput(f"{problem} (--leave-out {source.name.rpartition('/')[2]})")
             self.stderr.write(f"{problem}; left out" if one.problem else f"{source}: {one.kind}")
         planned = plan_import((source, one.kind) for source, one in found)
         for part in PARTS:
             if getattr(planned, part) and named[part]:
                 raise BadInput(f"--{part}: the files hold it, too; leave one of them out")
             named[part] = named[part] or getattr(planned, part)
+
+
+def _leave_out(sources: list[FileSource], pattern: str) -> list[FileSource]:
+    """Return the files without those whose name, or path from a folder on, is as the pattern says. Raises BadInput."""
+    left = [one for one in sources if not fnmatch(f"/{one.name}", f"*/{pattern}")]
+    if len(left) == len(sources):
+        raise BadInput(f"--leave-out {pattern}: no file is called so")
+    return left
 
 
 def find_unused(named: Mapping[str, Any]) -> dict[str, dict[str, str]]:

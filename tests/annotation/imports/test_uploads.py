@@ -26,6 +26,7 @@ from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.factories import make_collection, make_member, make_user
+from tests.imported_files import work_off
 
 pytestmark = pytest.mark.django_db
 CONTENT = b'{"_id": "d1", "text": "First."}\n' * 9
@@ -288,7 +289,7 @@ def test_an_upload_is_of_one_import_alone(birds: Collection, charlie: Client) ->
     assert Upload.objects.get().file_import == taken and uploads.count_received(seen_first) == len(CONTENT)
 
 
-def test_files_are_looked_at_before_the_transaction_of_their_import(
+def test_files_are_looked_at_by_a_worker_before_the_transaction_of_their_import(
     birds: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dora = make_user("dora")
@@ -300,5 +301,8 @@ def test_files_are_looked_at_before_the_transaction_of_their_import(
         return uploads.path_of(one)
 
     monkeypatch.setattr(files, "fetch_upload", fetch)
-    begin_import(birds, dora, [upload])
-    assert len(depths) == 2 and len(set(depths)) == 1
+    row = begin_import(birds, dora, [upload])
+    assert len(depths) == 1 and not row.looked_at, "the web process does not look into files"
+    work_off()
+    row.refresh_from_db()
+    assert row.looked_at and len(depths) > 1 and len(set(depths[:2])) == 1

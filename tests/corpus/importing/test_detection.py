@@ -13,7 +13,7 @@ from django.core.management import call_command
 from corpus.errors import BadInput
 from corpus.formats import archives, files
 from corpus.formats.files import FileSource
-from corpus.importing.detection import DetectedFile, detect, keep_one_each, list_sources
+from corpus.importing.detection import DetectedFile, detect, find_conflicts, list_sources
 from corpus.importing.service import import_collection, plan_import
 from corpus.models import Collection, Document, Judgment, Pair, Query
 
@@ -91,7 +91,7 @@ def test_only_five_short_rows_are_kept(tmp_path: Path) -> None:
 def test_a_beir_folder_as_zip_is_imported_with_the_qrels_of_all_its_splits(db: None, tmp_path: Path) -> None:
     path = zip_of(tmp_path / "beir.zip", BEIR)
     found = [(source, detect(source)) for source in list_sources(path, "beir.zip")]
-    keep_one_each(found)
+    find_conflicts(found)
     kinds = {source.member.rpartition("/")[2]: one.kind for source, one in found}
     assert kinds == {
         "corpus.jsonl": "documents", "queries.jsonl": "queries", "train.tsv": "qrels", "test.tsv": "qrels",
@@ -162,7 +162,10 @@ def test_files_that_are_named_are_never_left_out_in_silence(db: None, tmp_path: 
     for name, content in {"a.csv": "id,text\n1,x\n", "b.csv": "id,text\n2,y\n", "c.csv": "q,w\n1,x\n"}.items():
         (tmp_path / name).write_text(content)
     a, b, c = (str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv"))
-    assert f"{a} and {b} both hold documents; leave one of them out\n" in refused(a, b)
+    (tmp_path / "d.csv").write_text("id,title,text\n2,y,z\n")
+    d = str(tmp_path / "d.csv")
+    assert f"{d}: it holds documents, as {a} does, in other columns; leave one of them out\n" in refused(a, d)
+    assert "no file holds queries" in refused(a, b), "of the same columns, so they are parts of one"
     assert refused(a, c).endswith(f"{c}: say what its columns are\n")
     assert "no file holds queries, and the collection has none: add a file of queries\n" in refused(a)
     assert "--corpus: the files hold it, too; leave one of them out\n" in refused(a, "--corpus", a)

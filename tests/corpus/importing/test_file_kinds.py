@@ -22,7 +22,7 @@ from corpus.errors import BadInput
 from corpus.formats import files, json_objects, parquet_rows, recognition, workbooks
 from corpus.formats.files import FileSource
 from corpus.importing import records, tables
-from corpus.importing.detection import HOLDS, detect, keep_one_each, list_sources
+from corpus.importing.detection import HOLDS, detect, find_conflicts, list_sources
 from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import top_of_run
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
@@ -331,7 +331,7 @@ SHEETS = {
 
 def test_the_sheets_of_a_workbook_are_files_of_their_own(tmp_path: Path) -> None:
     found = [(source, detect(source)) for source in list_sources(kept(tmp_path, "b.xlsx", workbook_of(**SHEETS)), "b")]
-    keep_one_each(found)
+    find_conflicts(found)
     assert {str(source): (one.kind, counted(source, one.kind)) for source, one in found} == {
         "b/Documents": ("documents", {"documents": 2}),
         "b/Queries": ("queries", {"queries": 1}),
@@ -536,20 +536,19 @@ def test_a_damaged_file_gets_one_line_and_changes_nothing(
 
 
 @pytest.mark.django_db
-def test_the_shards_of_a_file_are_taken_together_and_other_files_are_not(tmp_path: Path) -> None:
+def test_the_parts_of_a_file_are_taken_together_whatever_they_are_called(tmp_path: Path) -> None:
     folder = tmp_path / "mteb"
     (folder / "corpus").mkdir(parents=True)
     for number, row in enumerate(DOCUMENTS):
         kept(folder, f"corpus/test-0000{number}-of-00002.parquet", parquet_of(row))
-    kept(folder, "corpus/zzz.parquet", parquet_of({"_id": "d9", "text": "Left out."}))
+    kept(folder, "corpus/zzz.parquet", parquet_of({**DOCUMENTS[0], "_id": "d9"}))
     kept(folder, "queries.jsonl", lines(*QUERIES))
     kept(folder, "qrels.jsonl", lines({"query-id": "q1", "corpus-id": "d1", "score": 1}))
     out, err = StringIO(), StringIO()
     call_command("import_collection", "shards", str(folder), "--json", stdout=out, stderr=err)
     report = json.loads(out.getvalue())
-    assert (report["documents"], report["queries"], report["judgments"]) == (2, 2, 1)
-    assert set(Document.objects.values_list("external_id", flat=True)) == {"d1", "d2"}
-    assert "another file of documents is taken; left out" in err.getvalue()
+    assert (report["documents"], report["queries"], report["judgments"]) == (3, 2, 1)
+    assert set(Document.objects.values_list("external_id", flat=True)) == {"d1", "d2", "d9"}
 
 
 @pytest.mark.slow

@@ -1,0 +1,69 @@
+"""Readers of files that strangers sent, each in a process that is killed when the file costs more than it weighs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.formats.files import FileSource
+from jobs.confined import LimitPassed, Limits, run_confined
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Reader = Callable[Concatenate[FileSource, P], Iterator[T]]
+# An ordinary file is read at ten times this speed and more, a workbook at three times.
+SECONDS, SECONDS_A_MEGABYTE = 5.0, 10.0
+MEMORY = 400 << 20
+_is_confined: ContextVar[Callable[[], object] | None] = ContextVar("confined", default=None)
+
+
+@contextmanager
+def confined(look: Callable[[], object] = bool) -> Iterator[None]:
+    """Let every reader work in a process of its own until the end. `look`: called now and then, may raise to end it."""
+    token = _is_confined.set(look)
+    try:
+        yield
+    finally:
+        _is_confined.reset(token)
+
+
+def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[T]:
+    """Yield what the work on a file makes: here, or in a process of its own where reading is confined.
+
+    Raises BadInput, also for a file that takes more time or memory than any of its size needs.
+    """
+    look = _is_confined.get()
+    if look is None:
+        yield from work()
+        return
+
+    def work_here() -> Iterable[T]:
+        _is_confined.set(None)
+        return work()
+
+    seconds = SECONDS + SECONDS_A_MEGABYTE * path.stat().st_size / 1e6
+    try:
+        yield from run_confined(work_here, Limits(seconds, MEMORY), BadInput, look)
+    except LimitPassed as passed:
+        if passed.what == "seconds":
+            said = _("%(file)s: reading it takes longer than a file of its size should; look at it yourself")
+        else:
+            said = _("%(file)s: reading it takes more than %(most)s MB of memory; split it into smaller files")
+        raise BadInput(said % {"file": name, "most": MEMORY >> 20}) from None
+
+
+def confinable(read: Reader[P, T]) -> Reader[P, T]:
+    """Return a reader of a file's rows that works in a process of its own where reading is confined."""
+
+    @wraps(read)
+    def read_confined(source: FileSource, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        if _is_confined.get() is None:
+            return read(source, *args, **kwargs)
+        return confine(source.path, str(source), lambda: read(source, *args, **kwargs))
+
+    return read_confined

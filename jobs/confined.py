@@ -1,0 +1,152 @@
+"""Work on what strangers sent, in a child process that is killed when it takes too long or too much memory. No Django.
+
+The child is a fork: it begins at once, with all that is loaded here, and sends what it makes through a pipe. It must
+not touch the database, whose connection is its parent's.
+"""
+
+import contextlib
+import os
+import pickle
+import select
+import signal
+import struct
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+
+from jobs.processes import die_with_parent
+
+T = TypeVar("T")
+BATCH = 512  # Things sent together.
+LOOK_S = 0.05  # Between two looks at what the child has taken.
+_LENGTH = struct.Struct(">Q")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+SOME, END, ERROR, CRASH = range(4)
+
+
+class LimitPassed(Exception):
+    """The end of a child that was killed: it took more `what` ("seconds" or "memory") than it may, or died."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a child may take: seconds of computing, and bytes of memory beyond what its parent has."""
+
+    seconds: float
+    memory: int
+
+
+def run_confined(
+    work: Callable[[], Iterable[T]], limits: Limits, expected: type[Exception], look: Callable[[], object] = bool
+) -> Iterator[T]:
+    """Yield what `work` makes in a child process.
+
+    Raises what it raises of the `expected` errors, LimitPassed for a child that was killed, and RuntimeError with the
+    traceback for any other error. `look` is called while the child is silent, and may raise to end it.
+    """
+    parent = os.getpid()
+    read_end, write_end = os.pipe()
+    with warnings.catch_warnings():
+        # Threads do not survive a fork. What they hold is not used by the child, which only computes.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        os.close(read_end)
+        _work_in_child(work, write_end, expected, parent)
+    os.close(write_end)
+    try:
+        yield from _receive(child, read_end, limits, look)
+    finally:
+        os.close(read_end)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, 0)
+
+
+def _work_in_child(work: Callable[[], Iterable[Any]], pipe: int, expected: type[Exception], parent: int) -> None:
+    """Send what the work makes, and end this process without a word to whatever it has of its parent."""
+    code = 1
+    try:
+        die_with_parent(parent)
+        for kind in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(kind, signal.SIG_DFL)
+        try:
+            made = iter(work())
+            while batch := list(islice(made, BATCH)):
+                _send(pipe, SOME, batch)
+            _send(pipe, END, None)
+        except expected as error:
+            _send(pipe, ERROR, error)
+        except MemoryError:
+            _send(pipe, CRASH, "")
+        except BaseException:
+            _send(pipe, CRASH, traceback.format_exc())
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _send(pipe: int, kind: int, value: Any) -> None:
+    data = pickle.dumps((kind, value), pickle.HIGHEST_PROTOCOL)
+    view = memoryview(_LENGTH.pack(len(data)) + data)
+    while view:
+        view = view[os.write(pipe, view) :]
+
+
+def _receive(child: int, pipe: int, limits: Limits, look: Callable[[], object]) -> Iterator[Any]:
+    begin, looked = _taken_by(child), monotonic()
+    data = bytearray()
+    while True:
+        ready, _, _ = select.select([pipe], [], [], LOOK_S)
+        if monotonic() - looked > LOOK_S:
+            looked = monotonic()
+            _check_limits(child, begin, limits)
+            look()
+        if not ready:
+            continue
+        part = os.read(pipe, 1 << 20)
+        if not part:
+            raise LimitPassed("memory")  # killed by the system, or by its own library
+        data += part
+        while len(data) >= _LENGTH.size and len(data) >= (size := _LENGTH.size + _LENGTH.unpack_from(data)[0]):
+            kind, value = pickle.loads(data[_LENGTH.size : size])
+            del data[:size]
+            if kind == SOME:
+                yield from value
+            elif kind == END:
+                return
+            elif kind == ERROR:
+                raise value
+            elif value:
+                raise RuntimeError(value)
+            else:
+                raise LimitPassed("memory")
+
+
+def _check_limits(child: int, begin: tuple[float, int], limits: Limits) -> None:
+    seconds, memory = _taken_by(child)
+    if seconds - begin[0] > limits.seconds:
+        raise LimitPassed("seconds")
+    if memory - begin[1] > limits.memory:
+        raise LimitPassed("memory")
+
+
+def _taken_by(child: int) -> tuple[float, int]:
+    """Return the seconds of computing of a process, and its own memory in bytes; zeros for one that is gone."""
+    try:
+        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        resident, shared = Path(f"/proc/{child}/statm").read_text().split()[1:3]
+    except (OSError, ValueError):
+        return 0.0, 0
+    return (int(fields[11]) + int(fields[12])) / _TICKS, (int(resident) - int(shared)) * _PAGE
