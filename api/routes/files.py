@@ -47,7 +47,7 @@ class ImportedFileOut(Schema):
     member: str = Field(description="The file in an archive, or the sheet of a workbook.")
     kind: str = Field(
         description="documents, queries, pairs, qrels, judgments, runs, all (queries, documents and pairs), "
-        "queries-pairs, documents-pairs; empty: it is left out."
+        "queries-pairs, documents-pairs; empty: it is left out, or no worker has looked into it yet."
     )
     columns: dict[str, str]
     problem: str

@@ -302,15 +302,16 @@ def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> 
     sent = client.post("/api/v1/collections/c/imports", {"files": [documents, queries]}, headers=headers)
     assert sent.status_code == 201, sent.content
     number = sent.json()["number"]
-    assert {one["name"]: one["kind"] for one in sent.json()["files"]} == {
-        "documents.jsonl": "documents",
-        "queries.jsonl": "queries",
-    }
+    assert {one["name"]: one["kind"] for one in sent.json()["files"]} == {"documents.jsonl": "", "queries.jsonl": ""}
     early = call(alice.user, "POST", f"collections/c/imports/{number}/start")
     assert early.status_code == 422
     work_off()
     checked = call(alice.user, "GET", f"collections/c/imports/{number}").json()
     assert checked["checked"] and not checked["imported"], checked["error"]
+    assert {one["name"]: one["kind"] for one in checked["files"]} == {
+        "documents.jsonl": "documents",
+        "queries.jsonl": "queries",
+    }
     path = f"collections/c/imports/{number}/options"
     numbered = call(alice.user, "POST", path, {"query_ids": "position", "graded_by": "human"})
     assert numbered.status_code == 200

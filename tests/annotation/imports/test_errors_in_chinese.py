@@ -37,7 +37,6 @@ BAD: list[dict[str, str | bytes]] = [
     {"x.jsonl": '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\n'},
     {"x.jsonl": '{"_id": "d 1", "text": "x"}\n'},
     {"documents.csv": DOCUMENTS},
-    {"queries.csv": QUERIES},
     {**GOOD, "pairs.csv": "qid,docid\nq1,d9\n"},
     {**GOOD, "pairs.csv": "qid,docid\nq1\n"},
     {**GOOD, "pairs.csv": 'qid,docid\n"q1,d1\n'},
