@@ -196,7 +196,12 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 # There may be no mail server: people come by invitation, and a link is handed over by a person.
 ACCOUNT_EMAIL_VERIFICATION = "none"
 # A room full of annotators signs in from one address; guessing one account's password stays hard.
-ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "60/m/ip,5/5m/key"}
+ACCOUNT_RATE_LIMITS = {
+    "login": "300/m/ip",
+    "login_failed": "60/m/ip,5/5m/key",
+    # As many may choose a password by the links that they were handed; nobody guesses one of those.
+    "reset_password_from_key": "300/m/ip",
+}
 ACCOUNT_ADAPTER = "annotation.accounts.invitations.InvitationOnlyAdapter"
 # Nothing is sent to addresses that nobody here has.
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False

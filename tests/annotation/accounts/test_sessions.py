@@ -161,6 +161,13 @@ def test_a_link_of_an_owner_sets_a_new_password_once_and_opens_a_locked_door() -
     assert link.rstrip("/").rpartition("-")[2] not in str(list(AuditEntry.objects.values()))
 
 
+def test_a_class_chooses_its_passwords_by_links_from_one_address() -> None:
+    owner = as_user(make_user("olga", is_owner=True))
+    for number in range(32):
+        person = make_user(f"pupil-{number}")
+        assert use(link_from(owner.post(f"/people/{person.pk}/password/"))).status_code == 302
+
+
 def test_a_link_older_than_a_day_or_altered_does_nothing(settings) -> None:
     alice = make_user("alice")
     owner = as_user(make_user("boss", is_owner=True))
