@@ -5,7 +5,7 @@ import logging
 import secrets
 from collections.abc import Sequence
 from smtplib import SMTPException
-from typing import Any
+from typing import Any, NoReturn
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.app_settings import PASSWORD_RESET_TOKEN_GENERATOR
@@ -25,7 +25,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.accounts import members, sessions
+from annotation.accounts import members, rate_limits, sessions
 from annotation.accounts.passwords import hashing_turn
 from annotation.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role, User
@@ -58,18 +58,32 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         return members.home_after_sign_in(request.user) if request.user.is_authenticated else reverse("home")
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Check a password, unless this name is locked out after too many tries. Each lockout is recorded once."""
-        try:
-            super().pre_authenticate(request, **credentials)
-        except ValidationError as error:
-            name = str(credentials.get("username", "")).lower()
-            # Once for each lockout, however often the page is asked for meanwhile.
-            if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
-                user = User.objects.filter(username__iexact=name).first()
-                record(None, "session.locked", concerns=user, address=sessions.client_network(request))
-            page = render(request, "account/locked.html", {"minutes": LOCKED_SECONDS // 60}, status=429)
-            page.headers["Retry-After"] = str(LOCKED_SECONDS)
-            raise ImmediateHttpResponse(page) from error
+        """Check a password, unless this name is locked out after too many tries. Each lockout is recorded once.
+
+        A try counts for the name before it is checked, and for the address once it was wrong: who signs in from one
+        address with right passwords does not wait for each other's counting.
+        """
+        if not rate_limits.is_free(request, "login_failed"):
+            self._lock_out(request, credentials)
+        key = self._get_login_attempts_cache_key(request, **credentials)
+        self._login_failed_rl_usage = rate_limits.count(request, "login_failed", "key", key=key)
+        if not self._login_failed_rl_usage:
+            self._lock_out(request, credentials)
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count a wrong password for the address. Of those that come at once, none beyond the limit is told so."""
+        if not rate_limits.count(request, "login_failed", "ip"):
+            self._lock_out(request, credentials)
+
+    def _lock_out(self, request: HttpRequest, credentials: dict[str, Any]) -> NoReturn:
+        name = str(credentials.get("username", "")).lower()
+        # Once for each lockout, however often the page is asked for meanwhile.
+        if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
+            user = User.objects.filter(username__iexact=name).first()
+            record(None, "session.locked", concerns=user, address=sessions.client_network(request))
+        page = render(request, "account/locked.html", {"minutes": LOCKED_SECONDS // 60}, status=429)
+        page.headers["Retry-After"] = str(LOCKED_SECONDS)
+        raise ImmediateHttpResponse(page)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
         """Check a name and a password in a turn of its own (annotation.accounts.passwords).

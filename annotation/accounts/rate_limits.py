@@ -6,14 +6,19 @@ It has no switch for another lock, so its function is replaced.
 """
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from allauth.core.internal import ratelimit
+from django.conf import settings
+from django.core.cache import cache
 from django.db import connection, transaction
+from django.http import HttpRequest
 
 from jobs.connections import without_connection
 
+APP = "allauth.account"
 # Of all threads of this process one waits in the database: the others would each hold a connection meanwhile.
 _line = threading.Lock()
 
@@ -41,6 +46,25 @@ def _lock_in_database(cache_key: str) -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [cache_key])
     yield
+
+
+def count(request: HttpRequest, action: str, per: str, *, key: str | None = None) -> ratelimit.RateLimitUsage | None:
+    """Count an act by those of its limits that are `per` address ("ip") or key; None where one of them is reached."""
+    config = {action: ",".join(limit for limit in _limits(action) if limit.endswith(f"/{per}"))}
+    return ratelimit.consume(request, app=APP, action=action, config=config, key=key)
+
+
+def is_free(request: HttpRequest, action: str) -> bool:
+    """Return whether the address has an act left by the limits of an act; without a lock, as nothing is counted."""
+    for rate in ratelimit.parse_rates(",".join(limit for limit in _limits(action) if limit.endswith("/ip"))):
+        history = cache.get(ratelimit.get_cache_key(request, app=APP, action=action, rate=rate), [])
+        if not ratelimit.apply_rate(history, time.time(), rate, dry_run=True)[0]:
+            return False
+    return True
+
+
+def _limits(action: str) -> list[str]:
+    return [limit.strip() for limit in settings.ACCOUNT_RATE_LIMITS[action].split(",")]
 
 
 ratelimit.cache_lock = lock_key
