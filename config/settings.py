@@ -112,6 +112,8 @@ TEMPLATES = [
                 "config.navigation.navigation_context",
                 "annotation.languages.look_context",
             ],
+            # Errors are shown on nearly every page, so no template has to load what words them.
+            "builtins": ["annotation.templatetags.reader"],
         },
     }
 ]

@@ -42,7 +42,8 @@ POLICY_LINES = {
         "Each judge on the panel votes once. The majority labels the pair; without a majority, people judge it."
     ),
     Campaign.Policy.DEBATE_ENSEMBLE: gettext_lazy(
-        "Both. A pair is labelled where debate and panel agree; people judge the rest. Most reliable, most calls."
+        "Both. A pair is labelled where debate and panel agree; people judge the rest. "
+        "Two independent checks, most calls."
     ),
     Campaign.Policy.SINGLE: gettext_lazy("One model labels every pair. Cheapest, least reliable."),
     Campaign.Policy.HUMAN: gettext_lazy("No models. Three people judge every pair."),

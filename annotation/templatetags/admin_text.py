@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.judging.text_formatting import split_blocks
 from annotation.languages import is_english, translate_stored
+from annotation.reader_words import say_to_reader
 from corpus.collections.task_order import BACK, FRONT
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment
@@ -36,8 +37,9 @@ def choice_label(value: object) -> str:
 def in_reader_language(stored: str) -> str | SafeString:
     """Translate a text that a worker stored in English to the page's language; mark it as English if unknown."""
     if not stored or is_english():
-        return stored
-    return translate_stored(stored) or format_html('<span lang="en">{}</span>', stored)
+        return say_to_reader(stored)
+    known = translate_stored(stored)
+    return say_to_reader(known) if known else format_html('<span lang="en">{}</span>', say_to_reader(stored))
 
 
 @register.filter

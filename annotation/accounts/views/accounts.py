@@ -149,7 +149,8 @@ def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, contex
 
 
 def _greet_member(request: HttpRequest) -> None:
-    messages.success(request, _("Welcome! You can start judging now."))
+    # What comes first (consent, a test) is said by the page that they come to.
+    messages.success(request, _("Welcome."))
 
 
 @action("public")
