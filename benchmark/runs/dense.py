@@ -162,7 +162,8 @@ class Dense:
                 pace.measure(len(missing), perf_counter() - began)
                 # A query may go without an answer; a document may not, or the search would not be exact.
                 failed = sum(answer is None for answer in answered.answers)
-                llm_budget.check_reply(run, answered, answered=failed < len(answered.answers))
+                answers = failed < len(answered.answers) or bool(digests)
+                llm_budget.check_reply(run, answered, answered=answers)
                 if failed:
                     told = _("%(failed)s document embedding calls failed (%(error)s). Resume the run to retry them")
                     raise Incomplete(told % {"failed": failed, "error": answered.error})
