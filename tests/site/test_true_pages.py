@@ -11,9 +11,9 @@ from annotation.adjudication.conflicts import why_conflict
 from annotation.data.statistics import statistics_of
 from annotation.models import Role
 from corpus.models import Assessor, Collection, Judgment, Label, Query
-from judges.models import Tally
+from judges.models import Campaign, Tally, Work
 from tests.benchmark_scene import collection_of_books, runs_of
-from tests.evidence import make_campaign, make_judge, make_judgment
+from tests.evidence import make_campaign, make_judge, make_judgment, make_label
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.reading import flat
 from training.jobs import pages as training_pages
@@ -30,6 +30,17 @@ def signed_in(collection: Collection, name: str = "charlie", role: int = Role.AD
     client = Client()
     client.force_login(make_member(collection, name, role).user)
     return client
+
+
+def end(campaign: Campaign, state: str, agreed: int | None = None) -> None:
+    """A pair that the campaign labelled, sent to people (who settled it: "settled"), failed at, or has before it."""
+    pair = make_pair(campaign.collection)
+    kept = "escalated" if state == "settled" else state
+    Work.objects.create(campaign=campaign, pair=pair, state=kept, agreed_in_round=agreed)
+    if kept == "escalated":
+        make_item(pair, campaign=campaign.pk, state="settled" if state == "settled" else "open")
+    if state in ("labelled", "settled"):
+        make_label(pair, 1, "people" if state == "settled" else "debate")
 
 
 def test_statistics_have_words_of_an_answer_and_relevant_documents_of_a_query(books: Collection) -> None:
@@ -72,8 +83,11 @@ def test_the_funnel_has_the_filters_step_and_dropped_pairs_are_not_open_after_a_
     }  # fmt: skip
     for key, value in sums.items():
         Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
+    for place in range(30):
+        agreed = 1 if place < 11 else 2 if place < 15 else None
+        end(campaign, "labelled" if place < 25 else "escalated", agreed=agreed)
     steps = [(step["words"], step["pairs"]) for step in statistics_of(books)["funnel"]]
-    assert steps[2:8] == [
+    assert steps[1:7] == [
         ("judged", 30),
         ("rejected by the filter", 10),
         ("kept by the filter", 20),
@@ -92,6 +106,9 @@ def test_pairs_that_failed_or_wait_for_people_are_not_said_to_have_a_label(books
     sums = {"pairs": 7, "labelled:1": 1, "labelled:0": 1, "escalated:disagreement": 3, "settled": 1, "failed": 1}
     for key, value in sums.items():
         Tally.objects.create(campaign=campaign, shard=0, key=key, value=value)
+    for state in ("labelled", "labelled", "settled", "escalated", "escalated", "failed", "pending"):
+        end(campaign, state)
+    Campaign.objects.update(state="running")
     client = signed_in(books)
     home, overview, campaigns = (flat(client.get(path).text) for path in ("/", "/c/books/", "/c/books/campaigns/"))
     assert "<strong>3</strong>of 7 pairs have a label" in home and 'max="7" value="3"' in home
