@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from judges.campaigns.judge_reports import describe_other_model
 from judges.costs.accounting import of_status
 
 WIDTH = 28
@@ -84,7 +83,7 @@ def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
         f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
         f"cache, cost {of_status(status).text}"
     )
-    for line in [*status.get("judge_notes", []), *map(describe_other_model, status.get("answered_by", []))]:
+    for line in status.get("judge_notes", []):
         yield f"  {line}"
     for batch in status.get("batches", []):
         yield f"  batch      {batch['calls']:>8,}   {batch['model']}, {batch['state']}: {batch['name']}"

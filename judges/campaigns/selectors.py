@@ -12,7 +12,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Sum,
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
-from judges.campaigns.judge_reports import join_reports, judge_reports, other_models
+from judges.campaigns.judge_reports import describe_other_model, join_reports, judge_reports, other_models
 from judges.campaigns.pair_states import PairState, PairStates, count_states
 from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, Work
@@ -142,8 +142,9 @@ def _judge_lines(sums: dict[str, float], campaigns: Iterable[int]) -> dict[str, 
     """Return what became of each judge's calls, what helps, and which other models answered, if any did."""
     reports = join_reports(judge_reports(campaigns).values())
     document: dict[str, Any] = {"judges": [report.document for report in reports]}
-    document["judge_notes"] = [report.sentence for report in reports if report.sentence]
     others = other_models(sums)
+    lost = [report.sentence for report in reports if report.sentence]
+    document["judge_notes"] = [*lost, *map(describe_other_model, others)]
     return document | ({"answered_by": others} if others else {})
 
 
