@@ -68,6 +68,7 @@ class OptionsForm(forms.Form):
     update = forms.BooleanField(
         required=False, label=gettext_lazy("Update documents whose text changed (keeps history)")
     )
+    keep_runs = forms.BooleanField(required=False, label=gettext_lazy("Also add rankings (runs) to the benchmark"))
     skip_unknown = forms.BooleanField(
         required=False, label=gettext_lazy("Leave out rows that name no known query or document")
     )

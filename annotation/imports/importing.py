@@ -45,7 +45,7 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
     for upload in uploads:
         if count_received(upload) != upload.size:
             raise BadInput(_("%(name)s has not been uploaded completely; choose it again") % {"name": upload.name})
-    options = {"bm25": 0, "keep_empty": False, "update": False}
+    options = {"bm25": 0, "keep_empty": False, "update": False, "keep_runs": True}
     with transaction.atomic():
         row = FileImport.objects.create(
             collection=collection,

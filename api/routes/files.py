@@ -67,6 +67,7 @@ class ImportOptionsIn(Given):
     )
     empty: Literal["refuse", "keep"] = Field("refuse", description="What happens to documents without text.")
     update: bool = Field(False, description="Update documents whose text changed (keeps history).")
+    keep_runs: bool = Field(True, description="Runs are added to the benchmark, too.")
     skip_unknown: bool = Field(False, description="Leave out rows that name no known query or document.")
     keep_self: bool = Field(False, description="Keep a query that is a document among its own candidates.")
     kinds: dict[str, str] = Field({}, description="By the file's name, or name/member; skip: leave it out.")
@@ -184,6 +185,7 @@ def correct_import(request: HttpRequest, name: str, number: int, body: ImportOpt
         "by_position": body.query_ids == "position",
         "keep_empty": body.empty == "keep",
         "update": body.update,
+        "keep_runs": body.keep_runs,
         "skip_unknown": body.skip_unknown,
         "keep_self": body.keep_self,
     }

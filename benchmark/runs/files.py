@@ -115,14 +115,14 @@ class RunFile:
     (query, document, rank) the first rank has the highest score. Raises BadInput for a file without lines.
     """
 
-    def __init__(self, path: Path, fields: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: Path | FileSource, fields: Mapping[str, str] | None = None) -> None:
         self.problems = Problems()
         self.documents: list[str] = []
         """Every document id that the file names, once."""
         self.queries: dict[str, RunLines] = {}
         self.tag = ""
         self.lines = 0
-        self._read(FileSource(path, fields=fields))
+        self._read(path if isinstance(path, FileSource) else FileSource(path, fields=fields))
         self._find_duplicates()
         if not self.lines and not self.problems:
             raise BadInput(_("%(file)s holds no line: it is not a run") % {"file": path})

@@ -1,7 +1,7 @@
 """TREC runs from files into a collection: all of them, or nothing and every problem by its line."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -18,8 +18,10 @@ from benchmark.runs import builders, rankings
 from benchmark.runs.files import RunFile
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
+from corpus.formats.files import FileSource
 from corpus.importing import staging
 from corpus.importing.columns import without_option
+from corpus.importing.service import ImportFiles
 from corpus.models import Collection, Query
 from jobs.models import JobState
 
@@ -86,6 +88,29 @@ def import_runs(
             run.recipe = {rankings.KEEP_SELF: True} if keep_self else {}
             found.append(_store_run(run, files[name], file, queries, documents))
         return found
+
+
+def keep_runs(collection: Collection, sources: Sequence[FileSource], files: ImportFiles) -> int:
+    """Keep the runs of an import as runs, by the names of their files; return how many are new.
+
+    A name that has a run already is that run. Lines of ranks below those that became pairs may name unknown texts.
+    """
+    current = Query.objects.filter(collection=collection, is_current=True)
+    queries = dict(current.values_list("external_id", "pk"))
+    new = 0
+    for source in sources:
+        name = re.sub(r"[^A-Za-z0-9._+-]+", "-", name_of(Path(source.name))).strip("-.")[:60] or "run"
+        if builders.find_run(collection, name) is not None:
+            continue
+        builders.check_name(collection, name)
+        file = RunFile(source)
+        if file.problems:
+            raise BadInput(file.problems.told(Path(source.name)))
+        run = Run(collection=collection, name=name)
+        run.recipe = {rankings.KEEP_SELF: True} if files.keep_self else {}
+        _store_run(run, Path(source.name), file, queries, _document_keys(collection, file.documents))
+        new += 1
+    return new
 
 
 def _document_keys(collection: Collection, names: list[str]) -> dict[str, int]:

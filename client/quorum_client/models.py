@@ -1373,7 +1373,7 @@ class ImportedFileOut(ApiModel):
     kind: Annotated[
         str,
         Field(
-            description="documents, queries, pairs, qrels, judgments, runs, all (queries, documents and pairs), queries-pairs, documents-pairs; empty: it is left out."
+            description="documents, queries, pairs, qrels, judgments, runs, all (queries, documents and pairs), queries-pairs, documents-pairs; empty: it is left out, or no worker has looked into it yet."
         ),
     ]
     columns: dict[str, str]
@@ -1405,6 +1405,7 @@ class ImportOptionsIn(ApiModel):
         Field(description="What happens to documents without text."),
     ] = "refuse"
     update: Annotated[bool, Field(description="Update documents whose text changed (keeps history).")] = False
+    keep_runs: Annotated[bool, Field(description="Runs are added to the benchmark, too.")] = True
     skip_unknown: Annotated[bool, Field(description="Leave out rows that name no known query or document.")] = False
     keep_self: Annotated[
         bool,

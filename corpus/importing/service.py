@@ -1,6 +1,6 @@
 """`import_collection`: one transaction that adds what the files hold, or nothing at all."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ class ImportFiles:
     update: bool = False
     skip_unknown: bool = False  # Leave out rows that name no known query or document.
     keep_self: bool = False  # A query that is a document stays a candidate of itself.
+    keep_runs: bool = False  # Runs are kept as runs, too, and not only as candidates.
     dry_run: bool = False
 
     @property
@@ -72,6 +73,10 @@ class ImportFiles:
     def named_assessor_kind(self) -> Assessor.Kind:
         """Kind of the assessors that files name themselves."""
         return assess.KINDS[self.graded_by or PEOPLE]
+
+
+# Who keeps runs registers here: (collection, files, import) -> how many are new. The benchmark does.
+RUN_KEEPERS: list[Callable[[Collection, list[FileSource], ImportFiles], int]] = []
 
 
 def list_files(given: GivenFile | list[GivenFile] | tuple[GivenFile, ...] | None) -> list[GivenFile]:
@@ -140,18 +145,22 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             pairs = _add_up(pairs, more)
             graded = _add_up(graded, (added.new, 0, added.unchanged))
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
+        runs = 0
+        if files.keep_runs and sources["runs"]:
+            runs = sum(keep(collection, sources["runs"], files) for keep in RUN_KEEPERS)
         changes = _describe_changes({"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded})
         report = {
             "collection": name,
             **_count_contents(collection),
             **changes,
             **left_out.report(),
+            "runs": runs,
             "empty_documents": len(empty),
             "long_documents": count_long_documents(collection),
             "grades_below_zero": unjudged,
             "qrels": graded_rows,
             "labels_changed": labels,
-            "changed": is_new or any(changes["new"].values()) or any(changes["updated"].values()),
+            "changed": is_new or bool(runs) or any(changes["new"].values()) or any(changes["updated"].values()),
             "dry_run": files.dry_run,
         }
         # A dry run does all of the work, so that it finds what the import would find, and then takes it back.

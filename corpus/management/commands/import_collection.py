@@ -66,6 +66,7 @@ class Command(QuorumCommand):
         add("--update", action="store_true", help="update changed texts as new versions")
         add("--skip-unknown", action="store_true", help="leave out rows that name no known query or document")
         add("--keep-self", action="store_true", help="keep a query that is a document among its own candidates")
+        add("--keep-runs", action="store_true", help="keep the runs as runs of the benchmark, too")
         add("--dry-run", action="store_true", help="validate and count without importing")
 
     def run(self, **options: Any) -> object:

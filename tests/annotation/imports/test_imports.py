@@ -21,6 +21,7 @@ from annotation.imports import importing
 from annotation.imports import page as page_module
 from annotation.models import AuditEntry, Role
 from annotation.models.imports import FileImport, Upload
+from benchmark.models import Ranking, Run
 from config.env import ROOT
 from corpus.importing import columns, detection
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
@@ -309,6 +310,20 @@ def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: C
 def test_the_page_has_words_for_every_kind_of_file_and_column() -> None:
     assert page_module.KINDS.keys() == set(detection.KINDS)
     assert page_module.FIELDS.keys() == set(columns.EVERY_FIELD)
+
+
+def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -> None:
+    ranking = "q1 Q0 d1 1 2.5 x\nq1 Q0 d2 2 1.5 x\n"
+    files = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "system A.run": ranking}
+    row = bring(charlie, "birds", files)
+    assert not Run.objects.exists(), "a check keeps nothing"
+    start(charlie, row)
+    assert (row.report["runs"], Run.objects.get().name, contents()[2]) == (1, "system-A", 2)
+    assert Ranking.objects.get().documents == list(
+        Document.objects.order_by("external_id").values_list("pk", flat=True)
+    )
+    again = start(charlie, bring(charlie, "birds", files))
+    assert (again.report["runs"], Run.objects.count()) == (0, 1)
 
 
 def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:
