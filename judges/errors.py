@@ -46,7 +46,11 @@ class BadAnswer(ProviderError):
 
 
 class Rejected(ProviderError):
-    """Another 4xx: a wrong schema or request. Another try would fail alike."""
+    """Another 3xx or 4xx. Another try would fail alike; whether other documents would, judges.domain.refusals says."""
+
+
+class Declined(Rejected):
+    """Refusal of this one text: moderation, a content filter, a firewall, or because it is too long."""
 
 
 class Refused(Rejected):

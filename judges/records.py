@@ -305,7 +305,9 @@ class Reply:
 
     text: str
     raw: str = ""
-    finish_reason: str = ""  # stop, length, refusal, or the provider's own word.
+    # stop, length, refusal, failed (the server broke off, another try may not), limited (the account may not ask this
+    # model), or the provider's own word, which is no good end; "": it says none.
+    finish_reason: str = ""
     usage: Usage = Usage()
     model: str = ""  # The model that the provider says it used.
     status: int | None = 200
@@ -322,6 +324,11 @@ class Reply:
     def truncated(self) -> bool:
         """True if the answer was cut at the output limit."""
         return self.finish_reason == "length"
+
+    @property
+    def ended(self) -> bool:
+        """True if the provider says that the answer came to its end, or says nothing: any other end is no verdict."""
+        return self.finish_reason in ("stop", "")
 
     @property
     def refused(self) -> bool:

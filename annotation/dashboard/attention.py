@@ -19,6 +19,7 @@ from judges.domain.audits import OVERLAP
 from judges.models import Campaign
 
 SILENT_S = 15.0  # A provider that answered nothing for as long is worth a look.
+FEWEST_CALLS = 5  # Of a judge without a usable answer, from which on it has a line.
 MOST_PEOPLE = 3  # Annotators with a line of their own; more share one.
 
 
@@ -129,6 +130,9 @@ def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterato
     status, campaigns = story.status, _address(collection, "campaigns")
     if status["state"] in (Campaign.State.BUDGET, Campaign.State.PAUSED):
         yield AttentionItem(status["state"], campaigns, count=status["pending"])
+    for report in status.get("judges", []):
+        if report["calls"] >= FEWEST_CALLS and not report["usable"]:
+            yield AttentionItem("silent", campaigns, count=report["calls"], name=report["judge"])
     if status["failed"]:
         yield AttentionItem(
             "failed", _address(collection, "pairs", f"{story.filter}state=failed"), count=status["failed"]

@@ -343,6 +343,7 @@ def _requeue_failed(campaign: Campaign) -> int:
     )
     if retried:
         counters.add(campaign.pk, "failed", -retried)
+        notifications.forget_failing(campaign.pk)
     return retried
 
 

@@ -22,7 +22,7 @@ from judges.domain.verdicts import NoVerdict, ParsingRules, unwrap_answer
 from judges.engine.pending_answers import orphaned_files
 from judges.engine.rows import Attempted, Row
 from judges.engine.writer import ResultWriter
-from judges.errors import ProviderError
+from judges.errors import ProviderError, Refused, Rejected
 from judges.evidence import answers as writings
 from judges.providers import load_provider, open_provider
 from judges.records import CONVERSATIONS, RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn, slot_columns
@@ -80,7 +80,12 @@ class Sent:
             self._book(error.reply)
             paid = self.row["cost"]
         self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=paid)
-        return Retry(error.retry_after or 0.0) if error.retry else NoVerdict("error")
+        if error.retry:
+            return Retry(error.retry_after or 0.0)
+        # A provider that declines this one call is a judge without a vote; the account's refusals are nobody's.
+        if isinstance(error, Rejected) and not isinstance(error, Refused) and error.status is not None:
+            return self._no_verdict("refused", str(error))
+        return NoVerdict("error")
 
     def _book(self, reply: Reply) -> None:
         """Note who answered, what was used, and what it cost."""
@@ -108,6 +113,12 @@ class Sent:
         if reply.truncated:
             problem = f"truncated at max_output_tokens = {self.judge.max_output_tokens}: raise it"
             return self._no_verdict("truncated", problem)
+        # Complete JSON beside such an end would be no answer all the same, and a repair would be paid for in vain.
+        if reply.finish_reason == "failed":
+            self.row.update(outcome="error", error="the server broke off its answer")
+            return Retry()
+        if not reply.ended:
+            return self._no_verdict("unparsed", f"it ended with {reply.finish_reason}, which is no end of an answer")
         try:
             return self._turn(reply, start=reply.text.rfind(left))
         # Raised by the parser for an answer that is no verdict. It is asked again once, and told what was wrong.

@@ -19,8 +19,11 @@ from typing import Any
 from corpus.evidence.measures import EvidenceTarget
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import Price, envelope_tokens, output_bound
+from judges.domain import refusals
 from judges.domain.prompt_sizes import RepeatedCounts
+from judges.domain.refusals import Failure, Meaning
 from judges.domain.verdicts import NoVerdict
+from judges.engine import leases
 from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line, unexpected_error
 from judges.engine.cache import Cache, make_cache_key
 from judges.engine.leases import Claimed, Refusals
@@ -37,11 +40,12 @@ from judges.engine.limits import (
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import CurrentPrices, Plan, read_prices
 from judges.engine.rows import NO_ANSWER, Attempted, Row, stored_turn
+from judges.engine.trials import Doubt
 from judges.engine.writer import ResultWriter
-from judges.errors import NotSent, ProviderError, RateLimited, Refused
+from judges.errors import BadAnswer, Declined, NotSent, ProviderError, RateLimited, Refused, Rejected
 from judges.prompts import answering, render
 from judges.providers import open_provider
-from judges.providers.replies import REFUSALS
+from judges.providers.replies import PASSING, REFUSALS
 from judges.rates import Rate
 from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply, Slot, Turn, slot_columns
 
@@ -52,6 +56,16 @@ PRICES_S = 1.0  # How old the prices are that a call is sent at.
 NEWEST_PRICE = "SELECT COALESCE(max(id), 0) FROM judges_pricerow"
 PASSED_OVER = 5  # Refusals (429) of a question while its account answered others: then it never takes this one.
 LIMITED = Retry()  # The account refused the call for now: no try of the question.
+
+MOMENTARY = (408, 429, *PASSING)  # Statuses below 500 that speak of the moment.
+PATIENCE = 60  # Times RETRY_SECONDS: how long the last questions of a campaign are tried.
+LEFT = """
+SELECT (SELECT count(*) FROM (
+        SELECT FROM judges_work
+        WHERE campaign_id = %(campaign)s AND state IN ('pending', 'running') LIMIT %(most)s) w),
+    EXISTS (SELECT FROM judges_ledger
+        WHERE campaign_id = %(campaign)s AND judge_id = %(judge)s AND outcome <> 'error' AND calls > 0)
+"""
 
 logger = logging.getLogger(__name__)
 
@@ -90,10 +104,14 @@ class Tools:
     sending: asyncio.Semaphore
     holder: str
     retry_s: float
+    begun: leases.BegunClaims = field(init=False)
     counts: dict[int, RepeatedCounts] = field(default_factory=lambda: defaultdict(RepeatedCounts))  # By judge.
     # The newest row of the price table, and when it was looked for.
     newest_price: int = 0
     price_seen: float = -math.inf
+
+    def __post_init__(self) -> None:
+        self.begun = leases.BegunClaims(self.writer.ask)
 
     async def find_newest_price(self) -> int:
         """Return the number of the newest row of the price table, as it was at most PRICES_S ago."""
@@ -120,6 +138,8 @@ class Caller:
         # wait while an account is in trouble. Without it (judges.inline.runner) the call fails, an open circuit after
         # some minutes.
         self.refused = refused
+        self.trials = tools.limits.trials
+        self.accounts = {judge.id: judge.account for judge in plan.judges}
         self.current = CurrentPrices(plan.prices, plan.tables)
         self.priced_at = plan.priced_at
         self.pricing = asyncio.Lock()
@@ -131,6 +151,12 @@ class Caller:
         if slot in claimed.ended:
             return claimed.ended[slot]
         result: Decision = NoVerdict("error")
+        since = math.inf  # When the question first failed.
+        if claimed.attempt_base and (known := await self._known_failure(claimed, question)):
+            since, claimed.last_error = known
+            if await self._fails_alone(question, since):
+                claimed.ended[slot] = NoVerdict("error")
+                return claimed.ended[slot]
         while following := self.next_try(claimed, question):
             number, prompt = following
             try:
@@ -147,16 +173,34 @@ class Caller:
             # Tries are counted from the last retry-failed on, which raises `attempt_base` past the earlier numbers.
             if result.problem:
                 claimed.problems[slot] = result.problem
-            elif tries < ATTEMPTS:
+            since = min(since, time.time())
+            if not result.problem and tries < ATTEMPTS:
                 # Full jitter over a doubling bound, and never less than the provider asked for.
                 jitter = random.uniform(0, min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries))
                 await self._sleep(claimed, result.wait + jitter)
-        if isinstance(result, Retry) and not self.tools.limits.account(question.judge.account).is_well:
+        well = self.tools.limits.account(question.judge.account).is_well
+        if isinstance(result, Retry) and not (well or await self._fails_alone(question, since)):
             # Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
+            await self.trials.note_failing(self.plan.campaign, _name_of(claimed, question), since, claimed.last_error)
             self._wait_with(claimed)
         final = result if isinstance(result, Turn | NoVerdict) else NoVerdict("error")
         claimed.ended[slot] = final
         return final
+
+    async def _known_failure(self, claimed: Claimed, question: JudgeQuestion) -> tuple[float, str] | None:
+        """Return since when the question fails, and why, if its tries were used up before."""
+        if self.refused is None:
+            return None
+        return await self.trials.find_failing(self.plan.campaign, _name_of(claimed, question))
+
+    async def _fails_alone(self, question: JudgeQuestion, since: float) -> bool:
+        """Return whether a question that has failed `since` fails by itself, and not for its account's trouble."""
+        others = self.trials.answers.get(question.judge.account, 0.0) > since
+        values = {"campaign": self.plan.campaign, "judge": question.judge.id, "most": refusals.PAIRS_LEFT + 1}
+        left, answers = await self.tools.writer.ask(lambda found: found.execute(LEFT, values).fetchone() or (0, False))
+        patience = PATIENCE * self.tools.retry_s
+        failing = time.time() - since
+        return refusals.fails_alone(failing, patience, left, answers=answers, answers_others=others)
 
     def next_try(self, claimed: Claimed, question: JudgeQuestion) -> tuple[int, Prompt] | None:
         """Return number and prompt of what is sent next for the slot; None when it was tried often enough."""
@@ -179,7 +223,8 @@ class Caller:
     def _refuse(self, claimed: Claimed, judge: Judge, error: str) -> None:
         """Say that the account refuses us: the pair waits for whoever mends it. Raises Cancelled."""
         if self.refused is not None:
-            self.refused(one_line(f"{judge.name}, account {' '.join(filter(None, judge.account))}: {error}"))
+            account = " ".join(filter(None, judge.account))
+            self.refused(one_line(f"{judge.name}, account {account}: {error}{refusals.advise(error)}"))
         self._wait_with(claimed)
 
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
@@ -195,23 +240,33 @@ class Caller:
         if isinstance(sent, Turn):
             return sent
         account = self.tools.limits.account(question.judge.account)
-        tokens = _tokens_bound(question, prompt)
-        try:
-            patience = GIVE_UP_AFTER if self.refused is None else 0
-            permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience, question.judge.timeout_s)
-        # No call was sent, so the money that `prepare` reserved goes back.
-        except (CircuitOpen, Abandoned) as error:
-            if sent.row["calls"]:
-                self.budget.give_back(sent.row["usd"])
-            if isinstance(error, Abandoned):
-                raise Cancelled from error
-            if isinstance(error, Denied):
-                self._refuse(claimed, question.judge, str(error))
-            self._wait_with(claimed)
-            await self._store_refusals(claimed, question.slot)
-            claimed.last_error = one_line(f"{question.judge.name}: {error}")
-            return NoVerdict("error")
-        return await self._send(claimed, question, sent, prompt, permit)
+        tokens, doubt = _tokens_bound(question, prompt), self._doubt(question)
+        decision: Decision | None = None
+        while decision is None:
+            try:
+                await self._wait_for_trials(claimed, question)
+                self.trials.begin(doubt)
+                try:
+                    patience = GIVE_UP_AFTER if self.refused is None else 0
+                    limit = question.judge.timeout_s
+                    permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience, limit)
+                except BaseException:
+                    self.trials.end(doubt)
+                    raise
+            # No call was sent, so the money that `prepare` reserved goes back.
+            except (CircuitOpen, Abandoned, Cancelled) as error:
+                if sent.row["calls"]:
+                    self.budget.give_back(sent.row["usd"])
+                if isinstance(error, Abandoned | Cancelled):
+                    raise Cancelled from error
+                if isinstance(error, Denied):
+                    self._refuse(claimed, question.judge, str(error))
+                self._wait_with(claimed)
+                await self._store_refusals(claimed, question.slot)
+                claimed.last_error = one_line(f"{question.judge.name}: {error}")
+                return NoVerdict("error")
+            decision = await self._send(claimed, question, sent, prompt, permit)
+        return decision
 
     async def prepare(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Turn | Sent:
         """Store an equal call's answer as its own; else reserve the call's money. Raises Cancelled, BudgetExhausted."""
@@ -289,23 +344,35 @@ class Caller:
 
     async def _send(
         self, claimed: Claimed, question: JudgeQuestion, sent: Sent, prompt: Prompt, permit: Permit
-    ) -> Decision:
+    ) -> Decision | None:
+        """Send the call and return what its answer means; None where it was held back for a trial and did not leave."""
         account, row = self.tools.limits.account(question.judge.account), sent.row
         used: int | None = None
-        call = Call(self.tools.writer.spool, sent, self.refused)
+        call = Call(self.tools.writer.spool, sent, self.refused, self._suspect)
 
         def is_over() -> bool:
             """A call that tries an open circuit leaves although the rest of its pair waits."""
             return self.stopped() or claimed.lost or (claimed.waits and not permit.tries)
 
+        left = 0.0
+
+        def is_halted() -> bool:
+            """Asked last when the call leaves: that moment is noted."""
+            nonlocal left
+            left = time.time()
+            return is_over() or self._is_held(claimed, question, mine=1)
+
         try:
             async with self.tools.sending:
                 result: Reply | ProviderError = NotSent("the campaign was halted")
-                if not is_over():
+                if not is_halted():
                     sent = call.sent = await self._at_current_price(question, sent, prompt)
                 # Looked at again: the campaign may have been halted while this call waited for its turn to send.
-                if not is_over():
-                    result = await call.complete(self._request(claimed, question, prompt, call, is_over))
+                if not is_halted():
+                    self.tools.begun.note(claimed)
+                    result = await call.complete(self._request(claimed, question, prompt, call, is_halted))
+            if isinstance(result, NotSent) and not permit.tries and not is_over():
+                return None
             if isinstance(result, NotSent):
                 if permit.tries:
                     account.failed(account.last_error)  # somebody else tries, after the usual wait
@@ -320,8 +387,14 @@ class Caller:
             # In any case, also when the task is cancelled: a permit that is not released blocks the account until its
             # lease ends.
             account.release(permit, used)
+            self.trials.begun[self.plan.start] -= int(call.suspected)
+            self.trials.end(self._doubt(question))
         seconds, rate = time.monotonic() - call.begun, call.body.rate if call.body else None
         update_limits(account, result, call.begun, permit, seconds, rate)
+        if isinstance(result, Reply):
+            self.trials.answers[question.judge.account] = max(
+                left, self.trials.answers.get(question.judge.account, 0.0)
+            )
         if isinstance(result, Reply) and self.tools.counts[question.judge.id].is_cut(
             f"{prompt.system}\n{prompt.user}", result.usage.input
         ):
@@ -339,11 +412,17 @@ class Caller:
         if isinstance(decision, NoVerdict) or (isinstance(decision, Retry) and not decision.problem):
             claimed.last_error = f"{question.judge.name}: {row['error']}"
         try:
-            await self.tools.writer.write(attempted)
-        except Exception:  # not even alone: it would fail again
-            call.stored()
+            await self._weigh_failure(claimed, question, result, decision, row, left)
+        except Cancelled:
+            # It is not known whose refusal this is, or it is the account's: nobody's vote is missing for it.
+            claimed.tries[question.slot] = row["number"]
+            row["counts"] = row["counts"] and isinstance(result, Reply)
             raise
-        call.stored()
+        finally:
+            try:
+                await self.tools.writer.write(attempted)
+            finally:  # where it cannot be stored, not even alone, it would fail again
+                call.stored()
         if isinstance(result, Refused):
             # `_refuse` raises past the place where `ask` notes the number; the row has it already.
             claimed.tries[question.slot] = row["number"]
@@ -358,12 +437,12 @@ class Caller:
             row |= {"usd": 0.0, "calls": 0}
         account = self.tools.limits.account(question.judge.account)
         before = claimed.refused.get(slot)
-        refusals = claimed.refused[slot] = Refusals(attempted, 1, account.answers)
+        kept = claimed.refused[slot] = Refusals(attempted, 1, account.answers)
         if before is not None:
-            refusals.count = before.count + 1
-            refusals.passed_over = before.passed_over + (account.answers > before.answers)
+            kept.count = before.count + 1
+            kept.passed_over = before.passed_over + (account.answers > before.answers)
         claimed.last_error = f"{question.judge.name}: {row['error']}"
-        if refusals.passed_over < PASSED_OVER:
+        if kept.passed_over < PASSED_OVER:
             return LIMITED
         # The account has room for others and never for this one: it asks for more than a minute's worth of tokens.
         await self._store_refusals(claimed, slot)
@@ -371,12 +450,71 @@ class Caller:
 
     async def _store_refusals(self, claimed: Claimed, slot: Slot) -> None:
         """Store what the account refused of a question as one row that counts them."""
-        refusals = claimed.refused.pop(slot, None)
-        if refusals is None:
+        kept = claimed.refused.pop(slot, None)
+        if kept is None:
             return
-        if refusals.count > 1:
-            refusals.last.row["error"] = one_line(f"{refusals.count} times: {refusals.last.row['error']}")
-        await self.tools.writer.write(refusals.last)
+        if kept.count > 1:
+            kept.last.row["error"] = one_line(f"{kept.count} times: {kept.last.row['error']}")
+        await self.tools.writer.write(kept.last)
+
+    async def _wait_for_trials(self, claimed: Claimed, question: JudgeQuestion) -> None:
+        """Wait while calls are held back, until it is known whose a refusal is. Raises Cancelled."""
+        while self._is_held(claimed, question):
+            # What other workers found out comes with the next exchange with Redis.
+            self.tools.limits.account(question.judge.account).look()
+            await self.trials.wait(LOOK_S / 2)
+            self._check(claimed)
+
+    def _is_held(self, claimed: Claimed, question: JudgeQuestion, mine: int = 0) -> bool:
+        if self.refused is None:
+            return False
+        return self.trials.holds(self._doubt(question), _document_of(claimed), self.accounts, mine=mine)
+
+    def _suspect(self) -> None:
+        """Hold calls back while a refusal arrives, until it is known what it says."""
+        self.trials.begun[self.plan.start] += 1
+
+    def _doubt(self, question: JudgeQuestion) -> Doubt:
+        return self.plan.start, question.judge.id
+
+    async def _weigh_failure(
+        self,
+        claimed: Claimed,
+        question: JudgeQuestion,
+        result: Reply | ProviderError,
+        decision: Decision,
+        row: Row,
+        sent: float,
+    ) -> None:
+        """Note what an answer says of its judge; a refusal waits until it is known whose it is. Raises Cancelled."""
+        if self.refused is None:
+            return
+        judge, doubt = question.judge, self._doubt(question)
+        if isinstance(decision, Turn):
+            self.trials.answered(doubt, sent)
+            return
+        refused = isinstance(result, Rejected) and not isinstance(result, Refused)
+        # Errors that pass speak of the moment, and what refuses the account outright pauses by itself.
+        if isinstance(result, ProviderError) and not refused and not isinstance(result, BadAnswer):
+            return
+        words = refusals.refusal_words(str(result)) if refused else ""
+        content = isinstance(result, Declined)
+        after = sent + refusals.AFTER_S if content else time.time()
+        await self.trials.failed(
+            doubt, Failure(_document_of(claimed), after, row["error"], row["outcome"], words, content)
+        )
+        while True:
+            meaning = self.trials.meaning(doubt, self.accounts)
+            if meaning in (Meaning.ACCOUNT, Meaning.UNUSABLE):
+                failures = self.trials.failures[doubt]
+                account = " ".join(filter(None, judge.account))
+                self.refused(one_line(refusals.describe(meaning, judge.name, account, failures)))
+                self._wait_with(claimed)
+            if not words or not self.trials.on_trial(doubt, self.accounts):
+                return
+            self.tools.limits.account(judge.account).look()
+            await self.trials.wait(LOOK_S / 2)
+            self._check(claimed)
 
     def _request(
         self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, call: "Call", is_over: Callable[[], bool]
@@ -407,8 +545,15 @@ class Caller:
 class Call:
     """Call of a model, whose answer is in the pending-answer log before anything else reads it."""
 
-    def __init__(self, spool: PendingAnswerLog, sent: Sent, refused: Callable[[str], None] | None = None) -> None:
-        self.spool, self.sent, self.refused = spool, sent, refused
+    def __init__(
+        self,
+        spool: PendingAnswerLog,
+        sent: Sent,
+        refused: Callable[[str], None] | None = None,
+        suspect: Callable[[], None] | None = None,
+    ) -> None:
+        self.spool, self.sent, self.refused, self.suspect = spool, sent, refused, suspect
+        self.suspected = False
         self.segment: Segment | None = None
         self.body: Body | None = None
         self.begun = 0.0
@@ -432,6 +577,9 @@ class Call:
         """Note that an answer begins. A refusal counts before anybody has read it: others would be sent meanwhile."""
         if status in REFUSALS and self.refused is not None:
             self.refused("")
+        elif 300 <= status < 500 and status not in MOMENTARY and self.suspect is not None and not self.suspected:
+            self.suspected = True
+            self.suspect()
 
     def arrived(self, body: Body) -> None:
         """Keep the answer, whose last byte is here."""
@@ -482,6 +630,14 @@ def update_limits(
     account.accepted = account.accepted or isinstance(result, Reply)
     if isinstance(result, Refused):
         account.deny(str(result), sent)
+
+
+def _name_of(claimed: Claimed, question: JudgeQuestion) -> str:
+    return "/".join(map(str, (claimed.pair, *question.slot)))
+
+
+def _document_of(claimed: Claimed) -> int:
+    return claimed.inputs.document_id or claimed.pair
 
 
 def _cost_bound(question: JudgeQuestion, prompt: Prompt, price: Price | None) -> float:

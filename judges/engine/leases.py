@@ -3,8 +3,11 @@
 The clock is the database's. A claim raises the fence, so that whatever the earlier holder still writes is refused.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from psycopg import Connection
@@ -19,7 +22,8 @@ from judges.records import Inputs, Prompt, Slot, Turn
 
 # Pairs of one claim: few enough that a slow worker does not hoard what others could judge.
 BATCH = 64
-# A pair that lost its worker so often probably kills it: it fails instead of taking the next one down.
+# Claims that sent something. A pair that lost its worker so often probably kills it: it fails instead of taking the
+# next one down.
 MAX_CLAIMS = 3
 
 # Expired leases first, since those pairs wait longest. SKIP LOCKED lets workers claim beside each other; the fence
@@ -35,7 +39,7 @@ pending AS MATERIALIZED (
         ORDER BY id LIMIT %(n)s - (SELECT count(*) FROM expired) FOR NO KEY UPDATE SKIP LOCKED
 ),
 chosen AS (SELECT id FROM expired UNION ALL SELECT id FROM pending)
-UPDATE judges_work w SET state = 'running', fence = w.fence + 1, claims = w.claims + 1,
+UPDATE judges_work w SET state = 'running', fence = w.fence + 1,
     lease_until = now() + make_interval(secs => %(lease)s)
 FROM chosen, judges_campaign c
 WHERE w.id = chosen.id AND c.id = w.campaign_id AND c.state = 'running'
@@ -68,10 +72,18 @@ WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 RETURNING w.id
 """
 
+# Claims count as they begin to send: no pair that a worker had only claimed took that worker down.
+BEGIN = """
+UPDATE judges_work w SET claims = w.claims + 1
+FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
+WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
+"""
+GATHER_S = 0.01  # Claims that begin within so many seconds are counted together.
+
 # The claim is uncounted, or a campaign that is paused three times would fail its pairs (MAX_CLAIMS).
 RELEASE = """
-UPDATE judges_work w SET state = 'pending', lease_until = NULL, claims = GREATEST(0, w.claims - 1)
-FROM unnest(%(ids)s::bigint[], %(fences)s::int[]) AS mine(id, fence)
+UPDATE judges_work w SET state = 'pending', lease_until = NULL, claims = GREATEST(0, w.claims - mine.begun)
+FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(begun)s::int[]) AS mine(id, fence, begun)
 WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 
@@ -88,8 +100,8 @@ WHERE c.id = w.campaign_id AND c.state IN ('cancelled', 'paused', 'budget') AND 
 # anew.
 WAIT = """
 UPDATE judges_work w SET state = 'pending', lease_until = now() + make_interval(secs => %(wait)s),
-    claims = GREATEST(0, w.claims - 1), attempt_base = GREATEST(w.attempt_base, LEAST(mine.tried, 32000))
-FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(tried)s::int[]) AS mine(id, fence, tried)
+    claims = GREATEST(0, w.claims - mine.begun), attempt_base = GREATEST(w.attempt_base, LEAST(mine.tried, 32000))
+FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(begun)s::int[], %(tried)s::int[]) AS mine(id, fence, begun, tried)
 WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 
@@ -159,6 +171,7 @@ class Claimed:
     last_error: str = ""
     # Tries that the account refused for now (429): they are no tries of the question, and one row stands for all.
     refused: dict[Slot, Refusals] = field(default_factory=dict)
+    begun: bool = False  # A call of this claim was sent.
     waits: bool = False  # An account is in trouble: the pair goes back to pending, and nothing more of it is bought.
     lost: bool = False  # The lease is gone: somebody else has the pair.
 
@@ -253,5 +266,34 @@ def finish_campaign(connection: Connection[Any], *, campaign: int, collection: i
 
 def _lease_values(held: Iterable[Claimed]) -> dict[str, Any]:
     # Sorted, so that two statements over the same rows lock them in the same order.
-    rows = sorted((one.work, one.fence) for one in held)
-    return {"ids": [work for work, _ in rows], "fences": [fence for _, fence in rows]}
+    rows = sorted((one.work, one.fence, int(one.begun)) for one in held)
+    return dict(zip(("ids", "fences", "begun"), map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _begin_claims(connection: Connection[Any], values: dict[str, Any]) -> int:
+    return connection.execute(BEGIN, values).rowcount
+
+
+class BegunClaims:
+    """Claims of one process that sent their first call a moment ago, counted together."""
+
+    def __init__(self, ask: Callable[[Callable[[Connection[Any]], Any]], Awaitable[Any]]) -> None:
+        self.ask = ask
+        self.noted: list[Claimed] = []
+        self.task: asyncio.Task[None] | None = None
+
+    def note(self, claimed: Claimed) -> None:
+        """Count the claim, if this is its first call. Nobody waits for it: it is stored within milliseconds."""
+        if claimed.begun:
+            return
+        claimed.begun = True
+        self.noted.append(claimed)
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._count(), context=Context())
+
+    async def _count(self) -> None:
+        while self.noted:
+            await asyncio.sleep(GATHER_S)
+            values = _lease_values(self.noted)
+            self.noted = []
+            await self.ask(partial(_begin_claims, values=values))

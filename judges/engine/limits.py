@@ -26,6 +26,7 @@ from django.conf import settings
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from judges.engine.trials import Trials
 from judges.presets.own_servers import is_own_server
 from judges.rates import Rate
 from store.nodes import node_id
@@ -151,13 +152,20 @@ class AccountLimits:
     """Limits of one account in one worker process; they run on the process's loop."""
 
     def __init__(
-        self, redis: Redis, prefix: str, account: tuple[str, str, str], process: str, refused: set[str]
+        self,
+        redis: Redis,
+        prefix: str,
+        account: tuple[str, str, str],
+        process: str,
+        refused: set[str],
+        trials: Trials | None = None,
     ) -> None:
         self.keys = limit_keys(prefix, account)
         self.is_local = is_own_server(*account[:2])
         self.name = " ".join(part for part in account if part)
         self.redis, self.script = redis, redis.register_script(SCRIPT)
         self.refusals, self.refused = f"{prefix}:{REFUSED}", refused
+        self.trials = trials or Trials(redis, prefix)
         self.taken = 0.0
         self.process = process
         self.limit = Limit()
@@ -381,15 +389,17 @@ class AccountLimits:
             "asked": [waiter.tokens for waiter in asked],
         }
         try:
-            both = self.redis.pipeline(transaction=False)
+            both, began = self.redis.pipeline(transaction=False), time.monotonic()
             await self.script(keys=self.keys, args=[json.dumps(told)], client=both)
             both.smembers(self.refusals)
-            answer, refused = await both.execute()
+            both.hgetall(self.trials.key)
+            answer, refused, failures = await both.execute()
         except (RedisError, OSError):
             self.news = news.merge(self.news)
             raise
         granted, wait, bucket, opened, open_ms, pause_ms, epoch, out, self.limited_in_a_row, trying, said = answer
         self.refused |= {one.decode() for one in refused}
+        self.trials.take(failures, began)
         now = time.monotonic()
         if epoch != self.epoch:  # what was noted meanwhile is of calls that left before the refusal
             self.news.ended = self.news.good = self.news.refused = 0
@@ -450,11 +460,12 @@ class RateLimits:
         self.accounts: dict[tuple[str, str, str], AccountLimits] = {}
         # Starts of campaigns (`Plan.start`) of which an account refused a call, in whatever process.
         self.refused: set[str] = set()
+        self.trials = Trials(self.redis, prefix)
         self.telling: set[asyncio.Task[None]] = set()
 
     def account(self, name: tuple[str, str, str]) -> AccountLimits:
         if name not in self.accounts:
-            self.accounts[name] = AccountLimits(self.redis, self.prefix, name, self.process, self.refused)
+            self.accounts[name] = AccountLimits(self.redis, self.prefix, name, self.process, self.refused, self.trials)
         return self.accounts[name]
 
     def refuse(self, start: str) -> None:

@@ -73,6 +73,14 @@ def is_current(campaign: int, generation: int) -> bool:
     return newest is None or int(newest) <= generation
 
 
+def forget_failing(campaign: int) -> None:
+    """Forget since when the campaign's questions fail: they are asked anew (judges.engine.trials)."""
+    try:
+        redis_client().delete(redis_key("failing", campaign))
+    except (RedisError, OSError) as error:
+        logger.warning("Redis is away, failing questions of campaign %s are not forgotten: %s", campaign, error)
+
+
 def record_error(campaign: int, error: Exception) -> None:
     """Keep the error of ours in which a drain of the campaign ended, for whoever waits for it."""
     line = " ".join(f"{type(error).__name__}: {error}".split())[:500]

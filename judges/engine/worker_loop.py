@@ -89,6 +89,7 @@ class WorkerLoop:
     async def run_time_slice(self) -> float | None:
         """Work until the time slice is over or nothing can be done; seconds until it goes on. None: nothing is left."""
         until, looked, busy = time.monotonic() + settings.DRAIN_SECONDS, 0.0, time.monotonic()
+        await self.tools.limits.trials.forget_start(self.plan.start, earlier=True)
         while True:
             now = time.monotonic()
             if now - looked >= LOOK_S:
@@ -249,5 +250,7 @@ class WorkerLoop:
         await self.budget.close()
         done = partial(leases.finish_campaign, campaign=self.plan.campaign, collection=self.plan.collection)
         closed = await self.tools.writer.ask(done)
+        if closed:
+            await self.tools.limits.trials.forget_start(self.plan.start)
         await self._look()
         return closed or self.state != "running"

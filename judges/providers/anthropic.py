@@ -14,6 +14,7 @@ from judges.providers.received import Received
 from judges.providers.replies import count_tokens, get_list, get_path, storable_text
 from judges.records import Judge, ModelRequest, Reply, Side
 
+# Whatever is not named here ("pause_turn") is no good end, and no vote.
 FINISH = {
     "end_turn": "stop",
     "stop_sequence": "stop",

@@ -14,7 +14,7 @@ import httpx2
 
 from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput
-from judges.errors import BadAnswer, NotSent, ProviderError, Refused, Rejected, Unreachable
+from judges.errors import BadAnswer, Declined, NotSent, ProviderError, Refused, Rejected, Unreachable
 from judges.presets.thinking import THINKING
 from judges.providers.connections import http_client, is_loopback, only_loopback, route_to
 from judges.providers.received import MAX_BODY, SECRET, Received
@@ -85,7 +85,9 @@ class SdkProvider(ABC):
         except TimeoutError:
             received.late = not received.failure
             received.failure = received.failure or f"{LATE} {seconds:g} s"
-        await self.wait_for_pass()
+        # A refusal is short, and others wait for what it says.
+        if received.status is None or received.status < 300:
+            await self.wait_for_pass()
         return self.outcome(received, request.judge)
 
     async def wait_for_pass(self) -> None:
@@ -149,6 +151,10 @@ class SdkProvider(ABC):
         reply = self.read(found, judge)
         if reply is None:
             raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=status, raw=raw)
+        if reply.finish_reason == "limited":
+            error = Refused(f"{self.host}: the provider has limited this account: ask it why", status=status, raw=raw)
+            error.reply = self.billed(reply, found, body)
+            raise error
         return self.billed(reply, found, body)
 
     def billed(self, reply: Reply, found: dict[str, Any], body: Body) -> Reply:
@@ -172,7 +178,7 @@ class SdkProvider(ABC):
         # Half an answer is paid for, too.
         if judge is not None and found.keys() & COUNTS and (reply := self.read(found, judge)) is not None:
             error.reply = self.billed(reply, found, body)
-        if isinstance(error, Rejected) and status in (401, 403):
+        if isinstance(error, Rejected) and not isinstance(error, Declined) and status in (401, 403):
             error.args = (f"{error} (key: {self.shown_key()})",)
             self.tokens.forget()
         return error

@@ -23,8 +23,17 @@ from judges.providers.replies import (
 )
 from judges.records import Judge, ModelRequest, Reply
 
-FINISH = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(
-    ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "refusal"
+# Whatever is not named here is no good end, and no vote.
+FINISH = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "PUP_LIMITED_DISABLED": "limited",
+} | dict.fromkeys(
+    (
+        *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "ESCALATION", "MODEL_ARMOR"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER"),
+    ),
+    "refusal",
 )
 # Thoughts are billed as output and counted beside it: added here.
 USED = {

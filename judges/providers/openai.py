@@ -1,6 +1,7 @@
 """Chat completions: OpenAI's, and those of everybody whose preset says so."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,13 +21,16 @@ from judges.providers.replies import (
 )
 from judges.records import Judge, ModelRequest, Reply, Usage
 
+# Whatever is not named here is no good end, and no vote. Words of DeepSeek, Zhipu, Mistral, TGI, vLLM and SGLang, too.
 FINISH = {
-    "content_filter": "refusal",
-    "tool_calls": "stop",
-    "model_length": "length",
-    "eos_token": "stop",
-    "stop_sequence": "stop",
+    **dict.fromkeys(("stop", "tool_calls", "function_call", "eos", "eos_token", "stop_sequence", "end_turn"), "stop"),
+    **dict.fromkeys(("length", "model_length", "max_tokens", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("content_filter", "refusal", "safety", "sensitive"), "refusal"),
+    **dict.fromkeys(("error", "abort", "aborted", "network_error", "insufficient_system_resource"), "failed"),
 }
+# What begins a stream of server-sent events: a field, or a comment.
+STREAM = re.compile(r"\s*(data|event|id|retry)?:")
+LINE_END = re.compile(r"\r\n|\n|\r")  # Of the wire: other separators of lines are text.
 # Where OpenAI counts tokens; a preset says where others do.
 USED = {
     "input": "prompt_tokens",
@@ -114,7 +118,8 @@ class OpenAIProvider(SdkProvider):
 
     def parsed(self, raw: str) -> dict[str, Any]:
         """Return the JSON object of the body; of a stream of parts the object that they make together."""
-        found = join_stream(raw) if raw.lstrip().startswith("data:") else parse_body(raw)
+        raw = raw.removeprefix("\ufeff")
+        found = join_stream(raw) if STREAM.match(raw) else parse_body(raw)
         # What failed while the model answered stands in the choice (OpenRouter), and is the body's error.
         failed = get_path(found, "choices", 0, "error")
         return found | {"error": failed} if failed else found
@@ -135,7 +140,7 @@ class OpenAIProvider(SdkProvider):
             text=said or declined,
             reasoning=reasoning_in(message, judge.preset.reasoning),
             tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
-            finish_reason="refusal" if declined else FINISH.get(finish, finish),
+            finish_reason="refusal" if declined else finish_word(finish),
             usage=read_usage(body.get("usage"), judge.preset.usage, apart=judge.preset.reasoning_apart),
         )
 
@@ -185,17 +190,31 @@ def reasoning_in(message: object, paths: tuple[str, ...]) -> str:
     return "".join(storable_text(get_path(part, "text")) for part in parts)
 
 
+def finish_word(said: str) -> str:
+    """Return the common word for a finish reason; one that is not known stays, and is no good end."""
+    # Google's servers put their own reason behind it: "content_filter: SAFETY".
+    return FINISH.get(said.lower().partition(":")[0], said)
+
+
 def join_stream(raw: str) -> dict[str, Any]:
     """Return the answer that the parts of a stream make together; {} where a part is no JSON object."""
     whole: dict[str, Any] = {}
     message: dict[str, Any] = {}
     choice: dict[str, Any] = {"message": message}
-    for line in raw.splitlines():
-        data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
-        if not data or data == "[DONE]":
+    ended, data = False, ""
+    for line in LINE_END.split(raw):
+        if not line.startswith("data:"):
+            continue
+        # An object may be spread over several lines of data, and its end is where it can be read.
+        data += line.removeprefix("data:").strip()
+        if data == "[DONE]" or not data:
+            ended, data = ended or bool(data), ""
             continue
         part = parse_body(data)
-        if not part or part.get("error"):
+        if not part:
+            continue
+        data = ""
+        if part.get("error"):
             return part
         whole |= {name: part[name] for name in ("id", "model", "service_tier", "usage") if part.get(name)}
         given = get_path(part, "choices", 0)
@@ -208,7 +227,11 @@ def join_stream(raw: str) -> dict[str, Any]:
             choice["finish_reason"] = get_path(given, "finish_reason")
         if found := get_list(given, "logprobs", "content"):
             choice.setdefault("logprobs", {"content": []})["content"] += found
-    return {**whole, "choices": [choice]} if whole else {}
+    if data or not whole:
+        return {}
+    if not (ended or "finish_reason" in choice or "usage" in whole):
+        return {"error": {"message": "the stream was cut before the answer's end"}}
+    return {**whole, "choices": [choice]}
 
 
 def _add_calls(calls: list[dict[str, Any]], parts: list[Any]) -> None:

@@ -1,32 +1,73 @@
 """Reading of bodies that may hold anything: parts of an answer, and the error that a refusal means."""
 
+import html
 import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited, Refused, Rejected, Unreachable
+from judges.errors import BadAnswer, Declined, Overloaded, ProviderError, RateLimited, Refused, Rejected, Unreachable
 from judges.rates import read_duration
 from judges.records import Token, Usage
 
 LARGEST = 2**31 - 1  # What the columns of counts hold.
-# Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds.
-REFUSALS = (401, 402, 403, 404, 412)
-BUSY = (498,)  # Statuses below 500 that mean a server without room: Groq's flex tier.
+LONGEST_REASON = 200  # Characters of a provider's own words that a reason keeps.
+# Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds. 403
+# is not among them: moderation and firewalls answer with it, too.
+REFUSALS = (401, 402, 404, 412)
+# Statuses below 500 that pass: a conflict, a failed dependency (Bedrock's ModelErrorException, TGI), too early, Groq's
+# flex tier without room (498), and a gateway that took us for gone (499).
+PASSING = (409, 424, 425, 498, 499)
 # Codes of a 400 that means: the model did not keep to the form this time (Groq). Another try may.
 WAIT_IN_WORDS = re.compile(
     r"(?:try again|retry) (?:in ((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)|(?:after|in) (\d+) seconds?)", re.I
 )
 MISSED = {"json_validate_failed", "tool_use_failed"}
-# Codes of a 429 that no waiting ends.
-NO_QUOTA = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
+# Codes of a 400, 403 or 429 that no waiting ends: no quota, credit or budget is left.
+NO_QUOTA = {
+    *("insufficient_quota", "billing_not_active", "billing_hard_limit_reached", "exceeded_current_quota_error"),
+    *("budget_exceeded", "Arrearage"),
+}
+# Words of a 400 or 403 that speak of the account or its settings: credit and spend limits (Anthropic), a wrong key
+# (Google, xAI), a model that is not there (LiteLLM) or goes by a profile alone (Bedrock), a country (Google).
+ACCOUNT = re.compile(
+    r"credit balance is too low|reached your specified .{0,20}usage limits?|budget has been exceeded|"
+    r"incorrect api key|api[_ ]key[_ ]invalid|invalid model name|on-demand throughput isn.t supported|"
+    r"user location is not supported",
+    re.IGNORECASE,
+)
+# Words of a 403 that speak of the key's rights, where none of what was sent.
+DENIED = re.compile(
+    r"permission.?(denied|error)|does not have.{0,20}permission|accessdenied|unrecognizedclient|signature|credential|"
+    r"security token|unsupported_country|not authorized",
+    re.IGNORECASE,
+)
+# Words of a refusal that speak of what was sent: moderation, content filters, guardrails, and its length.
+CONTENT = re.compile(
+    r"content.{0,3}(policy|filter|management|safety|violat|moderation|risk|exists risk)|moderat(ion|ed)|flagged|"
+    r"safety.{0,3}(check|system|polic|filter|reason)|usage.{0,3}(guideline|polic)|responsible.?ai|"
+    r"data.?inspection|inappropriate|sensitive.{0,3}(content|words?|information)|invalid_prompt|prohibited.{0,3}content|"
+    r"harmful|jailbreak|guardrail|unsafe|high.risk|blocked by|violat.{0,60}(polic|guideline|terms|practice)",
+    re.IGNORECASE,
+)
+LENGTH = re.compile(
+    r"context[ _]?(length|window|size)|maximum context|max_model_len|too (long|large|many tokens)|"
+    r"exceeds?.{0,40}(tokens?|length|size)",
+    re.IGNORECASE,
+)
+HTML = re.compile(r"\s*(<!doctype html|<html|<head|<body|<title|<h1|<center)", re.IGNORECASE)
+HEADLINE = re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1", re.IGNORECASE | re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+# Where an error keeps its words, and its codes.
+WORDS = ("message", "msg", "detail", "error", "errors", "title", "description")
+CODES = ("code", "type", "error_type", "status", "param")
 
 
 def parse_body(raw: str) -> dict[str, Any]:
     """Return the JSON object in a body; {} when it holds no object."""
     try:
-        body = json.loads(raw)
+        body = json.loads(raw.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
         return {}
     # Google's endpoint in OpenAI's form wraps its errors in a list.
@@ -136,50 +177,108 @@ def refusal_error(
 ) -> ProviderError:
     """Return the error that a status and its body mean. 2xx: an error body without a usable code.
 
-    `body`: as the provider reads it, where its error does not stand at the top.
+    `body`: what `raw` holds, where reading it takes more than JSON.
     """
-    body = parse_body(raw) if body is None else body
-    error = body.get("error", body)
-    said = storable_text(get_path(error, "message")) or storable_text(error) or raw
-    message = f"{host}: {status} {' '.join(said.split())[:300]}".strip()
-    kind: type[ProviderError] = Rejected
-    if status in REFUSALS or _is_account(status, error, said):
-        kind = Refused
-    elif status == 400 and storable_text(get_path(error, "code")) in MISSED:
-        kind = BadAnswer
-    elif status == 429 and "request too large" in said.lower():
-        pass  # More tokens than the account has in a minute: no wait makes it smaller.
-    elif status == 429:
-        kind = RateLimited
-        retry_after = next(
-            (one for one in (retry_after, _retry_delay(error), _wait_in_words(said)) if one), retry_after
-        )
-    elif status >= 500 or status in BUSY:
-        kind = Overloaded
-    elif status == 408:
-        kind = Unreachable
-    elif status < 300:
-        kind = BadAnswer
-    elif status < 400:
-        message = f"{host}: {status} redirects are not followed; correct the base_url"
-    return kind(storable_text(message), status=status, raw=raw, retry_after=retry_after)
+    whole: object = body or _parse_any(raw)
+    error = get_path(whole, "error") or whole
+    said, codes = error_words(error, raw), [*_codes_of(error), *_codes_of(whole)]
+    if 300 <= status < 400:
+        said = "redirects are not followed; correct the base_url"
+    kind = _error_kind(status, error, [*codes, said], raw)
+    if kind is RateLimited:
+        waits = (retry_after, _retry_delay(error), _wait_in_words(said))
+        retry_after = next((wait for wait in waits if wait), retry_after)
+    message = storable_text(f"{host}: {status} {said}".strip())
+    return kind(message, status=status, raw=raw, retry_after=retry_after)
 
 
-def _is_account(status: int, error: object, said: str) -> bool:
-    """Return whether a 400 or 429 speaks of the account."""
-    # No quota or credit (OpenAI, Anthropic, DashScope), a wrong key (Google, xAI), a model that is not there (LiteLLM).
+def _error_kind(status: int, error: object, told: list[str], raw: str) -> type[ProviderError]:
+    """`told`: the codes of the error and its words."""
+    if status in REFUSALS:
+        return Refused
+    if status == 408:
+        return Unreachable
+    if status >= 500 or status in PASSING:
+        return Overloaded
+    if not NO_QUOTA.isdisjoint(told):
+        return Refused
     if status == 429:
-        return not NO_QUOTA.isdisjoint(storable_text(get_path(error, name)) for name in ("code", "type"))
-    if status != 400:
-        return False
-    reasons = [get_path(detail, "reason") for detail in get_list(error, "details")]
-    owes = storable_text(get_path(error, "code")) == "Arrearage" or "credit balance is too low" in said
-    return owes or "API_KEY_INVALID" in reasons or "Incorrect API key" in said or "Invalid model name" in said
+        # More tokens than the account has in a minute: no wait makes it smaller.
+        return Declined if any("request too large" in words.lower() for words in told) else RateLimited
+    if 300 <= status < 400:
+        return Rejected
+    if status == 400 and not MISSED.isdisjoint(told):
+        return BadAnswer
+    # Google's FAILED_PRECONDITION: a country that the API does not serve, or billing that is off.
+    if "FAILED_PRECONDITION" in told or any(map(ACCOUNT.search, told)):
+        return Refused
+    # A firewall's page in place of the provider's own answer is about the text that went through it.
+    if status == 413 or (status == 403 and HTML.match(raw)) or _is_content(error, told):
+        return Declined
+    if status == 403 and any(map(DENIED.search, told)):
+        return Refused
+    return BadAnswer if status < 300 else Rejected
+
+
+def _parse_any(raw: str) -> object:
+    """Return the object of a body; the first of a list of them, as Google streams errors."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return body[0] if isinstance(body, list) and body else body
+
+
+def error_words(error: object, raw: str) -> str:
+    """Return what an error says in plain words, on one line: its message, a page's headline, else the body's begin."""
+    said = _first_words(error) or raw
+    # Gateways say of another provider's error only that there was one, and show the error beside it.
+    if behind := get_path(error, "metadata", "raw"):
+        behind = _first_words(_parse_any(behind)) or behind if isinstance(behind, str) else _first_words(behind)
+        said = f"{said}: {behind}"
+    if HTML.match(said):
+        headline = HEADLINE.search(said)
+        said = f"a page of HTML in place of an answer: {headline[2]}" if headline else "a page of HTML, no answer"
+    said = html.unescape(TAG.sub(" ", said)) if TAG.search(said) else said
+    said = storable_text(" ".join(said.split()))
+    return said if len(said) <= LONGEST_REASON else said[: LONGEST_REASON - 3].rstrip() + "..."
+
+
+def _first_words(value: object, depth: int = 4) -> str:
+    """Return the first text under the names that errors keep their words in."""
+    if isinstance(value, str) or not depth:
+        return storable_text(value).strip()
+    if isinstance(value, list):
+        return next(filter(None, (_first_words(entry, depth - 1) for entry in value)), "")
+    if isinstance(value, dict):
+        return next(filter(None, (_first_words(value.get(name), depth - 1) for name in WORDS)), "")
+    return ""
+
+
+def _codes_of(error: object) -> list[str]:
+    """Return the codes of an error, and of those within it (Azure's innererror)."""
+    found = [storable_text(get_path(error, name)) for name in CODES]
+    found += [
+        storable_text(get_path(error, "innererror", "code")),
+        storable_text(get_path(error, "inner_error", "code")),
+    ]
+    found += [storable_text(get_path(detail, "reason")) for detail in get_list(error, "details")]
+    return [code for code in found if code]
+
+
+def _is_content(error: object, told: list[str]) -> bool:
+    """Return whether a refusal speaks of the text that was sent."""
+    # OpenRouter names its reasons, and shows what it flagged; Azure says what its filter saw.
+    shown = (("metadata", "reasons"), ("metadata", "flagged_input"), ("innererror", "content_filter_result"))
+    return any(get_path(error, *path) for path in shown) or any(
+        CONTENT.search(words) or LENGTH.search(words) for words in told
+    )
 
 
 def error_code(body: dict[str, Any], status: int) -> int:
     """Return the HTTP status that an error body under a 2xx names (some gateways do that), else the answer's own."""
     code = get_path(body, "error", "code")
+    code = int(code) if isinstance(code, str) and code.isdecimal() and len(code) == 3 else code
     return code if isinstance(code, int) and 400 <= code < 600 else status
 
 

@@ -47,12 +47,14 @@ class ResponsesProvider(OpenAIProvider):
         steps = [step for item in thoughts for step in [*get_list(item, "content"), *get_list(item, "summary")]]
         declined = "".join(storable_text(get_path(part, "refusal")) for part in parts)
         finish = storable_text(get_path(body, "incomplete_details", "reason"), 50)
+        state = storable_text(body.get("status"), 50)  # failed, cancelled, in_progress: no good end
+        finish = finish or ("stop" if state in ("completed", "") else state)
         listed = [entry for part in parts for entry in get_list(part, "logprobs")]
         return Reply(
             text=said or declined,
             reasoning="\n\n".join(filter(None, (storable_text(get_path(step, "text")) for step in steps))),
             tokens=read_tokens(said, listed, "token", "logprob", [get_list(one, "top_logprobs") for one in listed]),
-            finish_reason="refusal" if declined else UNFINISHED.get(finish, finish) or "stop",
+            finish_reason="refusal" if declined else UNFINISHED.get(finish, finish),
             usage=count_tokens(body.get("usage"), RESPONSES_USED, SAID),
         )
 

@@ -58,7 +58,9 @@ class Behaviour:
     written: str = ""
     """What a passage or a reasoning says; else the query itself."""
     body: str = ""
-    """The whole body of the answer under 200, as it is."""
+    """The whole body of the answer, as it is."""
+    status: int = 200
+    """The status that `body` comes with."""
     score: int | None = None
     """Of a graded answer; else the highest for yes, 0 for no."""
     tokens: list[Any] = field(default_factory=list)

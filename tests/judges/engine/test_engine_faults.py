@@ -6,6 +6,7 @@ import os
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -73,17 +74,42 @@ def test_a_held_lease_is_not_claimed_and_the_fourth_claim_gives_up(plan: Plan) -
     assert len(claim(plan, lease=60)) == 2
     assert claim(plan, lease=60) == []
     Work.objects.update(lease_until="2000-01-01T00:00Z")
-    assert len(claim(plan, lease=0)) == 2
-    assert len(claim(plan, lease=0)) == 2
+    for _ in range(5):
+        assert len(claim(plan, lease=0)) == 2, "a worker that is lost before it sends anything proves nothing"
+    for _ in range(leases.MAX_CLAIMS):
+        held = claim(plan, lease=0)
+        assert len(held) == 2
+        count_begun(held)
     assert claim(plan, lease=60) == []
     assert Work.objects.filter(state="failed", reason="error").count() == 2
     assert counters.read(plan.campaign)["failed"] == 2
+
+
+def count_begun(held: list[leases.Claimed]) -> None:
+    """As a worker does that sends the first call of each."""
+
+    async def begin() -> None:
+        with psycopg.connect(**database_parameters()) as own:
+
+            async def ask(question: Any) -> Any:
+                return question(own)
+
+            begun = leases.BegunClaims(ask)
+            for one in [*held, *held]:
+                begun.note(one)
+            assert begun.task is not None
+            await begun.task
+
+    asyncio.run(begin())
 
 
 def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
     held = claim(plan, lease=60)
     with psycopg.connect(**database_parameters()) as own:
         assert leases.renew(own, held, 60) == {one.work for one in held}
+    count_begun(held)
+    assert list(Work.objects.values_list("state", "claims")) == [("running", 1)] * 2, "once, however many calls"
+    with psycopg.connect(**database_parameters()) as own:
         leases.release(own, held)
     assert list(Work.objects.values_list("state", "claims")) == [("pending", 0)] * 2
 

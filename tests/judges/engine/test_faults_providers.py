@@ -29,8 +29,8 @@ class Expected:
     """The same call is sent once more: nothing usable came."""
     repaired: bool = False
     """Another call asks for the right form: the answer was paid for and is kept."""
-    fails: bool = False
-    """The pair fails, and `--retry-failed` judges it."""
+    refused: bool = False
+    """The provider declines the call: that vote is missing, and the others decide."""
 
 
 FAULTS = {
@@ -47,7 +47,7 @@ FAULTS = {
     "schema": Expected(again=False, repaired=True),
     "empty": Expected(again=False, repaired=True),
     "other-model": Expected(again=False),
-    "redirect": Expected(again=True, fails=True),
+    "redirect": Expected(again=False, refused=True),
 }
 
 
@@ -62,9 +62,6 @@ def test_a_provider_that_misbehaves_costs_its_own_calls_and_nothing_else(
     once = [{"contains": f"mapping number {n} ", "fault": fault, "times": 1, "verdict": "yes"} for n in range(TIMES)]
     model_server.script({"v3": [*once, {"verdict": "yes"}], "*": {"verdict": "yes"}})
     done = judge()
-    if expected.fails:
-        assert (done.code, done.json["failed"]) == (3, TIMES), "not tried again by itself, and said so"
-        done = judge("--retry-failed")
     assert done.code == 0, done.err
     assert done.json["labelled"] == PAIRS and sums_up(done.json)
     requests = model_server.requests()
@@ -78,8 +75,10 @@ def test_a_provider_that_misbehaves_costs_its_own_calls_and_nothing_else(
     outcome = left(counts, PAIRS * CALLS, paid_twice=repeated - TIMES * expected.again, repeated=repeated)
     note(f"provider {fault}", outcome)
     assert outcome.holds, outcome
+    missing = Attempt.objects.filter(judge__name="v3", counts=True, outcome="refused")
+    assert missing.count() == TIMES * expected.refused
     faulty = Attempt.objects.filter(judge__name="v3", counts=False)
     assert faulty.count() == TIMES * (expected.again or expected.repaired)
     assert all(attempt.error for attempt in faulty)
     kept = Attempt.objects.filter(judge__name="v3", counts=True, outcome="labelled").count()
-    assert kept == PAIRS, "and none of them became a verdict"
+    assert kept == PAIRS - TIMES * expected.refused, "and none of them became a verdict"

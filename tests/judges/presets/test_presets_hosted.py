@@ -400,7 +400,7 @@ def test_a_missing_key_is_the_accounts_fault(model_server: LocalModels, preset: 
         ask(vote_of(judge_of(model_server, preset, "m")))
 
 
-@pytest.mark.parametrize(("code", "kind"), [(502, Overloaded), (429, RateLimited), (403, Refused), ("x", BadAnswer)])
+@pytest.mark.parametrize(("code", "kind"), [(502, Overloaded), (429, RateLimited), (403, Rejected), ("x", BadAnswer)])
 def test_an_error_within_a_choice_is_that_error(model_server: LocalModels, code: object, kind: type) -> None:
     choice = {"error": {"code": code, "message": "upstream"}, "finish_reason": "error", "message": {"content": ""}}
     model_server.script({"m": {"body": json.dumps({"choices": [choice]})}})

@@ -1,0 +1,170 @@
+"""A refusal is of a call until several documents show that it is of the account; then the campaign pauses."""
+
+import json
+from typing import Any
+
+import pytest
+
+from judges.models import Attempt, Campaign, JudgeVersion, Work
+from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
+from tests.modelserver.fixtures import LocalModels
+
+__all__ = ["_standing_worker", "worker"]
+
+FLAGGED = {"code": "The caller does not have permission", "error": "Content violates usage guidelines. Team: 7"}
+AZURE = {"error": {"code": "content_filter", "message": "The prompt triggered the content management policy."}}
+TOO_LARGE = "<html><head><title>413 Request Entity Too Large</title></head></html>"
+FIREWALL = "<!DOCTYPE html><html><head><title>Access denied</title></head><body>SQL?</body></html>"
+OF_ONE = [(403, FLAGGED), (400, AZURE), (413, TOO_LARGE), (403, FIREWALL), (422, {"detail": "odd"})]
+
+
+def refusal(status: int, body: Any, **more: Any) -> dict[str, Any]:
+    return {"status": status, "body": body if isinstance(body, str) else json.dumps(body), **more}
+
+
+def after_the_first(models: LocalModels, status: int) -> int:
+    """Calls that left after the first refusal had arrived."""
+    requests = models.requests()
+    first = min(one["answered"] for one in requests if one["status"] == status)
+    return sum(one["arrived"] > first for one in requests)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("status", "body"), OF_ONE)
+def test_one_document_of_forty_that_is_refused_costs_one_vote(
+    worker: object, model_server: LocalModels, status: int, body: Any
+) -> None:
+    """D1, D4. On a3455fca a 403 paused the campaign for ever, and a 400 failed the pair."""
+    collection_of(40)
+    make_panel(model_server, debate=())
+    yes = {"verdict": "yes", "latency": 0.02}
+    model_server.script({"*": yes})
+    JudgeVersion.objects.filter(name="v3").update(model="v3")
+    model_server.script({"v3": [refusal(status, body, contains="mapping number 7 "), yes], "*": yes})
+    done = judge("--policy", "ensemble", check=True)
+    assert (done.json["labelled"], done.json["failed"]) == (40, 0) and sums_up(done.json)
+    (attempt,) = Attempt.objects.filter(outcome="refused")
+    assert (attempt.judge.name, attempt.status, attempt.counts, attempt.cost) == ("v3", status, True, 0.0)
+    assert len(model_server.requests()) == 200, "nothing was sent twice"
+
+
+@pytest.mark.slow
+def test_under_single_the_refused_document_of_forty_fails_and_is_named(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(40)
+    make_panel(model_server)
+    flagged = refusal(403, FLAGGED, contains="mapping number 7 ")
+    model_server.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
+    done = judge("--policy", "single")
+    assert (done.code, done.json["labelled"], done.json["failed"]) == (3, 39, 1)
+    work = Work.objects.get(state="failed")
+    assert (work.reason, "mapping number 7 " in work.pair.query.text) == ("refused", True)
+    assert "v1: " in work.error and "403 Content violates usage guidelines" in work.error
+    again = judge("--policy", "single", "--failed-to-people", check=True)
+    assert (again.json["failed"], again.json["escalated"]) == (0, 1)
+
+
+@pytest.mark.slow
+def test_a_refused_turn_sends_its_pair_to_people(worker: object, model_server: LocalModels) -> None:
+    collection_of(12)
+    make_panel(model_server)
+    flagged = refusal(400, AZURE, contains="mapping number 7 ")
+    model_server.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
+    done = judge("--policy", "debate", check=True)
+    assert (done.json["labelled"], done.json["failed"], done.json["escalations"]) == (11, 0, {"refused": 1})
+
+
+def said(message: str, **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
+
+
+# Refusals of everything, by an account or a setting: status, body, and words of what the pause says.
+OF_ALL = {
+    "spend limit": (400, said("You have reached your specified API usage limits."), "raise the limit"),
+    "location": (400, said("User location is not supported.", status="FAILED_PRECONDITION"), "does not serve this"),
+    "temperature": (400, said("Unsupported value: 'temperature' does not support 0."), 'temperature = "default"'),
+    "profile": (400, {"message": "Model x with on-demand throughput isn't supported."}, "inference profile"),
+    "budget 400": (400, said("Budget has been exceeded!", type="budget_exceeded"), "raise the limit"),
+    "budget 429": (429, said("Budget has been exceeded!", type="budget_exceeded"), "raise the limit"),
+    "413": (413, TOO_LARGE, "413"),
+    "422": (422, {"detail": "extra fields not permitted"}, "check_judges"),
+    "302": (302, "<html>log in</html>", "base_url"),
+    "403": (403, said("no rights"), "403 no rights"),
+    "moderation": (403, FLAGGED, "take another judge"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", OF_ALL)
+def test_a_judge_that_is_refused_whatever_it_asks_pauses_after_at_most_twenty_calls(
+    worker: object, model_server: LocalModels, case: str
+) -> None:
+    """D2. On a3455fca the campaign was bought and failed to the last pair."""
+    status, body, words = OF_ALL[case]
+    collection_of(100)
+    make_panel(model_server, debate=())
+    own = {"provider": "anthropic", "base_url": model_server.anthropic, "model": "v3"}
+    JudgeVersion.objects.filter(name="v3").update(**own)
+    yes = {"verdict": "yes", "latency": 0.05}
+    model_server.script({"v3": refusal(status, body, latency=0.05), "*": yes})
+    done = judge("--policy", "ensemble")
+    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0), done.err
+    assert after_the_first(model_server, status) <= 20
+    because = done.json["paused_because"]
+    assert because.startswith(f"v3, account anthropic {model_server.anthropic}") and words in because, because
+    # Once it is mended everything is judged, by all five.
+    model_server.script({"*": yes})
+    Campaign.objects.update(state="running", paused_because="", starts=5)
+    assert judge("--policy", "ensemble", check=True).json["labelled"] == 100
+    assert Attempt.objects.filter(judge__name="v3", counts=True, outcome="labelled").count() == 100
+
+
+@pytest.mark.slow
+def test_an_account_that_reaches_its_limit_in_the_middle_pauses_within_twenty_calls(
+    worker: object, model_server: LocalModels
+) -> None:
+    """With more than a hundred calls out: those that left before are no evidence that it answers."""
+    collection_of(300)
+    make_panel(model_server, debate=())
+    limit = refusal(400, said("Your workspace may not ask more."), latency=0.05)
+    model_server.script({"*": [{"verdict": "yes", "latency": 0.2, "times": 400}, limit]})
+    done = judge("--policy", "ensemble")
+    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
+    assert after_the_first(model_server, 400) <= 20
+    assert "may not ask more" in done.json["paused_because"]
+    assert not Attempt.objects.filter(counts=True).exclude(outcome="labelled").exists(), "nobody's vote is missing"
+
+
+@pytest.mark.slow
+def test_a_judge_without_a_usable_answer_pauses_after_twenty(worker: object, model_server: LocalModels) -> None:
+    """D7: 120 calls for no vote."""
+    collection_of(100)
+    make_panel(model_server, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
+    fenced = {"text": '```json\n{"response": "yes", "reason": "r"}\n```', "latency": 0.05}
+    model_server.script({"w3": fenced, "*": {"verdict": "yes", "latency": 0.05}})
+    done = judge("--policy", "ensemble")
+    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
+    because = done.json["paused_because"]
+    assert because.startswith("v5, account") and "20 answers in a row and none usable" in because
+    assert "check_judges" in because
+    assert sum(one["model"] == "w3" for one in model_server.requests()) <= 2 * 20
+
+
+@pytest.mark.slow
+def test_a_judge_that_fails_now_and_then_does_not_pause(worker: object, model_server: LocalModels) -> None:
+    collection_of(100)
+    make_panel(model_server, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
+    odd = [refusal(403, FLAGGED, every=7), {"fault": "garbage", "every": 3}, {"verdict": "yes", "latency": 0.02}]
+    model_server.script({"w3": odd, "*": {"verdict": "yes", "latency": 0.02}})
+    done = judge("--policy", "ensemble", check=True)
+    assert (done.json["labelled"], done.json["failed"]) == (100, 0)
+
+
+def test_a_dead_setting_of_the_only_judge_pauses(worker: object, model_server: LocalModels) -> None:
+    collection_of(20)
+    make_judge(model_server, "one", model="gpt")
+    model_server.script({"gpt": refusal(400, said("Unsupported value: 'temperature' does not support 0."))})
+    done = judge("--policy", "single", "--judges", "one")
+    assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
+    assert len(model_server.requests()) <= 20
