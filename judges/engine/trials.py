@@ -25,7 +25,7 @@ from judges.domain.refusals import Failure, Meaning
 STALL_S = 2.0
 # Calls that a process has out of a campaign while a judge that was asked has not given it a usable answer yet: its
 # account may be refused whatever it asks, and nothing else is bought until that is known.
-FIRST = 5
+FIRST = 24
 DAY_MS = 86_400_000
 
 APPEND = """
