@@ -5,6 +5,7 @@ A value that cannot be meant ends the program with one line and exit code 2, bef
 
 import math
 import os
+import re
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -98,6 +99,14 @@ def origins(name: str) -> list[str]:
                 "https://quorum.example.org."
             )
     return found
+
+
+def sub_path(name: str) -> str:
+    """Return the path below which the site stands, as /quorum; "" where it has a host of its own."""
+    value = text(name).rstrip("/")
+    if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", value):
+        refuse(f"{name}={value!r} must be a path that begins with a slash, as /quorum.")
+    return value
 
 
 def web_address(name: str) -> str:

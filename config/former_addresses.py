@@ -38,7 +38,9 @@ def current_address(path: str) -> str:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Redirect a former address, a form with what it sent; answer 404 for any other."""
-    address = current_address(request.path)
+    # Former addresses are written as below the host; a site below a path has its path before them.
+    prefix = request.path.removesuffix(request.path_info)
+    address = prefix + current_address(request.path_info)
     if address == request.path:
         return page_not_found(request, exception)
     query = request.META.get("QUERY_STRING")

@@ -261,7 +261,11 @@ LOCAL_EMBEDDERS = "training.serving.embedder"
 LOCAL_SPARSE_ENCODERS = "training.serving.sparse"
 LOCAL_RERANKERS = "training.serving.opening"
 
-STATIC_URL = "/static/"
+# The path of a site that shares its host with others; the proxy may pass it on or cut it off (config/wsgi.py).
+SUB_PATH = env.sub_path("QUORUM_SUB_PATH")
+FORCE_SCRIPT_NAME = SUB_PATH or None
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = LANGUAGE_COOKIE_PATH = f"{SUB_PATH}/"
+STATIC_URL = f"{SUB_PATH}/static/"
 STATIC_ROOT = VAR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {

@@ -2,11 +2,13 @@
 
 import os
 
+from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
 from config import env
 from config.bodies import whole_bodies
 from config.operating import tracing
+from config.sub_path import below
 from embedded import ensure_services
 from jobs.processes import end_with_server
 
@@ -15,4 +17,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 end_with_server()
 ensure_services(env.var())
 tracing.start()
-application = whole_bodies(get_wsgi_application())
+application = below(settings.SUB_PATH, whole_bodies(get_wsgi_application()))
