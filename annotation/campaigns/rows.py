@@ -89,7 +89,7 @@ class CampaignRow:
         return _account_states((*self.debaters, *self.voters))
 
     @property
-    def waits(self) -> str:
+    def worker_problem(self) -> str:
         """Say for what it waits while no worker is at it; "" where one is."""
         return notifications.describe_wait(self.campaign.pk) if self.campaign.state == Campaign.State.RUNNING else ""
 

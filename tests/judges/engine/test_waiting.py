@@ -20,7 +20,7 @@ from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine import notifications, worker_pool
 from judges.models import Campaign, JudgeVersion, Panel, Work
-from tests.engine_parts import _standing_worker, collection_of, make_judge, worker
+from tests.engine_parts import FAST, _standing_worker, collection_of, make_judge, worker
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 
@@ -146,9 +146,11 @@ def test_a_worker_that_never_begins_is_called_what_it_is(instance: object, monke
 
 @pytest.mark.slow
 def test_a_waiting_command_brings_a_worker_where_none_is_free(
-    worker: object, model_server: LocalModels, instance: object
+    worker: object, model_server: LocalModels, instance: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both processes are busy with a campaign whose calls take long; a run of BM25 takes a moment."""
+    for name, value in {**instance, **FAST}.items():  # of the worker that is brought
+        monkeypatch.setenv(name, value)
     model_server.script({"slow": {"verdict": "yes", "latency": 30.0}})
     begin(model_server, "slow", 200, "slow", "127.0.0.1")
     until(lambda: workers.free_slots() == 0)
