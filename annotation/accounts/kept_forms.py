@@ -17,7 +17,7 @@ SECRET = ("password", "secret", "token", "csrfmiddlewaretoken", "code")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptForm:
+class UnsentForm:
     """A form as it was sent: the address it goes to, the page it stood on, its fields in order."""
 
     action: str
@@ -50,13 +50,13 @@ def keep(request: HttpRequest) -> bool:
     return True
 
 
-def read(request: HttpRequest) -> KeptForm | None:
+def read(request: HttpRequest) -> UnsentForm | None:
     """Return the form that waits in this session; None where there is none."""
     row: Mapping[str, Any] | None = request.session.get(KEY)
     if row is None:
         return None
     fields = tuple((name, value) for name, value in row["fields"])
-    return KeptForm(row["action"], row["page"], fields, tuple(row["left_out"]))
+    return UnsentForm(row["action"], row["page"], fields, tuple(row["left_out"]))
 
 
 def forget(request: HttpRequest) -> None:
