@@ -31,7 +31,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
-from annotation.accounts import kept_forms
+from annotation.accounts import unsent_forms
 from annotation.languages import speak_to
 from annotation.models import Membership, Role, User
 from corpus.access import Action, View
@@ -207,7 +207,7 @@ def _signed_in_user(request: HttpRequest) -> User | None:
         return None
     speak_to(request.user, request)
     if request.method == "POST":
-        kept_forms.forget_sent(request)
+        unsent_forms.forget_sent(request)
     return request.user
 
 
@@ -218,7 +218,7 @@ def to_sign_in(request: HttpRequest) -> HttpResponse:
     address = resolve_url(settings.LOGIN_URL)
     # A form is not sent again by itself: what was entered waits behind the sign-in, to be sent or copied.
     if not htmx and request.method == "POST":
-        back = reverse("kept_form") if kept_forms.keep(request) else kept_forms.page_of(request)
+        back = reverse("unsent_form") if unsent_forms.keep(request) else unsent_forms.page_of(request)
     if htmx or request.method in {"GET", "HEAD", "POST"}:
         parts = urlsplit(back)
         # Path and query alone: an address of another host in the header must lead nowhere.

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods
 
-from annotation.accounts import kept_forms
+from annotation.accounts import unsent_forms
 from annotation.permissions import SiteScope, action
 
 # Of Django's own sentence, up to the origin that it names.
@@ -16,13 +16,13 @@ BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%s")[0]
 
 @action("site")
 @require_http_methods(["GET", "POST"])
-def kept_form(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+def unsent_form(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Offer a form that was sent after the session had ended; a POST discards it."""
     if request.method == "POST":
-        kept = kept_forms.read(request)
-        kept_forms.forget(request)
+        kept = unsent_forms.read(request)
+        unsent_forms.forget(request)
         return redirect(kept.page if kept else "home")
-    return render(request, "accounts/kept_form.html", {"scope": scope, "kept": kept_forms.read(request)})
+    return render(request, "accounts/unsent_form.html", {"scope": scope, "kept": unsent_forms.read(request)})
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -54,18 +54,18 @@ def test_what_an_admin_typed_outlives_the_session(charlie: Membership) -> None:
     }
     assert action == page
     assert client.post(action, sent).status_code in (200, 302, 303)
-    assert client.session.get("kept_form") is None
+    assert client.session.get("unsent_form") is None
     assert Guideline.objects.latest("version").text.replace("\r\n", "\n").strip() == TEXT.replace("\r\n", "\n")
 
 
-def test_a_kept_form_holds_no_secret_and_can_be_discarded(charlie: Membership) -> None:
+def test_a_unsent_form_holds_no_secret_and_can_be_discarded(charlie: Membership) -> None:
     client = Client()
     form = {"title": "New words here", "api_token": "s3cret-s3cret", "password": "p4ss"}
     answer = client.post("/c/books/settings/", form)
     offered = sign_in(client, answer["Location"])
     assert "New words here" in offered.text and "s3cret" not in offered.text and "p4ss" not in offered.text
-    assert client.post("/accounts/kept-form/").status_code == 302
-    assert "nothing here that was not saved" in client.get("/accounts/kept-form/").text
+    assert client.post("/accounts/unsent-form/").status_code == 302
+    assert "nothing here that was not saved" in client.get("/accounts/unsent-form/").text
 
 
 def test_behind_a_proxy_that_rewrites_host_the_page_names_the_setting(charlie: Membership) -> None:

@@ -319,7 +319,7 @@ NO_ACT = {
     "mfa_reauthenticate": "asks a code again, changes nothing",
     "mfa_download_recovery_codes": "one's own codes, after the password was asked again",
     "display": "how pages look, to oneself",
-    "kept_form": "forgets what the reader sent in vain, in their own session",
+    "unsent_form": "forgets what the reader sent in vain, in their own session",
     "aspects_upload": "a draft of one's own; storing it is told",
     "aspects_again": "asks anew for the address whose fetching is told",
     "aspects_dismiss": "throws a draft of one's own away",

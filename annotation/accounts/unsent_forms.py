@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 
-KEY = "kept_form"
+KEY = "unsent_form"
 LONGEST = 200_000  # Characters of all fields: a long guideline fits, a file does not.
 # Never kept: what opens something, and the token of a session that is over.
 SECRET = ("password", "secret", "token", "csrfmiddlewaretoken", "code")
