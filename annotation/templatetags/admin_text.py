@@ -6,9 +6,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from annotation.for_reader import say_to_reader
 from annotation.judging.text_formatting import split_blocks
 from annotation.languages import is_english, translate_stored
-from annotation.reader_words import say_to_reader
 from corpus.collections.task_order import BACK, FRONT
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment

@@ -3,13 +3,13 @@
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.reader_words import say_to_reader
+from annotation.for_reader import say_to_reader
 
 register = template.Library()
 
 
 @register.filter
-def reader_words(value: object) -> str:
+def for_reader(value: object) -> str:
     """An error or a message without a command's flags and backticks; what is escaped already stays so."""
     text = str(value) if not hasattr(value, "__html__") else str(value.__html__())
     plain = say_to_reader(text)

@@ -8,7 +8,7 @@ from django import forms
 from django.template import Context, Template
 from django.template.loader import render_to_string
 
-from annotation.reader_words import say_to_reader
+from annotation.for_reader import say_to_reader
 from annotation.templatetags.admin_text import in_reader_language
 from tests.site.test_permissions import World, quiet, routes  # noqa: F401
 
@@ -42,7 +42,7 @@ def test_errors_of_forms_fields_and_messages_say_so_and_stay_escaped(said: str, 
     pages = [
         render_to_string("_form_errors.html", {"form": form}),
         render_to_string("_field.html", {"field": form["name"]}),
-        Template("{{ problem|reader_words }}").render(Context({"problem": said + " <b>"})),
+        Template("{{ problem|for_reader }}").render(Context({"problem": said + " <b>"})),
     ]
     for page in pages:
         assert shown in unescape(page) and "&lt;b&gt;" in page and not FLAG.search(CODE.sub("", page))
