@@ -31,7 +31,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
-from annotation.accounts import unsent_forms
+from annotation import unsent_forms
 from annotation.languages import speak_to
 from annotation.models import Membership, Role, User
 from corpus.access import Action, View

@@ -112,7 +112,7 @@ def wake_running() -> None:
 
 def wake_due() -> None:
     """Wake workers for campaigns whose wait is over."""
-    for campaign in wakeups.take_due():
+    for campaign in wakeups.pop_due():
         if _in_work().filter(pk=campaign).exists():
             wakeups.notify_workers(campaign)
 

@@ -83,7 +83,7 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
     form = OptionsForm(request.POST if request.method == "POST" else None, initial=row.options)
     if request.method == "POST" and form.is_valid():
         try:
-            importing.correct_import(row, {"said": _said_of_files(request)}, form.as_options())
+            importing.correct_import(row, {"said": _file_messages(request)}, form.as_options())
         except BadInput as error:
             form.add_error(None, str(error))
         else:
@@ -91,7 +91,7 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
     return _render_import(request, scope, row, form)
 
 
-def _said_of_files(request: HttpRequest) -> dict[str, str]:
+def _file_messages(request: HttpRequest) -> dict[str, str]:
     """Return the fields of the form that are about files and their columns."""
     return {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
 

@@ -1,6 +1,7 @@
 """Runs out of a reranked run and BM25: each candidate's score of both, combined by benchmark.runs.hybrid_scores."""
 
 import math
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from benchmark.models import Run
 from benchmark.runs import builders, hybrid_scores, lexical, rankings
 from benchmark.runs.builders import Stopped, Tell, each_query
+from benchmark.runs.hybrid_scores import Scores
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
@@ -31,7 +33,11 @@ SELECT COALESCE(bool_or(score < 0 AND score <> %(mark)s), false), COALESCE(bool_
 FROM benchmark_ranking CROSS JOIN unnest(scores) AS score WHERE run_id = %(run)s"""
 
 
-PREPARED = {"margins": hybrid_scores.sigmoid, "grades": hybrid_scores.fill_ungraded, "plain": np.asarray}
+PREPARED: dict[str, Callable[[Scores], Scores]] = {
+    "margins": hybrid_scores.sigmoid,
+    "grades": hybrid_scores.impute_ungraded,
+    "plain": np.asarray,
+}
 """What is combined of each kind of scores."""
 
 

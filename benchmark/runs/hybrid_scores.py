@@ -37,7 +37,7 @@ NO_GRADE = -1.0
 """What an ERank run holds for an answer without a grade: below every grade times its probability."""
 
 
-def fill_ungraded(scores: Scores) -> Scores:
+def impute_ungraded(scores: Scores) -> Scores:
     """Give answers without a grade the lowest score of their query: no other query, and no scale, depends on them."""
     graded = scores[scores != NO_GRADE]
     lowest = graded.min() if len(graded) else 0.0

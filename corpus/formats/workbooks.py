@@ -86,7 +86,7 @@ def read_sheet(source: FileSource) -> Iterator[tuple[int, list[str]]]:
 def _filled_rows(source: FileSource, sheet: Any) -> Iterator[tuple[int, dict[int, str]]]:
     """Yield (number, filled cells by the number of their column) of each row that has one."""
     empty = 0
-    for number, row in _written_rows(sheet):
+    for number, row in _stored_rows(sheet):
         cells = {cell["column"]: text for cell in row if (text := _shown_text(sheet, cell))}
         # As the file numbers them: whoever fills the rows between two numbers counts as far as the file says.
         if not 0 < number <= MAX_ROWS or max((cell["column"] for cell in row), default=0) > MAX_COLUMNS:
@@ -108,7 +108,7 @@ def _shown_text(sheet: Any, cell: dict[str, Any]) -> str:
     return as_cell(value if value is None or isinstance(value, str) else show_cell(ReadOnlyCell(sheet, **cell)))
 
 
-def _written_rows(sheet: Any) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+def _stored_rows(sheet: Any) -> Iterator[tuple[int, list[dict[str, Any]]]]:
     """Yield (number, cells) of the rows that the file has, by the library's own reader of a sheet.
 
     Its rows would be all up to the greatest number, which a file of a few bytes can say.

@@ -72,7 +72,7 @@ class Failure:
     content: bool = False  # The refusal speaks of the text that was sent.
 
 
-def refusal_words(reason: str) -> str:
+def refusal_text(reason: str) -> str:
     """Return the words of a refusal without what differs from call to call."""
     return " ".join(_OWN.sub("#", reason).lower().split()) or "#"
 
@@ -92,7 +92,7 @@ def weigh(failures: Sequence[Failure], beside: Iterable[Sequence[Failure]] = ())
     return Meaning.TRIAL if last.words else Meaning.CALL
 
 
-def fails_alone(failing_s: float, patience_s: float, pairs_left: int, *, answers: bool, answers_others: bool) -> bool:
+def is_isolated(failing_s: float, patience_s: float, pairs_left: int, *, answers: bool, answers_others: bool) -> bool:
     """Return whether a question whose tries are used up fails by itself, though its account is in trouble.
 
     `answers_others`: to a call that left after the question first failed. `answers`: at any time in this campaign.

@@ -104,14 +104,14 @@ class Tools:
     sending: asyncio.Semaphore
     holder: str
     retry_s: float
-    begun: leases.BegunClaims = field(init=False)
+    begun: leases.SentLeases = field(init=False)
     counts: dict[int, RepeatedCounts] = field(default_factory=lambda: defaultdict(RepeatedCounts))  # By judge.
     # The newest row of the price table, and when it was looked for.
     newest_price: int = 0
     price_seen: float = -math.inf
 
     def __post_init__(self) -> None:
-        self.begun = leases.BegunClaims(self.writer.ask)
+        self.begun = leases.SentLeases(self.writer.ask)
 
     async def find_newest_price(self) -> int:
         """Return the number of the newest row of the price table, as it was at most PRICES_S ago."""
@@ -154,7 +154,7 @@ class Caller:
         since = math.inf  # When the question first failed.
         if claimed.attempt_base and (known := await self._known_failure(claimed, question)):
             since, claimed.last_error = known
-            if await self._fails_alone(question, since):
+            if await self._is_isolated(question, since):
                 claimed.ended[slot] = NoVerdict("error")
                 return claimed.ended[slot]
         while following := self.next_try(claimed, question):
@@ -179,7 +179,7 @@ class Caller:
                 jitter = random.uniform(0, min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries))
                 await self._sleep(claimed, result.wait + jitter)
         well = self.tools.limits.account(question.judge.account).is_well
-        if isinstance(result, Retry) and not (well or await self._fails_alone(question, since)):
+        if isinstance(result, Retry) and not (well or await self._is_isolated(question, since)):
             # Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
             await self.trials.note_failing(self.plan.campaign, _name_of(claimed, question), since, claimed.last_error)
             self._wait_with(claimed)
@@ -193,14 +193,14 @@ class Caller:
             return None
         return await self.trials.find_failing(self.plan.campaign, _name_of(claimed, question))
 
-    async def _fails_alone(self, question: JudgeQuestion, since: float) -> bool:
+    async def _is_isolated(self, question: JudgeQuestion, since: float) -> bool:
         """Return whether a question that has failed `since` fails by itself, and not for its account's trouble."""
         others = self.trials.answers.get(question.judge.account, 0.0) > since
         values = {"campaign": self.plan.campaign, "judge": question.judge.id, "most": refusals.PAIRS_LEFT + 1}
         left, answers = await self.tools.writer.ask(lambda found: found.execute(LEFT, values).fetchone() or (0, False))
         patience = PATIENCE * self.tools.retry_s
         failing = time.time() - since
-        return refusals.fails_alone(failing, patience, left, answers=answers, answers_others=others)
+        return refusals.is_isolated(failing, patience, left, answers=answers, answers_others=others)
 
     def next_try(self, claimed: Claimed, question: JudgeQuestion) -> tuple[int, Prompt] | None:
         """Return number and prompt of what is sent next for the slot; None when it was tried often enough."""
@@ -497,7 +497,7 @@ class Caller:
         # Errors that pass speak of the moment, and what refuses the account outright pauses by itself.
         if isinstance(result, ProviderError) and not refused and not isinstance(result, BadAnswer):
             return
-        words = refusals.refusal_words(str(result)) if refused else ""
+        words = refusals.refusal_text(str(result)) if refused else ""
         content = isinstance(result, Declined)
         after = sent + refusals.AFTER_S if content else time.time()
         await self.trials.failed(
@@ -510,7 +510,7 @@ class Caller:
                 account = " ".join(filter(None, judge.account))
                 self.refused(one_line(refusals.describe(meaning, judge.name, account, failures)))
                 self._wait_with(claimed)
-            if not words or not self.trials.on_trial(doubt, self.accounts):
+            if not words or not self.trials.is_held_back(doubt, self.accounts):
                 return
             self.tools.limits.account(judge.account).look()
             await self.trials.wait(LOOK_S / 2)

@@ -270,11 +270,11 @@ def _lease_values(held: Iterable[Claimed]) -> dict[str, Any]:
     return dict(zip(("ids", "fences", "begun"), map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _begin_claims(connection: Connection[Any], values: dict[str, Any]) -> int:
+def _store_sent(connection: Connection[Any], values: dict[str, Any]) -> int:
     return connection.execute(BEGIN, values).rowcount
 
 
-class BegunClaims:
+class SentLeases:
     """Claims of one process that sent their first call a moment ago, counted together."""
 
     def __init__(self, ask: Callable[[Callable[[Connection[Any]], Any]], Awaitable[Any]]) -> None:
@@ -296,4 +296,4 @@ class BegunClaims:
             await asyncio.sleep(GATHER_S)
             values = _lease_values(self.noted)
             self.noted = []
-            await self.ask(partial(_begin_claims, values=values))
+            await self.ask(partial(_store_sent, values=values))

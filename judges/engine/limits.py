@@ -399,7 +399,7 @@ class AccountLimits:
             raise
         granted, wait, bucket, opened, open_ms, pause_ms, epoch, out, self.limited_in_a_row, trying, said = answer
         self.refused |= {one.decode() for one in refused}
-        self.trials.take(failures, began)
+        self.trials.merge(failures, began)
         now = time.monotonic()
         if epoch != self.epoch:  # what was noted meanwhile is of calls that left before the refusal
             self.news.ended = self.news.good = self.news.refused = 0

@@ -106,7 +106,7 @@ def wake_later(campaign: int, seconds: float) -> None:
     redis_client().zadd(redis_key("due"), {str(campaign): time.time() + min(seconds, LONGEST_REST_S)})
 
 
-def take_due() -> list[int]:
+def pop_due() -> list[int]:
     """Return the campaigns whose wait is over; each is given to one caller."""
     found: list[Any] = redis_client().zrangebyscore(redis_key("due"), "-inf", time.time())
     return [int(campaign) for campaign in found if redis_client().zrem(redis_key("due"), campaign)]

@@ -65,7 +65,7 @@ class Trials:
         # When the last call that each account answered had left, in this process: seconds since 1970.
         self.answers: dict[Account, float] = {}
 
-    def take(self, read: Mapping[bytes, bytes], asked: float) -> None:
+    def merge(self, read: Mapping[bytes, bytes], asked: float) -> None:
         """Take over what Redis had when it was `asked`, by the monotonic clock."""
         if self.writing or asked < self.written or not (read or self.failures):
             return
@@ -148,20 +148,20 @@ class Trials:
         others = (one for one, account in accounts.items() if one != judge and account == accounts.get(judge))
         return [self.failures[start, one] for one in others if (start, one) in self.failures]
 
-    def on_trial(self, doubt: Doubt, accounts: Accounts) -> bool:
+    def is_held_back(self, doubt: Doubt, accounts: Accounts) -> bool:
         """Return whether calls are held back until it is known what the judge's last failure means."""
         failures = self.failures.get(doubt)
         if not failures or self.lifted.get(doubt) == failures[-1]:
             return False
         if self.meaning(doubt, accounts) is not Meaning.TRIAL:
             return False
-        if self._tried(doubt, accounts) or time.monotonic() - self.moved < STALL_S:
+        if self._calls_out(doubt, accounts) or time.monotonic() - self.moved < STALL_S:
             return True
         self.lifted[doubt] = failures[-1]
         self._tell()
         return False
 
-    def _tried(self, doubt: Doubt, accounts: Accounts) -> int:
+    def _calls_out(self, doubt: Doubt, accounts: Accounts) -> int:
         """Return how many calls of the judge's account this process has out."""
         start, judge = doubt
         return sum(self.out[start, one] for one, account in accounts.items() if account == accounts.get(judge))
@@ -171,12 +171,12 @@ class Trials:
         start, _ = doubt
         if self.begun[start]:
             return True
-        trials = [one for one in self.failures if one[0] == start and self.on_trial(one, accounts)]
+        trials = [one for one in self.failures if one[0] == start and self.is_held_back(one, accounts)]
         if doubt in trials:
             # The trial itself: one call of the account, about a document that was not refused.
             alike = (self.failures[doubt], *self._beside(doubt, accounts))
             shown = set[int]().union(*(refusals.refused_documents(each) for each in alike))
-            return document in shown or self._tried(doubt, accounts) > mine
+            return document in shown or self._calls_out(doubt, accounts) > mine
         if trials:
             return True
         # A judge that has given no usable answer yet has no more calls out than would show that it gives none.

@@ -181,12 +181,12 @@ def refusal_error(
     """
     whole: object = body or _parse_any(raw)
     error = get_path(whole, "error") or whole
-    said, codes = error_words(error, raw), [*_codes_of(error), *_codes_of(whole)]
+    said, codes = error_text(error, raw), [*_codes_of(error), *_codes_of(whole)]
     if 300 <= status < 400:
         said = "redirects are not followed; correct the base_url"
     kind = _error_kind(status, error, [*codes, said], raw)
     if kind is RateLimited:
-        waits = (retry_after, _retry_delay(error), _wait_in_words(said))
+        waits = (retry_after, _retry_delay(error), _format_wait(said))
         retry_after = next((wait for wait in waits if wait), retry_after)
     message = storable_text(f"{host}: {status} {said}".strip())
     return kind(message, status=status, raw=raw, retry_after=retry_after)
@@ -229,12 +229,12 @@ def _parse_any(raw: str) -> object:
     return body[0] if isinstance(body, list) and body else body
 
 
-def error_words(error: object, raw: str) -> str:
+def error_text(error: object, raw: str) -> str:
     """Return what an error says in plain words, on one line: its message, a page's headline, else the body's begin."""
-    said = _first_words(error) or raw
+    said = _shorten_text(error) or raw
     # Gateways say of another provider's error only that there was one, and show the error beside it.
     if behind := get_path(error, "metadata", "raw"):
-        behind = _first_words(_parse_any(behind)) or behind if isinstance(behind, str) else _first_words(behind)
+        behind = _shorten_text(_parse_any(behind)) or behind if isinstance(behind, str) else _shorten_text(behind)
         said = f"{said}: {behind}"
     if HTML.match(said):
         headline = HEADLINE.search(said)
@@ -244,14 +244,14 @@ def error_words(error: object, raw: str) -> str:
     return said if len(said) <= LONGEST_REASON else said[: LONGEST_REASON - 3].rstrip() + "..."
 
 
-def _first_words(value: object, depth: int = 4) -> str:
+def _shorten_text(value: object, depth: int = 4) -> str:
     """Return the first text under the names that errors keep their words in."""
     if isinstance(value, str) or not depth:
         return storable_text(value).strip()
     if isinstance(value, list):
-        return next(filter(None, (_first_words(entry, depth - 1) for entry in value)), "")
+        return next(filter(None, (_shorten_text(entry, depth - 1) for entry in value)), "")
     if isinstance(value, dict):
-        return next(filter(None, (_first_words(value.get(name), depth - 1) for name in WORDS)), "")
+        return next(filter(None, (_shorten_text(value.get(name), depth - 1) for name in WORDS)), "")
     return ""
 
 
@@ -282,7 +282,7 @@ def error_code(body: dict[str, Any], status: int) -> int:
     return code if isinstance(code, int) and 400 <= code < 600 else status
 
 
-def _wait_in_words(said: str) -> float | None:
+def _format_wait(said: str) -> float | None:
     """Some say it in the message alone: "Please try again in 1m3.5s" (OpenAI), "retry after 20 seconds" (Azure)."""
     found = WAIT_IN_WORDS.search(said)
     return read_duration((found[1] or found[2]).lower()) if found else None

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods
 
-from annotation.accounts import unsent_forms
+from annotation import unsent_forms
 from annotation.permissions import SiteScope, action
 
 # Of Django's own sentence, up to the origin that it names.

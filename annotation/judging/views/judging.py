@@ -123,7 +123,7 @@ def decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
     return respond_with_next(request, scope)
 
 
-class Outcome(NamedTuple):
+class SubmitReply(NamedTuple):
     """What became of a decision: 200, or the status of a refusal and why."""
 
     status: int
@@ -131,18 +131,18 @@ class Outcome(NamedTuple):
     decided: bool = False  # Another decision of the same person is stored.
 
 
-def run_decision(scope: Scope, work: Decision) -> Outcome:
+def run_decision(scope: Scope, work: Decision) -> SubmitReply:
     """Run a decision in its transaction. Raises Http404."""
     desk = AnnotatorContext.of(scope.member)
     try:
         assignment.in_transaction(lambda db: work(db, desk))
     except (Invalid, assignment.TooSoon) as wrong:
-        return Outcome(422, str(wrong))
+        return SubmitReply(422, str(wrong))
     except assignment.Unknown:
         raise Http404(_("This pair was never assigned to you.")) from None
     except assignment.DecisionRefused as lost:
-        return Outcome(409, str(lost), isinstance(lost, assignment.DecidedAlready))
-    return Outcome(200)
+        return SubmitReply(409, str(lost), isinstance(lost, assignment.DecidedAlready))
+    return SubmitReply(200)
 
 
 def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
@@ -151,7 +151,7 @@ def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = 
     return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
 
 
-def _render_refusal(request: HttpRequest, scope: Scope, outcome: Outcome) -> HttpResponse:
+def _render_refusal(request: HttpRequest, scope: Scope, outcome: SubmitReply) -> HttpResponse:
     """Show why a decision was refused, the text that was kept, and how to go on: to the pair again, or the next one."""
     # All that was written on the lost pair, so that its author can copy it.
     written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]

@@ -180,7 +180,7 @@ def test_the_kind_of_the_model_decides_and_of_imported_scores_the_scores_do(wing
     assert kinds == {
         "margins": "margins", "graded": "grades", "shares": "plain", "erank": "grades", "causal": "margins",
     }  # fmt: skip
-    assert hybrid_scores.fill_ungraded(np.array([-1.0, -1.0])).tolist() == [0.0, 0.0]
+    assert hybrid_scores.impute_ungraded(np.array([-1.0, -1.0])).tolist() == [0.0, 0.0]
 
 
 def test_the_name_of_a_bm25_run_stands_for_its_parameters(wings):

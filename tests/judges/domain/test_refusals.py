@@ -9,9 +9,9 @@ from judges.domain.refusals import (
     Failure,
     Meaning,
     describe,
-    fails_alone,
     is_cleared,
-    refusal_words,
+    is_isolated,
+    refusal_text,
     refused_documents,
     weigh,
 )
@@ -80,12 +80,12 @@ def test_only_an_answer_to_a_later_call_shows_that_the_account_answers() -> None
     ],
 )
 def test_words_are_the_same_whatever_numbers_and_names_they_hold(first: str, second: str) -> None:
-    assert refusal_words(first) == refusal_words(second)
+    assert refusal_text(first) == refusal_text(second)
 
 
 def test_words_of_different_reasons_differ_and_are_never_empty() -> None:
-    assert refusal_words("400 flagged") != refusal_words("400 too long")
-    assert refusal_words("") and refusal_words("123")
+    assert refusal_text("400 flagged") != refusal_text("400 too long")
+    assert refusal_text("") and refusal_text("123")
 
 
 def test_a_document_that_was_refused_shows_nothing_new() -> None:
@@ -139,4 +139,4 @@ def test_a_judge_without_usable_answers_is_named_with_what_helps(outcome: str, a
 def test_a_question_fails_alone_where_others_are_answered_or_none_is_left(
     failing_s: float, left: int, answers: bool, others: bool, alone: bool
 ) -> None:
-    assert fails_alone(failing_s, 30.0, left, answers=answers, answers_others=others) is alone
+    assert is_isolated(failing_s, 30.0, left, answers=answers, answers_others=others) is alone

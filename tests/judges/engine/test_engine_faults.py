@@ -94,7 +94,7 @@ def count_begun(held: list[leases.Claimed]) -> None:
             async def ask(question: Any) -> Any:
                 return question(own)
 
-            begun = leases.BegunClaims(ask)
+            begun = leases.SentLeases(ask)
             for one in [*held, *held]:
                 begun.note(one)
             assert begun.task is not None

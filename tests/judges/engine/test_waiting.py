@@ -64,9 +64,9 @@ def test_two_stuck_campaigns_hold_up_no_other(worker: object, model_server: Loca
 
 def test_a_wait_ends_when_somebody_resumes_or_it_is_over(instance: object) -> None:
     notifications.wake_later(7, 60)
-    assert notifications.is_drained(7) and not notifications.take_due()
+    assert notifications.is_drained(7) and not notifications.pop_due()
     notifications.wake_later(7, -1)
-    assert notifications.take_due() == [7] and not notifications.take_due()
+    assert notifications.pop_due() == [7] and not notifications.pop_due()
     notifications.wake_later(7, 60)
     notifications.notify_workers(7)
     assert not notifications.rests(7)
