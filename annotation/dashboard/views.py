@@ -60,7 +60,11 @@ def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
     chosen = find_campaign(scope.collection, request.GET.get("campaign", ""))
     states = recent_states([scope.collection.pk])[scope.collection.pk]
-    status = campaign_status(scope.collection, chosen) if chosen else collection_status(scope.collection, states)
+    status = (
+        campaign_status(scope.collection, chosen, by_judge=False)
+        if chosen
+        else collection_status(scope.collection, states, by_judge=False)
+    )
     quality = load_label_quality(scope.collection, chosen, status)
     story = overview.collection_overview(scope.collection, chosen, status, states)
     board = build_dashboard(

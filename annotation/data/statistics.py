@@ -66,7 +66,7 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         cursor.execute(COUNTS, values)
         documents, queries, answers, answered, synthetic, keywords, *of_pairs = cursor.fetchone()
     pairs, asked, scored, labelled, judged, relevant, judged_before, relevant_before = of_pairs
-    document = collection_status(collection)
+    document = collection_status(collection, by_judge=False)
     campaigns = campaigns_of(collection)[:2]
     # The steps of several campaigns are no one way: then the ends alone are told.
     campaign = campaigns[0] if len(campaigns) == 1 else None

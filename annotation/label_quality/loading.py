@@ -44,7 +44,7 @@ def load_label_quality(
     `status`: its document, where it is read already.
     """
     if status is None:
-        status = selectors.campaign_status(collection, campaign)
+        status = selectors.campaign_status(collection, campaign, by_judge=False)
     with connection.cursor() as cursor:
         cursor.execute(PEOPLE, {"collection": collection.pk})
         (people,) = cursor.fetchone()

@@ -101,11 +101,14 @@ def annotate_cost(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     return campaigns.annotate(spent=Sum("tallies__value", filter=Q(tallies__key__in=counters.COSTS), default=0.0))
 
 
-def collection_status(collection: Collection, states: PairStates | None = None) -> dict[str, Any]:
+def collection_status(
+    collection: Collection, states: PairStates | None = None, *, by_judge: bool = True
+) -> dict[str, Any]:
     """Return the document of the contract for the whole collection: every pair once, whoever labelled it.
 
     Calls and money are those of all its campaigns that judge; `campaign` names the newest that was not cancelled.
-    `states`: the counts of its pairs, where they are known already.
+    `states`: the counts of its pairs, where they are known already. `by_judge`: with what became of each judge's calls,
+    which takes three more statements.
     """
     states = states or count_states(collection)
     with connection.cursor() as cursor:
@@ -122,19 +125,24 @@ def collection_status(collection: Collection, states: PairStates | None = None) 
     }
     running = states.counts[PairState.RUNNING]
     row = (campaign, policy, state, stopped_by or "", because or "", running, (sums or {}) | counted)
-    campaigns = Campaign.judging.filter(collection=collection).values_list("pk", flat=True)
-    document = _status_document(collection.name, row) | _judge_lines(row[-1], campaigns)
+    document = _status_document(collection.name, row)
+    if by_judge:
+        document |= _judge_lines(row[-1], Campaign.judging.filter(collection=collection).values_list("pk", flat=True))
     return document | ({"batches": _open_batches(campaign)} if campaign and (protocol or {}).get("batch") else {})
 
 
-def campaign_status(collection: Collection, campaign: Campaign | None = None) -> dict[str, Any]:
+def campaign_status(
+    collection: Collection, campaign: Campaign | None = None, *, by_judge: bool = True
+) -> dict[str, Any]:
     """Return the document of the contract for a campaign, from its counters; without one of the whole collection."""
     if campaign is None:
-        return collection_status(collection)
+        return collection_status(collection, by_judge=by_judge)
     with connection.cursor() as cursor:
         cursor.execute(STATUS, [campaign.pk])
         row = cursor.fetchone()
-    document = _status_document(collection.name, row) | _judge_lines(row[-1], [campaign.pk])
+    document = _status_document(collection.name, row)
+    if by_judge:
+        document |= _judge_lines(row[-1], [campaign.pk])
     return document | ({"batches": _open_batches(campaign.pk)} if campaign.protocol.get("batch") else {})
 
 

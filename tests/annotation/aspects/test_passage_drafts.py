@@ -97,16 +97,26 @@ def test_a_page_is_asked_for_fetched_refined_and_kept_with_its_source(
 
 
 def test_a_private_address_fails_on_the_page_and_nothing_was_asked(room: Room, web: Web, sent: list[int]) -> None:
-    drafts.request_page(room.bob, room.query, "http://127.0.0.1/admin")
+    web.names["inside.example"] = ["127.0.0.1"]
+    drafts.request_page(room.bob, room.query, "http://inside.example/admin")
     drafts.fetch_draft(room.row().pk)
     assert room.row().state == "failed"
     assert web.asked == []
     page = room.client.get(room.home).content.decode()
-    assert "127.0.0.1 is not on the public network" in page and "Try again" in page
+    assert "inside.example is not on the public network" in page and "Try again" in page
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://ice.example/", "http://ice.example:25/", "ice.example", "http://a:b@ice.example/"]
+    "url",
+    [
+        "ftp://ice.example/",
+        "http://ice.example:25/",
+        "ice.example",
+        "http://a:b@ice.example/",
+        "http://127.0.0.1/admin",
+        "http://localhost/admin",
+        "http://2130706433/admin",
+    ],
 )
 def test_an_address_that_can_never_be_fetched_is_refused_at_once(room: Room, sent: list[int], url: str) -> None:
     answer = room.client.post(f"{room.home}fetch/", {"url": url})

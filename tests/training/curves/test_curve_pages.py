@@ -72,7 +72,7 @@ def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, r
         assert asked["subset"] == subset and asked["data"] == str(rows)
         assert asked["options"] == {"preset": "tiny", "max_steps": 5} and point.job.made_by == "alice"
     page = alice.get(answer["Location"]).content.decode()
-    assert "time of labelling" in page and "Cancel the remaining points" in page and "No worker is serving" in page
+    assert "time of labelling" in page and "Cancel the remaining points" in page and "No trainer is running" in page
     assert "curve" in alice.get("/c/birds/training/curves/").content.decode()
     assert alice.get(answer["Location"], headers={"HX-Request": "true"}).status_code == 200
 

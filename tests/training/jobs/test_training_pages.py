@@ -82,7 +82,7 @@ def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> 
     assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.pk}/"
     assert job.options["options"] == {"preset": "tiny", "max_steps": 5} and job.made_by == "alice"
     fragment = alice.get(answer["Location"], headers={"HX-Request": "true"})
-    assert fragment.status_code == 200 and b"No worker is serving the queue" in fragment.content
+    assert fragment.status_code == 200 and b"No trainer is running" in fragment.content
     assert alice.post(f"{answer['Location']}cancel/").status_code == 302
     assert alice.get(answer["Location"], headers={"HX-Request": "true"}).status_code == 286
     assert b"Resume from the last checkpoint" in alice.get(answer["Location"]).content

@@ -153,12 +153,21 @@ def test_the_graph_leads_from_judgments_to_reports_and_back(alice: Client, books
         collection=books, name="both", kind="hybrid", state="ready", depth=10, recipe={"run": "dense", "run_id": run.pk}
     )
     other = Run.objects.create(collection=books, name="bm25", kind="bm25", state="ready", depth=10)
-    qrels = Qrels.objects.create(collection=books, number=1, kind="labels")
+    imported = Qrels.objects.create(collection=books, number=1, kind="original")
+    qrels = Qrels.objects.create(collection=books, number=2, kind="labels")
     QrelsRow.objects.create(
         qrels=qrels, query=pair.query, documents=[pair.document_id], grades=[2], origins=["ensemble"]
     )
-    report = Report.objects.create(
-        collection=books, before=qrels, after=qrels, key="k", options={"runs": [hybrid.pk, other.pk]}, state="ready"
+    report, _leaderboard = (
+        Report.objects.create(
+            collection=books,
+            before=before,
+            after=qrels,
+            key=key,
+            options={"runs": [hybrid.pk, other.pk]},
+            state="ready",
+        )
+        for key, before in (("compares", imported), ("leaderboard", qrels))
     )
     traced = graphs.trace_label(pair, frozenset({books.pk}))
     made_of = {one.key: set(one.sources) for one in traced["graph"].nodes}
