@@ -15,6 +15,7 @@ from corpus.formats.grade_values import is_grade
 from corpus.formats.json_objects import read_objects
 from corpus.formats.trec import find_record, read_elements
 from corpus.importing import tables
+from corpus.importing.columns import FIELDS
 from corpus.importing.grades import is_comment
 
 # What a file can be, and what it then holds. In the last three each row of a table is a pair, with the text of its
@@ -112,8 +113,8 @@ def find_conflicts(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
 
 def _are_parts(one: DetectedFile, other: DetectedFile) -> bool:
     """Return whether two files hold the same in the same columns; others than the known ones may differ."""
-    columns = [{field for field in file.fields.values() if field in tables.FIELDS} for file in (one, other)]
-    return one.kind == other.kind and columns[0] == columns[1]
+    fields = [set(file.fields.values()) & set(FIELDS) for file in (one, other)]
+    return one.kind == other.kind and fields[0] == fields[1]
 
 
 def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
@@ -205,7 +206,7 @@ def _describe_table(source: FileSource, table: tables.Table) -> DetectedFile:
     rows = _first(row for _line, row in tables.read_ragged_rows(source, table))
     unused = tables.unused_columns(table, HOLDS[kind]) if kind else {}
     # A table with a known column is no list of licences: what it lacks is for somebody to say.
-    is_open = bool(problem) and bool(set(table.fields.values()) & set(tables.FIELDS))
+    is_open = bool(problem) and bool(set(table.fields.values()) & set(FIELDS))
     return DetectedFile(kind, [], list(table.header), rows, table.fields, problem, is_open, unused)
 
 

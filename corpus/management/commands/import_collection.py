@@ -45,7 +45,7 @@ class Command(QuorumCommand):
         left_out = "leave out the files of a folder, archive or workbook with this name (test.jsonl, or test*)"
         add("--leave-out", action="append", default=[], metavar="NAME", help=left_out)
         add("--ir-datasets", metavar="NAME", help="a collection of ir_datasets whose files are on this disk")
-        again = {"type": Path, "action": "append", "default": [], "metavar": "F"}
+        again: dict[str, Any] = {"type": Path, "action": "append", "default": [], "metavar": "F"}
         add("--corpus", **again, help="file of documents; may be given several times, as may the next ones")
         add("--queries", **again, help="file of queries, with or without answers")
         add("--qrels", **again, help="file of reference grades (BEIR or TREC qrels)")
