@@ -148,6 +148,7 @@ EXCEPTIONS = {
     "judge_returned": ONESELF,
     "judge_guidelines": ONESELF,
     "judge_draft": "what is typed and not sent yet: a program keeps its own",
+    "unsent_form": "a form that a browser sent after its session had ended; a token has no session",
     "judge_query_next": SAME_TASKS,
     "judge_query_submit": SAME_TASKS,
     "judge_query_skip": SAME_TASKS,

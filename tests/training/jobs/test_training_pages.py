@@ -131,7 +131,7 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
     monkeypatch.setattr(tracking, "find_spec", lambda module: None)
     asked = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "tracking": name}
     answer = alice.post("/c/birds/training/start/", asked)
-    told = f"tracking {name} needs the package {name}, which is not installed: run `pip install {name}`"
+    told = f"tracking {name} needs the package {name}, which is not installed: run “pip install {name}”"
     assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
     with pytest.raises(BadInput, match=f"tracking {name} needs the package"):
         tracking.check_tracker(name)

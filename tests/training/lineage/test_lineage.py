@@ -181,7 +181,7 @@ def test_the_graph_leads_from_judgments_to_reports_and_back(alice: Client, books
         f"model-{later.pk}": {f"export-{export_id}", f"model-{model.pk}"},
         f"run-{run.pk}": {f"model-{model.pk}"},
         f"run-{hybrid.pk}": {f"run-{run.pk}"},
-        f"report-{report.pk}": {f"run-{hybrid.pk}", f"run-{other.pk}", f"qrels-{qrels.pk}"},
+        f"report-{report.pk}": {f"run-{hybrid.pk}", f"run-{other.pk}", f"qrels-{imported.pk}", f"qrels-{qrels.pk}"},
     }
     assert graphs.trace_label(pair, frozenset())["elsewhere"] == 2
     address = f"/c/books/training/models/{later.pk}/lineage/"
