@@ -125,7 +125,9 @@ def test_a_visitor_is_sent_to_sign_in_and_back() -> None:
     assert (
         Client().get("/c/birds/judge/?page=2")["Location"] == "/accounts/login/?next=%2Fc%2Fbirds%2Fjudge%2F%3Fpage%3D2"
     )
-    assert Client().post("/c/birds/judge/")["Location"] == "/accounts/login/"
+    # An address that takes no GET is no place to come back to: the page that the form stood on is.
+    sent = Client().post("/c/birds/judge/next/", headers={"referer": "http://testserver/c/birds/judge/"})
+    assert sent["Location"] == "/accounts/login/?next=%2Fc%2Fbirds%2Fjudge%2F"
 
 
 def test_an_htmx_request_without_a_session_moves_the_whole_page_to_sign_in() -> None:

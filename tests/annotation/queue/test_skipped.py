@@ -9,7 +9,8 @@ from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext
 from annotation.queue.skipped import hand_over, skipped_by_all
-from corpus.models import Collection, Item
+from corpus.models import Collection, Item, Label
+from judges.campaigns.selectors import collection_status
 from judges.models import Campaign
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.reading import flat
@@ -107,13 +108,17 @@ def test_the_home_says_so_and_opens_the_pairs(collection, alice, bob):
 
 def test_the_home_counts_what_waits_from_earlier_campaigns_apart(collection):
     admin = make_member(collection, "charlie", Role.ADMIN)
-    first, second = (Campaign.objects.create(collection=collection, policy="debate", panel="offline") for _ in "12")
+    first, _second = (Campaign.objects.create(collection=collection, policy="debate", panel="offline") for _ in "12")
     pair = make_pair(collection)
     make_item(pair, campaign=first.pk)
     client = Client()
     client.force_login(admin.user)
     home = client.get("/c/books/").content.decode()
-    assert f"1 other task, not of campaign {second.pk}, waits for people:" in flat(home)
+    # A pair that nobody labelled stands among those that wait for people, whichever campaign sent it.
+    assert "other task" not in home
+    assert collection_status(collection)["open"] == 1
+    Label.objects.create(pair=pair, grade=1, origin="debate")
+    assert "1 other task, on a pair with a label, waits for people:" in flat(client.get("/c/books/").content.decode())
     listed = flat(client.get("/c/books/pairs/?state=open").content.decode())
     assert f"/c/books/pairs/{pair.pk}/" in listed
     assert ">open</span>" in listed

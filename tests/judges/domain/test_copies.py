@@ -158,7 +158,7 @@ def test_a_stored_kappa_names_copies_or_holds_only_their_number(
     row = {key: value for key, value in row.items() if key != "copies"}
     values = {"kappas": [{**row, "copies": stored} if stored is not None else row], "campaign": None, "audits": None}
     values |= {"people": [], "points": [], "unit": "day"}
-    (found,) = statistics._load_statistics(values, None, None, stored=True).kappas or ()
+    (found,) = statistics._load_statistics(values, None, stored=True).kappas or ()
     assert found.copies == named and kappa_bar(found).detail.count("are the same model") == len(named)
 
 

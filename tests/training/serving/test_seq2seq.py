@@ -141,7 +141,7 @@ def test_the_page_offers_what_lies_among_the_base_models(
     assert '<option value="mono">' in shown and '<option value="splade">' not in shown
     common = {"depth": 3, "batch_size": 2, "run": "first", "top": 2, "model": "mono"}
     refused = client.post(f"{address}?type=rerank-folder", {**common, "name": "a"})
-    assert refused.status_code == 422 and "give --prompt monot5 or mmonot5" in refused.content.decode()
+    assert refused.status_code == 422 and "give “prompt” monot5 or mmonot5" in refused.content.decode()
     elsewhere = client.post(f"{address}?type=sparse", {"name": "b", "depth": 3, "batch_size": 2, "model": "../x"})
     assert elsewhere.status_code == 422 and Run.objects.count() == 1
     made = client.post(f"{address}?type=rerank-folder", {**common, "name": "a", "prompt": "monot5"})
