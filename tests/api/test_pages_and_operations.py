@@ -147,7 +147,6 @@ EXCEPTIONS = {
     "judge_consent": ONESELF,
     "judge_returned": ONESELF,
     "judge_guidelines": ONESELF,
-    "unsent_form": "a form that was sent after the session had ended: a token does not end like that",
     "judge_draft": "what is typed and not sent yet: a program keeps its own",
     "unsent_form": "a form that a browser sent after its session had ended; a token has no session",
     "judge_query_next": SAME_TASKS,
