@@ -11,11 +11,11 @@ from statistics import median
 from typing import Literal
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
 from annotation.policies.rules import HUMAN, PolicyPanel, Rule, needed_slots, policy_outcome
 from annotation.policies.stored import AnswerGroup, CallTotals, Gathered, ReferenceLabels
+from charts.translation import gettext_noop
 from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
 from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.records import Slot, Turn

@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+
+from charts.translation import gettext_noop
 
 # The prompt of the exports for TRL (annotation.exports.sets.shapes), in which query and document stand.
 _PROMPT = re.compile(

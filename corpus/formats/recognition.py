@@ -4,7 +4,8 @@ import re
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+
+from charts.translation import gettext_noop
 
 
 class KnownFormat(NamedTuple):

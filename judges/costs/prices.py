@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
+from charts.translation import gettext_noop
 from judges.costs.listed_prices import MILLION, TIER_NAMES, USUAL_TIERS, Rates, list_version, listed_rates
 from judges.domain.model_names import is_same_model
 from judges.presets import PRESETS, thinking

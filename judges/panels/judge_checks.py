@@ -3,8 +3,8 @@
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
+from charts.translation import gettext_noop
 from corpus.importing.toml_files import problem
 from judges.costs.price_entries import PRICES
 from judges.offline.judges import ASSESSORS
@@ -58,7 +58,9 @@ def decided(given: dict[str, Any], preset: Preset) -> dict[str, Any]:
     if not preset.asks:
         return {}
     found: dict[str, Any] = {}
-    unwrap, thinking = preset.unwrap, thinks(str(given["model"]), given, preset)
+    # A Decisions endpoint takes neither a temperature nor a length of the answer.
+    chats = given.get("endpoint", "chat") == "chat"
+    unwrap, thinking = preset.unwrap, chats and thinks(str(given["model"]), given, preset)
     usual = (preset.thinking_schema_mode if thinking else "") or preset.schema_mode
     mode = given.get("schema_mode", usual)
     if mode != "json_schema":

@@ -7,9 +7,10 @@ from urllib.parse import urlsplit
 
 from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, Field, model_validator
 
+from charts.translation import gettext_noop
 from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem
 from judges.costs.price_entries import PriceKeys
 from judges.panels.judge_checks import BALLOTS, check, decided

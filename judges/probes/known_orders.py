@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
+from charts.translation import gettext_noop
 from judges.records import Inputs
 
 # Levels of a document: it answers the query; it is of the same subject and does not; it is about something else.

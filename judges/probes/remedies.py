@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
+from charts.translation import gettext_noop
 from judges.domain import verdicts
 from judges.errors import Overloaded, ProviderError, RateLimited, Rejected, Unreachable
 from judges.panels.judge_checks import ROOM_TO_THINK, decided
