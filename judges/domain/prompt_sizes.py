@@ -36,6 +36,11 @@ def long_estimate(text: str) -> int:
     return plain // 4 + len(text) - plain
 
 
+def context_for(prompt: int, answer: int) -> int:
+    """Return the context length that a server needs for such a prompt and its answer, as people set it."""
+    return -(-(prompt + answer) // STEP) * STEP
+
+
 def is_cut(text: str, counted: int, reserved: int = 0) -> bool:
     """Return whether a server that counted so many tokens did not read the whole text.
 

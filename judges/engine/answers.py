@@ -144,7 +144,7 @@ class Sent:
             counted += usage.cached + usage.written
         if not (reply.prompt_cut or prompt_sizes.is_cut(text, counted, self.judge.max_output_tokens)):
             return ""
-        needed = context_for(prompt_sizes.long_estimate(text), self.judge)
+        needed = prompt_sizes.context_for(prompt_sizes.long_estimate(text), self.judge.max_output_tokens)
         return (
             f"the server read {usage.input:,} tokens of a prompt that has {prompt_sizes.least_tokens(text):,} at "
             f"least, and cut the rest: set its context length to {needed:,} tokens or more"
@@ -179,11 +179,6 @@ class Sent:
         counts = not (self.strict and self.row["role"] == "vote")
         self.row.update(outcome=outcome, counts=counts, error=one_line(problem))
         return NoVerdict(outcome)
-
-
-def context_for(tokens: int, judge: Judge) -> int:
-    """Return the context length that a server needs for such a prompt and its answer, as people set it."""
-    return -(-(tokens + judge.max_output_tokens) // prompt_sizes.STEP) * prompt_sizes.STEP
 
 
 SENT_CALL = TypeAdapter(Sent)  # Ten times as fast as `asdict`.

@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 
 from judges.costs.prices import Price, answering_model, call_cost, price_for_judge, price_of_reply
 from judges.domain import prompt_sizes
-from judges.engine.answers import context_for
 from judges.errors import ProviderError
 from judges.panels.judge_checks import ROOM_TO_THINK
 from judges.probes import remedies
@@ -162,8 +161,8 @@ def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None)
     """Return the problem of a server that cuts long prompts, and the note of one that refuses them."""
     judge = first.judge
     values = {
-        "needed": f"{context_for(LONG_ENGLISH, judge):,}",
-        "most": f"{context_for(LONG_CHINESE, judge):,}",
+        "needed": f"{prompt_sizes.context_for(LONG_ENGLISH, judge.max_output_tokens):,}",
+        "most": f"{prompt_sizes.context_for(LONG_CHINESE, judge.max_output_tokens):,}",
         "characters": f"{DOCUMENT_LIMIT:,}",
     }
     if judge.preset.cuts_prompts == "always" and context is not None and context < LONG_ENGLISH:
@@ -295,7 +294,7 @@ def _list_warnings(first: ProbeCall, context: int | None) -> list[str]:
         found.append(say("fewer logprobs", given=given, asked=judge.alternatives))
     if context is not None and context < LONG_CHINESE + now:
         key = "short context" if context < LONG_ENGLISH + now else "chinese context"
-        needed, most = context_for(LONG_ENGLISH, judge), context_for(LONG_CHINESE, judge)
+        needed, most = prompt_sizes.context_for(LONG_ENGLISH, now), prompt_sizes.context_for(LONG_CHINESE, now)
         values = {"context": f"{context:,}", "needed": f"{needed:,}", "most": f"{most:,}"}
         found.append(say(key, characters=f"{DOCUMENT_LIMIT:,}", **values))
     return found
