@@ -13,7 +13,7 @@ from django.conf import settings
 from redis.asyncio import Redis as AsyncRedis
 
 from judges.engine.limits import Permit, RateLimits
-from judges.errors import Rejected
+from judges.errors import Declined
 from judges.models import Attempt
 from judges.providers.received import retry_after
 from judges.providers.replies import refusal_error
@@ -95,7 +95,7 @@ def test_a_call_that_is_larger_than_a_minutes_tokens_is_refused_for_good() -> No
     """No wait makes it smaller: it fails alone, and pauses nobody."""
     said = "Request too large for m on tokens per min (TPM): Limit 10000, Requested 12000. The input must be reduced."
     error = refusal_error("host", 429, json.dumps({"error": {"message": said, "code": "rate_limit_exceeded"}}), None)
-    assert type(error) is Rejected
+    assert type(error) is Declined
 
 
 def test_headers_of_rates_are_read() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import urllib.error
 import urllib.request
+from datetime import date
 from typing import Any
 from urllib.parse import urljoin
 
@@ -62,7 +63,8 @@ def test_every_preset_of_a_local_server_has_a_look_alike_and_says_where_its_fact
         about = {fact.what.partition(":")[0] for fact in preset.facts}
         assert about >= {"Schema mode", "Base URL", "Parameters", "Log-probabilities", "Reasoning", "Usage", "Context"}
         assert about >= {"Cache", "Batch"}
-        assert all(fact.source.startswith("https://") and fact.date == "2026-11-22" for fact in preset.facts)
+        assert all(fact.source.startswith("https://") for fact in preset.facts)
+        assert all(date.fromisoformat(fact.date) <= date.today() for fact in preset.facts)
         assert preset.key_env == "" and not preset.batch
         assert LOOK_ALIKES[preset.name].facts == preset.facts
 
@@ -443,10 +445,13 @@ LENGTHS = {"litellm": CONTEXT, "vllm": CONTEXT, "sglang": CONTEXT, "ollama": OLL
 @pytest.mark.parametrize("name", NAMES)
 def test_check_judges_finds_what_a_server_gives(model_server: LocalModels, name: str) -> None:
     (found,) = asyncio.run(run_checks([(judge(model_server, name, f'model = "{MODEL}"'), "vote")]))
-    assert found.problem == "" and len(model_server.requests()) <= 2
+    assert len(model_server.requests()) <= 2
     assert found.found["context"] == LENGTHS.get(name, 8192)
     assert bool(found.found["logprobs"]) is bool(PRESETS[name].logprobs)
-    assert any("long documents will not fit" in one for one in found.warnings) is (found.found["context"] < CONTEXT)
+    # Ollama cuts what does not fit, without a word; the others refuse it, and its script decides how much fits.
+    assert "it cuts long prompts" in found.problem if name == "ollama" else found.problem == ""
+    too_short = any("Chinese" in warning for warning in found.warnings)
+    assert too_short is (found.found["context"] < CONTEXT and name != "ollama")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -727,6 +727,8 @@ def test_thoughts_of_newer_claude_models_come_because_they_are_asked_for(
         ("vertex", "gemini-2.5-flash-lite", False),
         ("vertex", "gemini-3-pro", True),
         ("vertex", "gemini-2.0-flash", False),
+        ("openai", "gpt-6", True),
+        ("openai", "gpt-4.1", False),
         ("openai-responses", "gpt-6-luna", True),
         ("openai-responses", "gpt-5-chat-latest", False),
         ("openai-responses", "gpt-4.1", False),
@@ -747,9 +749,7 @@ def test_models_are_known_to_think_by_their_names(
     )
 
 
-@pytest.mark.parametrize(
-    ("preset", "model"), [("openai", "gpt-6"), ("anthropic", "claude-opus-5"), ("google", "gemini-2.5-pro")]
-)
+@pytest.mark.parametrize(("preset", "model"), [("anthropic", "claude-opus-5"), ("google", "gemini-2.5-pro")])
 def test_old_providers_decide_nothing_by_a_name_and_know_it(model_server: LocalModels, preset: str, model: str) -> None:
     judge = filed(model_server, preset, model)
     assert judge.parameters == {} and known_to_think(model, {}, judge.preset)
