@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -73,14 +73,28 @@ def own_work(membership: Membership) -> dict[str, Any]:
     return counts | {
         # Items that could come to them; MANY stands for MANY and more.
         "waiting": free.filter(~Exists(mine)).order_by()[:MANY].count(),
-        "conflicts": len(_list_conflicts(membership.collection)) if membership.role >= Role.ADJUDICATOR else 0,
+        "conflicts": _find_conflicts(membership.collection).count() if membership.role >= Role.ADJUDICATOR else 0,
     }
 
 
-def _list_conflicts(collection: Collection) -> list[tuple[int | None, str]]:
-    """Campaign and reason of each item that waits for an adjudicator, exact up to MANY."""
-    found = Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()
-    return list(found.values_list("campaign", "reason")[:MANY])
+def _find_conflicts(collection: Collection) -> QuerySet[Item]:
+    """Items that wait for an adjudicator, exact up to MANY."""
+    return Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY]
+
+
+def _list_waiting(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
+    """Return campaign and reason of each conflict, and how many other tasks wait, by reason. One statement.
+
+    Other tasks are neither escalated pairs without a label nor audits. Both are exact up to MANY.
+    """
+    labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
+    others = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
+    others = others.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
+    fields = ("state", "campaign", "reason")
+    rows = list(_find_conflicts(collection).values_list(*fields).union(others.values_list(*fields), all=True))
+    conflicts = [(campaign, reason) for state, campaign, reason in rows if state == Item.State.CONFLICT]
+    reasons = Counter(reason for state, _campaign, reason in rows if state == Item.State.OPEN)
+    return conflicts, [(str(Item.Reason(reason).label), n) for reason, n in reasons.most_common()]
 
 
 @dataclass(frozen=True)
@@ -180,7 +194,7 @@ def collection_overview(
     """Return all figures of an admin's home page. `status`: of the collection, or of the campaign that was chosen."""
     campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
     campaign = chosen or next(iter(campaigns), None)
-    disputed = _list_conflicts(collection)
+    disputed, others = _list_waiting(collection)
     if chosen is None:
         unjudged = states.counts[PairState.UNJUDGED]
         own = sum(reason not in NO_LABEL for _campaign, reason in disputed)
@@ -201,18 +215,10 @@ def collection_overview(
         conflicts=len(disputed),
         own_conflicts=own,
         skipped=skipped_by_all(collection).count(),
-        others=_count_other_tasks(collection),
+        others=others,
         failures=list(failed.order_by("-id").select_related("pair__query", "pair__document")[:5])
         if status["failed"]
         else [],
         latency=selectors.latency_medians(campaign) if campaign else None,
         at=timezone.now(),
     )
-
-
-def _count_other_tasks(collection: Collection) -> list[tuple[str, int]]:
-    """Count tasks that are neither escalated pairs without a label nor audits, by reason."""
-    labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
-    waiting = Item.objects.filter(collection=collection, state=Item.State.OPEN).exclude(reason=Item.Reason.AUDIT)
-    reasons = Counter(waiting.filter(labelled).order_by().values_list("reason", flat=True)[:MANY])
-    return [(str(Item.Reason(reason).label), n) for reason, n in reasons.most_common()]
