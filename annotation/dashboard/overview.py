@@ -82,7 +82,7 @@ def _find_conflicts(collection: Collection) -> QuerySet[Item]:
     return Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY]
 
 
-def _list_waiting(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
+def _list_tasks(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
     """Return campaign and reason of each conflict, and how many other tasks wait, by reason. One statement.
 
     Other tasks are neither escalated pairs without a label nor audits. Both are exact up to MANY.
@@ -194,7 +194,7 @@ def collection_overview(
     """Return all figures of an admin's home page. `status`: of the collection, or of the campaign that was chosen."""
     campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
     campaign = chosen or next(iter(campaigns), None)
-    disputed, others = _list_waiting(collection)
+    disputed, others = _list_tasks(collection)
     if chosen is None:
         unjudged = states.counts[PairState.UNJUDGED]
         own = sum(reason not in NO_LABEL for _campaign, reason in disputed)
