@@ -46,13 +46,14 @@ print(json.dumps(found))
 
 SET_UP = """
 import sys
+from pathlib import Path
 from django.core.management import call_command
 folder, var = sys.stdin.read().split()
-call_command("import_collection", "owls", corpus=f"{folder}/corpus.jsonl", queries=f"{folder}/queries.jsonl", bm25=3)
+texts = {part: [Path(folder, f"{part}.jsonl")] for part in ("corpus", "queries")}
+call_command("import_collection", "owls", **texts, bm25=3)
 call_command("judge", "owls", wait=True, workers=1)
 call_command("create_users", "owls", role="annotator", count=1)
 call_command("export", "owls", format="qrels", out=f"{var}/exports/owls/one")
-from pathlib import Path
 from training.jobs import lifecycle
 from corpus.models import Collection
 owls = Collection.objects.get(name="owls")
