@@ -79,9 +79,11 @@ SENTENCES = {
     "cut": gettext_noop("its answer was cut at %(now)s tokens; raise max_output_tokens"),
     "thoughts only": gettext_noop("it used all tokens for thinking and gave no answer: set %(settings)s"),
     "thoughts none": gettext_noop("it thought and gave no answer: set %(settings)s"),
-    "switch off": gettext_noop("set %(setting)s, or "),
     "answer in thoughts": gettext_noop(
-        "its answer stands in its reasoning field: %(switch)sstart the server without a reasoning parser"
+        "its answer stands in its reasoning field: start the server without a reasoning parser"
+    ),
+    "switch off": gettext_noop(
+        "its answer stands in its reasoning field: set %(setting)s, or start the server without a reasoning parser"
     ),
     "thoughts inside": gettext_noop(
         "its answer contains its thinking, with </think> but no opening tag: turn on the server's reasoning parser"
@@ -356,8 +358,9 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
         return say("thoughts cut" if thought else "cut", **limits)
     if not reply.text.strip() and first.thinks:
         if _answers_in_thoughts(first):
-            switch = say("switch off", setting=setting_line("thinking", False)) if judge.preset.thinking else ""
-            return say("answer in thoughts", switch=switch)
+            if judge.preset.thinking:
+                return say("switch off", setting=setting_line("thinking", False))
+            return say("answer in thoughts")
         return say("thoughts none" if reply.finish_reason == "stop" else "thoughts only", **thinking_room(judge))
     if (settings := looser_reading(first)) is not None:
         seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
