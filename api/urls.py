@@ -4,7 +4,7 @@ from codecs import BOM_UTF8
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, URLResolver, path, re_path
+from django.urls import URLPattern, URLResolver, get_script_prefix, path, re_path
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
@@ -74,7 +74,7 @@ class QuorumAPI(NinjaAPI):
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         """Return the OpenAPI document, which stays the same while the process runs; do not change it."""
         # Making it takes seconds, and the reference page, tools and tests ask again and again.
-        key = str(sorted(options.items()))
+        key = str((get_script_prefix(), sorted(options.items())))
         if key not in self._documents:
             self._documents[key] = self._describe(**options)
         return self._documents[key]
