@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import SetOptions, default_teacher
+from annotation.exports.sets.options import SetOptions, format_defaults
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from corpus.models import Collection, Document, Label, Pair, Query, Target
 from judges.models import Attempt, JudgeVersion
@@ -62,7 +62,7 @@ def write_targets(books: Collection) -> None:
 
 def export(collection: Collection, name: str, folder: Path, **options: Any) -> dict[str, Any]:
     """Make a training set; its manifest."""
-    asked = SetOptions(**{"teacher": default_teacher(name), **options})
+    asked = SetOptions(**{**format_defaults(name), **options})
     write_snapshot(create_snapshot(collection=collection, form=EVERY[name], folder=folder, asked=asked))
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     return manifest

@@ -12,7 +12,17 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.exports.sets.options import ENTROPIES, LABELS, PRESETS, RANKS, SHAPES, SPLITS, TEACHERS, SetOptions
+from annotation.exports.sets.options import (
+    ENTROPIES,
+    LABELS,
+    PRESETS,
+    RANKS,
+    SHAPES,
+    SPLITS,
+    TEACHERS,
+    SetOptions,
+    format_defaults,
+)
 from annotation.exports.snapshots import exports_folder
 from annotation.label_sources.qrels_versions import list_versions
 from annotation.query_splits.lists import list_names
@@ -55,13 +65,13 @@ class SetForm(forms.Form):
         help_text=gettext_lazy("The same seed selects the same queries."),
     )
     near = forms.FloatField(
-        min_value=0.1,
+        min_value=0,
         max_value=1,
-        initial=0.8,
         required=False,
         label=gettext_lazy("Similarity of near-duplicates"),
         help_text=gettext_lazy(
-            "Texts at least this similar stay in the same split. Leave blank to ignore near-duplicates."
+            "Texts at least this similar stay in the same split. Blank: 0.8, or off for BEIR and MTEB, which keep "
+            "every judgment. 0: off."
         ),
     )
     labels = forms.ChoiceField(
@@ -183,8 +193,10 @@ class SetForm(forms.Form):
         if not self.errors:
             try:
                 files = {name: keep_upload(self.collection, upload, name) for name, upload in uploads.items()}
-                near = self.cleaned_data["near"]
-                self.options = SetOptions(**{**given, **files, "near": near, "ranks": (first, last)})
+                if "near" in given:
+                    given["near"] = given["near"] or None
+                defaults = format_defaults(self.data.get("format", ""))
+                self.options = SetOptions(**{**defaults, **given, **files, "ranks": (first, last)})
             except BadInput as error:
                 raise forms.ValidationError(str(error)) from None
         return self.cleaned_data

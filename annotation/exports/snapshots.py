@@ -23,7 +23,7 @@ from annotation.exports.formats import EVERY, Format
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.building import make_set
 from annotation.exports.sets.hard_negatives import identify_run
-from annotation.exports.sets.options import SetOptions, default_teacher
+from annotation.exports.sets.options import SetOptions, format_defaults
 from annotation.label_sources.aggregated_labels import aggregate_labels
 from annotation.label_sources.choices import MADE_OF_GRADES, check_aggregate
 from annotation.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
@@ -77,7 +77,7 @@ def build_snapshot(
     options["leave_out_failed"] = leave_out_failed
     options |= {"aggregate": aggregate, "assessors": list(assessors)}
     if form.is_set:
-        default = SetOptions(teacher=default_teacher(form.name), aggregate=aggregate, assessors=tuple(assessors))
+        default = SetOptions(**format_defaults(form.name), aggregate=aggregate, assessors=tuple(assessors))
         options["set"] = (asked or default).in_manifest()
     return Snapshot(
         collection=collection,

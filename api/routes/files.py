@@ -13,7 +13,7 @@ from ninja.files import UploadedFile
 
 from annotation.exports import listing
 from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import SetOptions, default_teacher
+from annotation.exports.sets.options import SetOptions, format_defaults
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.imports import importing, uploads
 from annotation.models.imports import FileImport, Upload
@@ -100,7 +100,12 @@ class SetIn(Given):
     agreement: float | None = Field(None, ge=0, le=1)
     negatives: int | None = Field(None, ge=1, lt=1 << 31)
     documents: int | None = Field(None, ge=1, lt=1 << 31)
-    near: float | None = Field(0.8, gt=0, le=1)
+    near: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Similarity from which texts stay in one split; null: off; left out: 0.8, and off for beir and mteb.",
+    )
     balance: bool = False
     balance_entropy: Literal["filled", "prism"] = "filled"
     shape: Literal["pair", "triplet", "n-tuple", "list"] = "pair"
@@ -270,10 +275,12 @@ def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
         )
     asked = None
     if form.is_set:
-        given = (body.set or SetIn.model_validate({})).dict()
-        named = tuple(f"{side}={split}" for side, split in given["named_splits"].items())
-        teacher = given["teacher"] or default_teacher(form.name)
-        asked = SetOptions(**{**given, "named_splits": named, "teacher": teacher})
+        # What is left out is not named: the format may have a default of its own.
+        given = body.set.dict(exclude_unset=True) if body.set else {}
+        named = tuple(f"{side}={split}" for side, split in given.pop("named_splits", {}).items())
+        if given.get("teacher", "") is None:
+            del given["teacher"]
+        asked = SetOptions(**{**format_defaults(form.name), **given, "named_splits": named})
     elif body.set is not None:
         raise BadInput(_("format %(form)s is no training set, so it takes no options of one") % {"form": form.name})
     snapshot = create_snapshot(

@@ -1456,7 +1456,14 @@ class SetIn(ApiModel):
     agreement: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     negatives: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
     documents: Annotated[int | None, Field(ge=1, lt=2147483648)] = None
-    near: Annotated[float | None, Field(gt=0.0, le=1.0)] = 0.8
+    near: Annotated[
+        float | None,
+        Field(
+            description="Similarity from which texts stay in one split; null: off; left out: 0.8, and off for beir and mteb.",
+            gt=0.0,
+            le=1.0,
+        ),
+    ] = None
     balance: bool = False
     balance_entropy: Literal["filled", "prism"] = "filled"
     shape: Literal["pair", "triplet", "n-tuple", "list"] = "pair"

@@ -43,6 +43,18 @@ def test_a_list_is_kept_named_as_a_split_and_deleted(call: Call, alice: Any) -> 
     assert list(acts) == [("export.split-kept", "alice"), ("export.split-deleted", "alice")]
 
 
+def test_near_duplicates_are_as_the_format_has_them_where_nobody_says(call: Call, alice: Any) -> None:
+    for form, asked, near in (
+        ("mteb", {}, None),
+        ("mteb", {"set": {"seed": 1}}, None),
+        ("mteb", {"set": {"near": 0.9}}, 0.9),
+        ("rtriever", {"set": {"teacher": None}}, 0.8),
+        ("rtriever", {"set": {"near": None}}, None),
+    ):
+        made = call(alice, "POST", EXPORTS, {"format": form, **asked}).json()
+        assert made["manifest"]["options"]["near"] == near, (form, asked)
+
+
 def test_aggregates_and_versions_of_the_qrels_are_exported(call: Call, alice: Any) -> None:
     made = call(alice, "POST", EXPORTS, {"format": "csv", "aggregate": "dawid-skene"}).json()
     assert made["manifest"]["aggregate"]["by"] == "dawid-skene"

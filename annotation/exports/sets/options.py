@@ -35,6 +35,9 @@ ENTROPIES = {
 TRAIN, DEV, TEST = "train", "dev", "test"
 SPLITS = (TRAIN, DEV, TEST)
 CHOICES = {"teacher": TEACHERS, "preset": PRESETS, "labels": LABELS, "shape": SHAPES, "balance_entropy": ENTROPIES}
+NEAR = 0.8
+# Formats that systems are measured by: a judgment that is left out changes their scores.
+BENCHMARKS = ("beir", "mteb")
 RANKS = (11, 100)  # Of a run, where nobody says which: below what is most likely relevant.
 
 
@@ -44,7 +47,7 @@ class SetOptions:
 
     split: float = 0.9  # Share of the queries that are trained on; 1: no dev file.
     seed: int = 0
-    teacher: str = "labels"  # Formats whose rows are scores ask for one: `default_teacher`.
+    teacher: str = "labels"  # Formats may have another: `format_defaults`.
     preset: str = "paper"
     labels: str = "resolved"
     origins: tuple[str, ...] | None = None
@@ -61,8 +64,9 @@ class SetOptions:
     ranks: tuple[int, int] = RANKS  # Ranks of that run, from 1, both ends included.
     # Take unjudged documents as negatives even where a panel or a reranker scores them high.
     keep_holes: bool = False
-    # Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides.
-    near: float | None = 0.8
+    # Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides. Formats may have
+    # another: `format_defaults`.
+    near: float | None = NEAR
     balance: bool = False
     # What the entropy of the cells is divided by: the logarithm of the filled ones, or of all 48 (P eq. 5).
     balance_entropy: str = "filled"
@@ -136,10 +140,13 @@ def parse_named_split(text: str) -> tuple[str, str]:
     return side, name
 
 
-def default_teacher(format_name: str) -> str:
-    """Return the teacher of a format where none is named."""
-    # Prism must be told when it shall not learn from scores; the others carry labels.
-    return "scores" if format_name == "prism" else "labels"
+def format_defaults(format_name: str) -> dict[str, Any]:
+    """Return the options whose defaults depend on the format: what holds where nobody names them."""
+    return {
+        # Prism must be told when it shall not learn from scores; the others carry labels.
+        "teacher": "scores" if format_name == "prism" else "labels",
+        "near": None if format_name in BENCHMARKS else NEAR,
+    }
 
 
 def ranks_of(text: str) -> tuple[int, int]:

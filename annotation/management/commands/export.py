@@ -15,7 +15,7 @@ from annotation.exports.sets.options import (
     SHAPES,
     TEACHERS,
     SetOptions,
-    default_teacher,
+    format_defaults,
     names_of,
     ranks_of,
 )
@@ -44,7 +44,7 @@ CHOICES: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "near_duplicates": (
         lambda text: None if text == "off" else float(text),
         "S",
-        "similarity above which texts stay in the same split (default: 0.8), or off",
+        "similarity above which texts stay in the same split, or off (default: 0.8; off for beir and mteb)",
     ),
     "balance_entropy": (str, "E", f"with --balance: {', '.join(ENTROPIES)} (over ln 48, P eq. 5) (default: filled)"),
     "tokenizer": (str, "F", "with --balance: tokenizer.json whose tokens measure lengths (default: words)"),
@@ -130,7 +130,7 @@ class Command(QuorumCommand):
             leave_out_failed=options["leave_out_failed"],
             aggregate=options["aggregate"],
             assessors=names_of(options["assessors"]),
-            asked=options_of({"teacher": default_teacher(form.name)} | given) if form.is_set else None,
+            asked=options_of(form.name, given) if form.is_set else None,
         )
         try:
             write_snapshot(snapshot)
@@ -161,15 +161,15 @@ def split_options(texts: list[str]) -> dict[str, Any]:
     return ({"split": shares[0]} if shares else {}) | ({"named_splits": named} if named else {})
 
 
-def options_of(given: dict[str, Any]) -> SetOptions:
-    """The options of a training set from what was typed. Raises BadInput that names the option."""
+def options_of(format_name: str, given: dict[str, Any]) -> SetOptions:
+    """The options of a training set of a format from what was typed. Raises BadInput that names the option."""
     if "qrels" in given and "split" in given:
         raise BadInput("--split with a share does not go with --qrels: its queries stand in test; name others")
     plain = (*FLAGS, "named_splits")
     values = {name: given[name] if name in plain else _parse_option(name, given[name]) for name in given}
     if "near_duplicates" in values:
         values["near"] = values.pop("near_duplicates")
-    return SetOptions(**values)
+    return SetOptions(**{**format_defaults(format_name), **values})
 
 
 def _parse_option(name: str, text: str) -> Any:

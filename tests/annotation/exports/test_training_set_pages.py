@@ -59,6 +59,17 @@ def test_a_file_in_a_folder_of_the_set_downloads_too(client, books):
     assert client.get(reverse("export_file", args=["books", snapshot.pk, "../../secret"])).status_code == 404
 
 
+def test_a_benchmark_keeps_every_judgment_unless_near_duplicates_are_asked_for(client, books):
+    for asked, near in (
+        ({"format": "beir", "near": ""}, None),
+        ({"format": "beir", "near": "0.9"}, 0.9),
+        ({"near": ""}, 0.8),
+        ({"near": "0"}, None),
+    ):
+        assert post(client, **asked).status_code == 302
+        assert Snapshot.objects.latest("pk").manifest["options"]["near"] == near, asked
+
+
 def test_the_page_offers_votes_unless_there_are_scores(client, books):
     page = client.get(reverse("exports", args=["books"])).content.decode()
     assert '<option value="votes" selected>' in page

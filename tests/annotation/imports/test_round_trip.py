@@ -75,8 +75,8 @@ def bring(name: str, *arguments: str) -> dict:
 def test_every_export_of_labels_gives_the_same_labels_again(books: Collection, tmp_path: Path) -> None:
     wanted = labels_of("books")
     assert len(wanted) == 24 and set(wanted.values()) == {0, 1, 2, 3}
-    beir = export("beir", tmp_path / "beir", "--near-duplicates=off")
-    mteb = export("mteb", tmp_path / "mteb", "--near-duplicates=off")
+    beir = export("beir", tmp_path / "beir")
+    mteb = export("mteb", tmp_path / "mteb")
     texts = [f"--corpus={beir / 'corpus.jsonl'}", f"--queries={beir / 'queries.jsonl'}"]
     qrels = export("qrels", tmp_path / "qrels") / "qrels.txt"
     csv = export("csv", tmp_path / "csv") / "labels.csv"
@@ -102,7 +102,7 @@ def test_every_export_of_labels_gives_the_same_labels_again(books: Collection, t
 def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_nothing(
     books: Collection, tmp_path: Path
 ) -> None:
-    beir = export("beir", tmp_path / "beir", "--near-duplicates=off")
+    beir = export("beir", tmp_path / "beir")
     report = bring("beir", str(beir))
     assert (report["judgments"], report["labels_changed"], labels_of("beir")) == (24, 0, {})
     grades = Judgment.objects.filter(pair__collection__name="beir", assessor__kind="reference")
@@ -111,7 +111,7 @@ def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_not
 
 
 def test_the_same_judgments_again_change_nothing_and_others_are_refused(books: Collection, tmp_path: Path) -> None:
-    beir = export("beir", tmp_path / "beir", "--near-duplicates=off")
+    beir = export("beir", tmp_path / "beir")
     path = export("judgments", tmp_path / "judgments") / "judgments.jsonl"
     bring("copy", str(path), f"--corpus={beir / 'corpus.jsonl'}", f"--queries={beir / 'queries.jsonl'}")
     before = Judgment.objects.count()
