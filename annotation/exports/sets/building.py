@@ -34,6 +34,7 @@ from corpus.models import Collection
 from corpus.search.lengths import length_counter
 
 Progress = Callable[[int], None]
+WITHOUT_EVIDENCE = gettext_noop("relevant without contribution and evidence")
 # Formats whose rows carry each judge's vote, contribution and evidence.
 EVIDENCE = ("prism", "parquet", "trl")
 # Formats that have no place for a score, or one of their own.
@@ -133,8 +134,7 @@ def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[Se
     if name == "trl":
         # Such a pair has no answer that a model could learn to write.
         relevant = [row.pair for row in rows if row.relevant]
-        reason = gettext_noop("relevant without contribution and evidence")
-        rows = _drop_without_text(rows, relevant, reason, left)
+        rows = _drop_without_text(rows, relevant, WITHOUT_EVIDENCE, left)
     queries = by_query(rows)
     if asked.run is not None:
         add_assumed(queries, one, asked, left)
@@ -199,9 +199,10 @@ def _check_whole(sides: Sides, asked: SetOptions, left: Left) -> None:
     relevant = [row.relevant for query in sides.get(TRAIN, []) for row in query.rows]
     if len(set(relevant)) == 1:
         which = "relevant" if relevant[0] else "not relevant"
+        way_out = "let a judge write them (write_evidence)" if left[WITHOUT_EVIDENCE] else "choose other options"
         raise BadInput(
             f"all {len(relevant)} pairs of train would be {which}{why}, and a model learns nothing from one label "
-            "alone; choose other options, or allow an incomplete set (--allow-incomplete)"
+            f"alone; {way_out}, or allow an incomplete set (--allow-incomplete)"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles, ExportOutput
 from annotation.exports.sets.batches import Batch
-from annotation.exports.sets.parquet import SAMPLED
+from annotation.exports.sets.parquet import SAMPLED, list_languages
 from annotation.exports.sets.rows import SetQuery
 from annotation.exports.sets.source import SetSource, read_corpus
 from corpus.search.text import detect_language
@@ -47,7 +47,7 @@ class Mteb:
         for source in self.sources:
             for text in read_corpus(source):
                 _put_line(self.corpus, {"_id": text.id, "title": text.title, "text": text.text})
-        self.card.put(task_card(self.sources[0], list(self.qrels), sorted(self.languages) or ["en"]))
+        self.card.put(task_card(self.sources[0], list(self.qrels), list_languages(self.languages)))
         return {"documents": self.corpus.rows}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from annotation.exports.files import ExportFiles
 from annotation.exports.sets.batches import Batch, Filled
 from annotation.exports.sets.options import SetOptions
-from annotation.exports.sets.rows import SetQuery, SetRow
+from annotation.exports.sets.rows import SetQuery, SetRow, newest_label
 from corpus.models import Collection
 from corpus.search.text import detect_language
 
@@ -20,7 +20,8 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 # As the Hub calls the ranges between these.
 SIZE_CATEGORIES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
 SAME = ("query_id", "doc_id", "grade", "relevant", "votes", "source", "origin", "assumed")  # Columns named as in a row.
-SAMPLED = 200  # Texts from which the card's languages come.
+SAMPLED = 200  # Queries from which the card's languages come.
+LANGUAGE_SHARE = 0.05  # Of them, from which on a language is the set's: a query with a borrowed word makes none.
 
 
 def column_schema(*, posterior: bool = False) -> "pyarrow.Schema":
@@ -32,7 +33,11 @@ def column_schema(*, posterior: bool = False) -> "pyarrow.Schema":
     columns += [("grade", pa.int16()), ("relevant", pa.bool_()), ("score", pa.float64())]
     columns += [("yes_votes", pa.int16()), ("votes", pa.int16()), ("contribution_evidence", pa.string())]
     columns += [("source", pa.string()), ("origin", pa.string()), ("assumed", pa.bool_())]
-    columns += [("synthetic", pa.bool_()), *([("posterior", pa.float64())] if posterior else [])]
+    columns += [
+        ("synthetic", pa.bool_()),
+        ("labelled_at", pa.string()),
+        *([("posterior", pa.float64())] if posterior else []),
+    ]
     return pa.schema(columns)
 
 
@@ -72,7 +77,7 @@ class Parquet:
         """Write the card last: it says how many rows there are."""
         self._finish()
         rows = sum(self.splits.values())
-        self.card.put(dataset_card(self.collection, self.asked, self.splits, sorted(self.languages) or ["en"], rows))
+        self.card.put(dataset_card(self.collection, self.asked, self.splits, list_languages(self.languages), rows))
         return {}
 
     def _flush(self) -> None:
@@ -108,6 +113,11 @@ class Parquet:
             self.writer = None
 
 
+def list_languages(counts: Counter[str]) -> list[str]:
+    """Return the languages of a card by their number of texts: those with a share of them, English where none has."""
+    return sorted(code for code, n in counts.items() if n >= LANGUAGE_SHARE * counts.total()) or ["en"]
+
+
 def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
     """Return the values of one pair by their columns' names."""
     document = filled.documents[row.document]
@@ -119,6 +129,7 @@ def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
         "synthetic": filled.query.synthetic,
         "score": row.teacher,
         "yes_votes": row.yes,
+        "labelled_at": newest_label([row]),
         "posterior": row.posterior,
         "contribution_evidence": filled.targets.get(row.pair, "") if row.relevant else "",
     }
@@ -152,6 +163,7 @@ def dataset_card(
         "- `votes`, `yes_votes`: judges that voted on the pair, and how many said relevant",
         "- `origin`: who the label comes from: a policy of LLM judges, people, or an adjudicator",
         "- `synthetic`: a model wrote the query; nobody asked it",
+        "- `labelled_at`: when the newest judgment on the pair was made (UTC)",
         *(["- `posterior`: Dawid-Skene's probability of the grade"] if asked.aggregate else []),
         "- `assumed`: nobody judged the pair; a ranking named it and it was taken as a negative",
         "",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from annotation.exports.sets.choosing import filter_queries
 from annotation.exports.sets.options import SetOptions
+from annotation.exports.sets.parquet import list_languages
 from annotation.exports.sets.rows import SetQuery, SetRow, order_key
 from annotation.exports.sets.splitting import split_queries
 from annotation.length_balance.balancing import LENGTHS, balance_pairs, cells_of, measure_spread
@@ -244,3 +245,9 @@ def test_balancing_always_reaches_the_aim_and_keeps_every_filled_cell(rows, seed
     assert found["after"]["entropy"] >= 0.99
     filled = np.array(found["before"]["cells"]) > 0
     assert ((np.array(found["after"]["cells"]) > 0) == filled).all()
+
+
+def test_a_card_names_the_languages_of_a_share_of_the_queries_and_not_of_one_of_them():
+    assert list_languages(Counter(en=199, pt=1)) == ["en"]
+    assert list_languages(Counter(zh=12, en=188)) == ["en", "zh"]
+    assert list_languages(Counter()) == ["en"]

@@ -58,6 +58,7 @@ def test_the_parquet_folder_loads_as_a_data_set_with_its_card(books, tmp_path):
     first = found["train"][0]
     assert (first["query_id"], first["grade"], first["relevant"], first["score"]) == ("q0", 2, True, 0.8)
     assert (first["yes_votes"], first["votes"], first["source"], first["assumed"]) == (4, 5, "books", False)
+    assert first["labelled_at"] is None and "`labelled_at`" in (tmp_path / "out" / "README.md").read_text()
     card = (tmp_path / "out" / "README.md").read_text()
     header = yaml.safe_load(card.split("---")[1])
     assert header["task_categories"] == ["text-ranking"]
