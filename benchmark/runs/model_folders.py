@@ -21,7 +21,10 @@ def model_folder(recipe: Mapping[str, Any], keys: Sequence[str]) -> Path:
         raise BadInput(_("the recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
     if not recipe.get("model"):
         raise BadInput(_("name the folder of a model"))
-    return fetch(Path(str(recipe["model"])).expanduser().resolve())
+    folder = fetch(Path(str(recipe["model"])).expanduser().resolve())
+    if not folder.is_dir():
+        raise BadInput(_("%(folder)s does not exist: name the folder of a model") % {"folder": folder})
+    return folder
 
 
 def check_batch_size(recipe: Mapping[str, Any], usual: int) -> int:

@@ -33,6 +33,12 @@ HOLDS = {
 }
 KINDS = tuple(HOLDS)
 SEVERAL = ("qrels", "judgments", "runs")  # Of which an import takes any number of files.
+LOOKED_AT = 100  # Texts of a file whose name does not say whether they are queries or documents.
+_QUESTION = re.compile(
+    r"^\W*(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|can|could|should|has|have)\b.{0,300}$"
+    r"|^.{0,300}[?？؟]\W*$",
+    re.IGNORECASE | re.DOTALL,
+)
 SHOWN_ROWS, SHOWN_CHARACTERS = 5, 200
 _COLUMNS = {
     "qrels": ("query", "iteration", "document", "grade"),
@@ -133,11 +139,20 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
     if {"query_id", "doc_id"} <= row.keys():
         kind = "judgments" if row.keys() >= json_rows.JUDGMENT else "pairs"
         return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(_json_rows(source, _COLUMNS[kind])))
-    asked = {"answers", "instruction"} & row.keys() or (tables.about_queries(source.name) and not row.get("title"))
+    asked = {"answers", "instruction"} & row.keys() or (
+        (tables.about_queries(source.name) and not row.get("title")) or _holds_questions(source)
+    )
     columns = ("_id", "text", "answers", "instruction") if asked else ("_id", "title", "text")
     shown = [name for name in columns if name in row]
     kind = "queries" if asked else "documents"
     return DetectedFile(kind, ["documents", "queries"], shown, _first(_json_rows(source, shown)))
+
+
+def _holds_questions(source: FileSource) -> bool:
+    """Return whether most of a file's first texts are questions, and none has a place for a title (as Quora's have)."""
+    rows = [row for _number, row in islice(read_objects(source), LOOKED_AT)]
+    questions = sum(bool(_QUESTION.search(str(row.get("text", "")))) for row in rows)
+    return 2 * questions > len(rows) and not any("title" in row for row in rows)
 
 
 def _detect_xml(source: FileSource) -> DetectedFile:

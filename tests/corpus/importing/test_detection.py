@@ -47,6 +47,8 @@ def detected(folder: Path, name: str, content: str) -> DetectedFile:
     [
         ("corpus.jsonl", DOCUMENTS, "documents", ["d1", "One", "First."]),
         ("queries.jsonl", '{"_id": "q1", "text": "Which?"}\n', "queries", ["q1", "Which?"]),
+        ("sq.jsonl", '{"_id": "1", "text": "what must be obeyed ."}\n', "queries", ["1", "what must be obeyed ."]),
+        ("a.jsonl", '{"_id": "1", "title": "", "text": "Why?"}\n', "documents", ["1", "", "Why?"]),
         ("x.jsonl", '{"_id": "q1", "text": "Which?", "answers": ["A"]}\n', "queries", ["q1", "Which?", "['A']"]),
         ("x", '{"query_id": "q1", "doc_id": "d1"}\n', "pairs", ["q1", "d1", "", ""]),
         ("x", "<doc>\n<docno>d1</docno>\n<text>First.</text></doc>", "documents", ["d1", "", "First."]),

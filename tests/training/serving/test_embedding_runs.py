@@ -102,6 +102,8 @@ def test_what_is_no_embedding_model_is_refused_and_so_is_one_that_changed(
     reranker = tiny(tmp_path / "reranker", "qwen3")[0]
     refused = call("retrieve", "wings", "--model", reranker)
     assert refused.code == 2 and "reranker is not the folder of an embedding model" in refused.err
+    missing = call("retrieve", "wings", "--model", tmp_path / "nowhere")
+    assert missing.code == 2 and "nowhere does not exist: name the folder of a model" in missing.err
     nothing = call("retrieve", "wings")
     assert nothing.code == 2 and "--system is required: choose one of bm25" in nothing.err
     run = builders.start_run(collection=wings, name="dense", kind="embedding", recipe={"model": str(model)})
