@@ -104,7 +104,7 @@ class SetIn(Given):
         None,
         gt=0,
         le=1,
-        description="Similarity from which texts stay in one split; null: off; left out: 0.8, and off for beir and mteb.",
+        description="Similarity from which texts stay in one split; null: off; left out: 0.8, off for beir and mteb.",
     )
     balance: bool = False
     balance_entropy: Literal["filled", "prism"] = "filled"

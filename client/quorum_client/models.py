@@ -1459,7 +1459,7 @@ class SetIn(ApiModel):
     near: Annotated[
         float | None,
         Field(
-            description="Similarity from which texts stay in one split; null: off; left out: 0.8, and off for beir and mteb.",
+            description="Similarity from which texts stay in one split; null: off; left out: 0.8, off for beir and mteb.",
             gt=0.0,
             le=1.0,
         ),
