@@ -1,15 +1,14 @@
 """Passwords are hashed a few at a time, and without a database connection.
 
-A hash keeps a processor busy for a fifth of a second, on purpose. When forty people sign in at once, or a stranger
-tries passwords, hashes wait for each other here and not in the pool of connections, where everybody else would wait too
-(docs/adr/0115).
+A hash takes a processor and memory, on purpose. When forty people sign in at once, or a stranger tries passwords,
+hashes wait for each other here and not in the pool of connections, where everybody else would wait too (docs/adr/0115).
 """
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.hashers import Argon2PasswordHasher, PBKDF2PasswordHasher
 
 from jobs.connections import without_connection
 
@@ -36,16 +35,28 @@ def hashing_turn() -> Iterator[None]:
         _turns.release()
 
 
-class TurnHasher(PBKDF2PasswordHasher):
-    """PBKDF2 with SHA-256 and the iterations that OWASP recommends; hashes with more of them stay as they are."""
+class PasswordHasher(Argon2PasswordHasher):
+    """Argon2id with the memory (KiB) and passes that OWASP recommends."""
 
-    iterations = 600_000
+    time_cost = 2
+    memory_cost = 19_456
+    parallelism = 1
 
-    def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
+    def encode(self, password: str, salt: str) -> str:
         """Hash a password in a turn of its own."""
         with hashing_turn(), without_connection():
-            return super().encode(password, salt, iterations)
+            return super().encode(password, salt)
 
-    def must_update(self, encoded: str) -> bool:
-        """Return whether a hash is weaker than those made now."""
-        return int(self.decode(encoded)["iterations"]) < self.iterations
+    def verify(self, password: str, encoded: str) -> bool:
+        """Compare a password with a hash in a turn of its own."""
+        with hashing_turn(), without_connection():
+            return super().verify(password, encoded)
+
+
+class EarlierPasswordHasher(PBKDF2PasswordHasher):
+    """Reads what was hashed before Argon2; such a hash is replaced at the next sign-in."""
+
+    def verify(self, password: str, encoded: str) -> bool:
+        """Compare a password with a hash in a turn of its own."""
+        with hashing_turn(), without_connection():
+            return super().verify(password, encoded)

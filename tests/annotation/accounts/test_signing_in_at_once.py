@@ -11,9 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from threading import Barrier, Event, Thread
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from django.contrib.auth import get_user_model
 
 from annotation.accounts import passwords
 from tests.instances import Instance
@@ -21,6 +23,7 @@ from tests.speed import slowness
 
 pytestmark = pytest.mark.slow
 PEOPLE, IN_S, PAGE_S = 40, 10.0, 1.0
+HASHERS = ["PasswordHasher", "EarlierPasswordHasher"]
 PASSWORD = "nine o'clock sharp"
 CLASS = f"""
 from django.contrib.auth.hashers import make_password
@@ -173,9 +176,10 @@ def test_the_limits_on_wrong_passwords_hold_for_those_that_come_at_once(address:
         assert answers == {200: 55, 429: 5}
 
 
-def test_a_hash_is_as_strong_as_it_should_be_and_stronger_ones_stay() -> None:
-    hasher = passwords.TurnHasher()
-    now, earlier = hasher.encode("p", "s" * 22), hasher.encode("p", "s" * 22, 1_000_000)
-    assert now.startswith("pbkdf2_sha256$600000$") and hasher.verify("p", now) and hasher.verify("p", earlier)
-    assert not hasher.must_update(now) and not hasher.must_update(earlier)
-    assert hasher.must_update(hasher.encode("p", "s" * 22, 260_000))
+def test_a_hash_is_of_argon2_and_an_earlier_one_is_replaced_at_the_next_sign_in(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = [f"annotation.accounts.passwords.{name}" for name in HASHERS]
+    user = get_user_model()(password=passwords.EarlierPasswordHasher().encode("p", "s" * 22))
+    assert not user.check_password("q") and user.password.startswith("pbkdf2_sha256$")
+    user.save = lambda **_: None
+    assert user.check_password("p") and user.password.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
+    assert user.check_password("p") and not user.check_password("q")
