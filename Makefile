@@ -48,7 +48,7 @@ test: install-dev install-training
 	$(PY) -m pytest -n 3
 
 test-all: install-dev install-training
-	$(PY) -m pytest -n 3 --slow --weekly
+	$(PY) -m pytest -n 3 --slow --weekly=all
 
 check: install-dev install-training
 	$(PY) -m ruff check .

@@ -19,7 +19,7 @@ import pytest
 
 from config import loopback
 from tests import migrated
-from tests.stages import is_left_out, mark_worker_tests
+from tests.stages import DAYS, is_left_out, mark_worker_tests
 
 _own_services: list[Path] = []
 """The VAR of services that end with this session."""
@@ -77,7 +77,12 @@ if not {"-h", "--help", "--version", "-V"} & set(sys.argv):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests of the second stage as well (make test-all)")
-    parser.addoption("--weekly", action="store_true", help="run the rests of costly matrices as well")
+    parser.addoption(
+        "--weekly",
+        default="",
+        choices=["all", *DAYS],
+        help="run weekly tests as well: of a day (1 is Monday), or all",
+    )
 
 
 @pytest.hookimpl(wrapper=True)

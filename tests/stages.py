@@ -1,8 +1,10 @@
 """Which tests are of the first stage (`make test`), of the second (`make test-all`), and which run once a week.
 
-The rest of a costly matrix, whose first row runs every time, is for Sundays (`.ci/run`) and for `--weekly`.
+The rest of a costly matrix, whose first row runs every time, is weekly, and so is what takes minutes and changes with
+few commits: each such test has a day of the week on which `.ci/run` runs it, and `make test-all` runs them all.
 """
 
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,16 @@ def mark_worker_tests(items: Iterable[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def is_left_out(item: pytest.Item, slow: bool, weekly: bool) -> bool:
-    """Return whether a test waits for another run: `slow` asks for the slow ones and those in a browser."""
+DAYS = [*"1234567"]  # of ISO: Monday is 1
+
+
+def is_left_out(item: pytest.Item, slow: bool, weekly: str) -> bool:
+    """Return whether a test waits for another run.
+
+    `slow` asks for the slow tests and those in a browser, `weekly` for the weekly ones of a day in `DAYS`, or for all.
+    """
     if item.get_closest_marker("weekly"):
-        return not weekly
+        return weekly not in ("all", _day(item))
     return not slow and bool(item.get_closest_marker("slow") or item.get_closest_marker("browser"))
 
 
@@ -38,6 +46,10 @@ def first_slow(values: Iterable[Any], count: int = 1) -> list[Any]:
     """The parameters of a costly slow test: every run takes the first `count`, the others are weekly."""
     rows = list(values)
     return [*(_marked(row, pytest.mark.slow) for row in rows[:count]), *(_weekly(row) for row in rows[count:])]
+
+
+def _day(item: pytest.Item) -> str:
+    return DAYS[zlib.crc32(item.nodeid.encode()) % len(DAYS)]
 
 
 def _slow(value: Any) -> Any:
