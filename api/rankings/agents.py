@@ -45,6 +45,9 @@ class AgentJobIn(LimitsIn):
     retrievers: list[str] = Field(["bm25"], max_length=100, description="Of a search: bm25, and names of runs.")
     agents: list[str] = Field([], max_length=100, description="Of a search: models.")
     protocol: Literal["fixed", "adaptive"] = Field("fixed", description="Of a search, or whose answers are graded.")
+    tokenizer: str = Field(
+        "", max_length=200, description="Of a search: the base model whose tokenizer cuts documents; blank: none."
+    )
     judge: str = Field("", max_length=100, description="Of the others: who grades, or who writes.")
 
 

@@ -1,10 +1,21 @@
-"""Cut a document to so many tokens, without any model's tokenizer (docs/adr/0088). Pure."""
+"""Cut a document to so many tokens: without any model's tokenizer, or by one that is named (docs/adr/0088)."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from corpus.errors import BadInput
+from corpus.search.lengths import file_of, load_tokenizer
+from store.files import fetch, hash_file
 
 LONGEST = 2048  # Tokens of a document that an agent sees (BRIGHT-Pro appendix F).
-TOKENIZER = "word pieces of 5"  # Named in every result: what a token is here.
+TOKENIZER = "word pieces of 5"  # Named in every result: what a token is unless a tokenizer is named.
+Cut = Callable[[str], tuple[str, bool]]
 # Five letters or digits of a word, a single letter of a script without spaces, or one other sign. English text has
 # about as many of these as tokens of a BPE vocabulary.
 _TOKEN = re.compile(
@@ -14,7 +25,7 @@ _TOKEN = re.compile(
 
 def count_tokens(text: str) -> int:
     """Count the tokens of a text."""
-    return sum(1 for _ in _TOKEN.finditer(text))
+    return sum(1 for _match in _TOKEN.finditer(text))
 
 
 def cut_text(text: str, most: int = LONGEST) -> tuple[str, bool]:
@@ -22,3 +33,29 @@ def cut_text(text: str, most: int = LONGEST) -> tuple[str, bool]:
     # Lazily, token by token: of a document of megabytes only the beginning is read.
     last = next(islice(_TOKEN.finditer(text), most, None), None)
     return (text, False) if last is None else (text[: last.start()].rstrip(), True)
+
+
+def describe_tokenizer(tokenizer: str | None) -> dict[str, Any]:
+    """Return what a job keeps of the tokenizer that cuts its documents: its name, file and hash. Raises BadInput."""
+    if not tokenizer:
+        return {"tokenizer": TOKENIZER}
+    path = file_of(tokenizer).resolve()
+    load_tokenizer(str(path))
+    name = path.parent.name if path.name == "tokenizer.json" else path.name
+    return {"tokenizer": name, "tokenizer_file": str(path), "tokenizer_sha256": hash_file(path)}
+
+
+def open_cut(options: dict[str, Any]) -> Cut:
+    """Return what cuts the documents of a job with these options. Raises BadInput where its tokenizer changed."""
+    if "tokenizer_file" not in options:
+        return cut_text
+    path = fetch(Path(options["tokenizer_file"]))
+    if not path.is_file() or hash_file(path) != options["tokenizer_sha256"]:
+        raise BadInput(_("%(folder)s changed since the run was started: start another run") % {"folder": path})
+    return partial(_cut_by_tokenizer, load_tokenizer(str(path)))
+
+
+def _cut_by_tokenizer(tokenizer: Any, text: str, most: int = LONGEST) -> tuple[str, bool]:
+    offsets = tokenizer.encode(text, add_special_tokens=False).offsets
+    # The start of the first token that is left out: a sign of several tokens is shown whole or not at all.
+    return (text, False) if len(offsets) <= most else (text[: offsets[most][0]].rstrip(), True)

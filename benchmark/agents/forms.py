@@ -3,12 +3,15 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.agents import grading, jobs, references, sampling, searching
+from benchmark.agents.cutting import TOKENIZER
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.retrievers import SEARCHING
 from benchmark.models import AgentJob, Run
+from benchmark.runs.model_folders import offered_folders
 from benchmark.systems.chosen import ready_runs
 from corpus.models import Collection
 from judges.campaigns.estimates import Estimate
@@ -58,7 +61,14 @@ class AgentsForm(AgentJobForm):
         help_text=gettext_lazy("A mean over agents needs at least two."),
     )
     protocol = forms.ChoiceField(choices=PROTOCOLS, label=gettext_lazy("Rounds"))
-    field_order = ("retrievers", "agents", "protocol", "budget", "max_calls")
+    tokenizer = forms.ChoiceField(
+        required=False,
+        label=gettext_lazy("Tokenizer"),
+        help_text=gettext_lazy(
+            "Documents are cut at 2,048 tokens. A folder among the base models of this site (QUORUM_BASE_MODELS)."
+        ),
+    )
+    field_order = ("retrievers", "agents", "protocol", "tokenizer", "budget", "max_calls")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -68,10 +78,15 @@ class AgentsForm(AgentJobForm):
         for field, offered in (("retrievers", names), ("agents", writers)):
             self.fields[field].choices = [(name, name) for name in offered]  # type: ignore[attr-defined]
         self.fields["retrievers"].initial = names
+        folders = offered_folders(lambda folder: (folder / "tokenizer.json").is_file())
+        tokenizers = [("", TOKENIZER), *((name, name) for name in folders)]
+        self.fields["tokenizer"].choices = tokenizers  # type: ignore[attr-defined]
 
     def asked(self) -> dict[str, Any]:
         """Return the choices as the services take them."""
-        return {name: self.cleaned_data[name] for name in ("retrievers", "agents", "protocol")}
+        folder = self.cleaned_data["tokenizer"]
+        named = {name: self.cleaned_data[name] for name in ("retrievers", "agents", "protocol")}
+        return {**named, "tokenizer": str(settings.BASE_MODELS / folder) if folder else None}
 
     def estimate(self) -> Estimate:
         """Estimate the cost of the searches. Raises BadInput."""

@@ -1,6 +1,7 @@
 """The search protocols of an agent: fixed rounds with an answer after each, or as many as it wants (BRIGHT-Pro 4.2).
 
-An agent sees the question, all its searches and all documents that came back. What it is asked grows at its end alone.
+An agent sees the question, all its searches and all documents that came back; the answer after a fixed round is asked
+for without the searches (figure 4). What is asked grows at its end alone.
 A turn that brings nothing usable after its repair is an empty round: nothing is searched, and it is counted.
 """
 
@@ -12,7 +13,14 @@ from judges.conversations.agents import SearchTurn, find_citations
 from judges.conversations.requests import Conversation, Step
 from judges.domain.verdicts import NoVerdict
 from judges.errors import Unreachable
-from judges.prompts.agents import agent_prompt, document_fields, render_question, render_round
+from judges.prompts.agents import (
+    agent_prompt,
+    document_fields,
+    evidence_prompt,
+    render_evidence,
+    render_question,
+    render_round,
+)
 from judges.prompts.render import repair_prompt
 from judges.records import Judge
 
@@ -65,6 +73,7 @@ class SearchingAgent:
         self.trace = AgentTrace()
         self.question = conversation.subject.text
         self._fences: list[str] = []
+        self._evidence: list[str] = []
         self._shown: dict[str, int] = {}  # By document, the round that shows its text.
         self._material: list[dict[str, Any]] = []
         self._asked = self._searched = 0
@@ -80,7 +89,7 @@ class SearchingAgent:
                 await self._search(self._last_search)
             else:
                 await self._search(turn.searches[0] if turn is not None else "")
-            await self._answer()
+            await self._answer(from_evidence=True)
         self.trace.stop = "rounds"
         return self.trace
 
@@ -136,11 +145,15 @@ class SearchingAgent:
         self.trace.rounds.append({"search": text, "returned": [one.id for one in found], "truncated": cut})
         # Appended, never rewritten: providers cache the longest unchanged beginning of a prompt.
         self._fences.append(render_round(number, text, shown))
+        if any("text" in fields for fields in shown):
+            self._evidence.append(render_evidence([fields for fields in shown if "text" in fields]))
         self._material.append({"search": text, "documents": new})
 
-    async def _answer(self) -> None:
-        """Answer from all that was found until now."""
+    async def _answer(self, *, from_evidence: bool = False) -> None:
+        """Answer from all that was found until now; `from_evidence`: the searches are not shown."""
         step = self._step(answer=True)
+        if from_evidence:
+            step = replace(step, prompt=evidence_prompt(render_question(self.question), self._evidence))
         turn = await self._ask(step)
         if turn is None:
             self._append_answer(problem=self.conversation.problem_with(step) or "no answer")
@@ -201,5 +214,6 @@ class SearchingAgent:
 
 
 def with_room(judge: Judge, *, answer: bool) -> Judge:
-    """The judge with the step's limit of tokens, unless the judges file sets one."""
-    return replace(judge, parameters={"max_output_tokens": ROOM[answer], **judge.parameters})
+    """The judge with the step's limit of tokens and its provider's temperature, unless the judges file sets them."""
+    own = {"max_output_tokens": ROOM[answer], "temperature": "default"}  # BRIGHT-Pro appendix F.
+    return replace(judge, parameters={**own, **judge.parameters})

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from django.utils.translation import gettext as _
 
-from benchmark.agents.cutting import cut_text
+from benchmark.agents.cutting import Cut
 from benchmark.agents.jobs import DatabaseThread
 from benchmark.agents.protocol import FoundDocument
 from benchmark.agents.traces import TOP
@@ -146,8 +146,8 @@ def open_retriever(
 class RetrieverTool:
     """The one tool of an agent: the best documents of a retriever with their texts, cut, excluded ones left out."""
 
-    def __init__(self, collection: Collection, retriever: Retriever, thread: DatabaseThread) -> None:
-        self.retriever, self.thread = retriever, thread
+    def __init__(self, collection: Collection, retriever: Retriever, thread: DatabaseThread, cut: Cut) -> None:
+        self.retriever, self.thread, self.cut = retriever, thread, cut
         self.excluded = rankings.excluded_documents(collection)
         self._known: dict[int, FoundDocument] = {}
 
@@ -172,5 +172,5 @@ class RetrieverTool:
             self._known, missing = {}, list(keys)
         rows = Document.objects.filter(pk__in=missing).values_list("pk", "external_id", "title", "text")
         for key, name, title, text in rows if missing else ():
-            self._known[key] = FoundDocument(name, *cut_text(f"{title}\n{text}" if title else text))
+            self._known[key] = FoundDocument(name, *self.cut(f"{title}\n{text}" if title else text))
         return self._known

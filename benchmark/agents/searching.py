@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from benchmark.agents import jobs, sampling
-from benchmark.agents.cutting import LONGEST, TOKENIZER, cut_text
+from benchmark.agents.cutting import LONGEST, Cut, describe_tokenizer, open_cut
 from benchmark.agents.protocol import FIXED, MOST, ROUNDS, AgentTrace, SearchingAgent, with_room
 from benchmark.agents.retrievers import RetrieverTool, check_retriever, embedders_of, open_retriever
 from benchmark.agents.traces import TOP
@@ -22,7 +22,14 @@ from judges.conversations.requests import Conversation, Subject, hold_conversati
 from judges.engine.plan import judges_of
 from judges.errors import Unreachable
 from judges.models import Campaign
-from judges.prompts.agents import agent_prompt, document_fields, render_question, render_round
+from judges.prompts.agents import (
+    agent_prompt,
+    document_fields,
+    evidence_prompt,
+    render_evidence,
+    render_question,
+    render_round,
+)
 from judges.records import Judge, Prompt
 from judges.retrieval import model_requests
 
@@ -39,11 +46,12 @@ def start_search(
     agents: Sequence[str],
     protocol: str,
     rounds: int | None = None,
+    tokenizer: str | None = None,
     limits: Mapping[str, Any],
     by: str = "",
 ) -> AgentJob:
     """Begin the job, or go on with the one that is the same. Raises BadInput."""
-    depends, judges = describe_search(collection, retrievers, agents, protocol, rounds)
+    depends, judges = describe_search(collection, retrievers, agents, protocol, rounds, tokenizer)
     total = len(sampling.sampled_queries(sample, collection)) * len(depends["retrievers"]) * len(depends["agents"])
     return jobs.start_or_join(
         collection, AgentJob.Kind.SEARCH, depends, judges, total=total, limits=limits, sample=sample, by=by
@@ -51,7 +59,12 @@ def start_search(
 
 
 def describe_search(
-    collection: Collection, retrievers: Sequence[str], agents: Sequence[str], protocol: str, rounds: int | None
+    collection: Collection,
+    retrievers: Sequence[str],
+    agents: Sequence[str],
+    protocol: str,
+    rounds: int | None = None,
+    tokenizer: str | None = None,
 ) -> tuple[dict[str, Any], list[Judge]]:
     """All that the traces depend on beside the sample, and every judge that is asked. Raises BadInput."""
     if protocol not in ROUNDS:
@@ -72,8 +85,8 @@ def describe_search(
         "agents": {name: judge.id for name, judge in named.items()},
         "top": TOP,
         "tokens": LONGEST,
-        "tokenizer": TOKENIZER,
-        "prompts": jobs.prompt_hashes("agent-search", "agent-answer"),
+        **describe_tokenizer(tokenizer),
+        "prompts": jobs.prompt_hashes("agent-search", "agent-evidence" if protocol == FIXED else "agent-answer"),
     }
     return depends, [*named.values(), *embedders_of(given)]
 
@@ -86,12 +99,13 @@ def estimate_search(
     agents: Sequence[str],
     protocol: str,
     rounds: int | None = None,
+    tokenizer: str | None = None,
 ) -> Estimate:
     """Estimate the cost of the agents' calls, without those for vectors of searches. Raises BadInput."""
-    depends, _judges = describe_search(collection, retrievers, agents, protocol, rounds)
+    depends, _judges = describe_search(collection, retrievers, agents, protocol, rounds, tokenizer)
     texts = list(Query.objects.filter(pk__in=queries[:EXAMPLES]).values_list("text", flat=True))
     searches = depends["rounds"] if protocol == FIXED else min(EXPECTED_SEARCHES, depends["rounds"])
-    steps = _example_steps(collection, texts, searches, every=protocol == FIXED)
+    steps = _example_steps(collection, texts, searches, open_cut(depends), is_fixed=protocol == FIXED)
     # Fixed: a search and an answer in each round. Adaptive: the searches, and the turn that answers.
     calls = len(queries) * len(depends["retrievers"]) * (2 * searches if protocol == FIXED else searches + 1)
     schema = schema_of(SearchTurn)
@@ -105,22 +119,26 @@ def estimate_search(
     return replace(total, notes=(*total.notes, note))
 
 
-def _example_steps(collection: Collection, questions: Sequence[str], searches: int, *, every: bool) -> list[Prompt]:
+def _example_steps(
+    collection: Collection, questions: Sequence[str], searches: int, cut: Cut, *, is_fixed: bool
+) -> list[Prompt]:
     """Prompts of all steps about some questions, with documents of the collection as they come."""
     # As they come: the estimate needs texts of the usual length, not the right ones.
     rows = Document.objects.filter(collection=collection, is_current=True).order_by("pk")[: TOP * searches]
-    texts = [cut_text(one) for one in rows.values_list("text", flat=True)]
+    texts = [cut(text) for text in rows.values_list("text", flat=True)]
     steps = []
     for question in questions:
         fences: list[str] = []
-        for number in range(searches + 1):
+        evidence: list[str] = []
+        for number in range(searches if is_fixed else searches + 1):
             steps.append(agent_prompt(render_question(question), fences, answer=number == searches))
             part = texts[TOP * number : TOP * (number + 1)]
-            shown = [document_fields(f"document-{at}", text, is_cut=cut) for at, (text, cut) in enumerate(part)]
+            shown = [document_fields(f"document-{at}", text, is_cut=is_cut) for at, (text, is_cut) in enumerate(part)]
             fences.append(render_round(number + 1, question, shown))
+            evidence.append(render_evidence(shown))
             # The fixed protocol answers after each round, so these prompts are paid for too.
-            if every and number < searches:
-                steps.append(agent_prompt(render_question(question), fences, answer=True))
+            if is_fixed:
+                steps.append(evidence_prompt(render_question(question), evidence))
     return steps
 
 
@@ -195,13 +213,13 @@ def _open_tools(
 ) -> dict[str, RetrieverTool] | None:
     """The retrievers by name, ready to search; None when the job was stopped meanwhile."""
     judges = model_requests.judges_in(campaign)
-    tools = {}
+    tools, cut = {}, open_cut(job.options)
     for given in job.options["retrievers"]:
         opened = open_retriever(job.collection, given, campaign, judges, lease.progress, lease.should_stop)
         # Embedding all documents may take an hour, in which the job can be cancelled.
         if opened is None:
             return None
-        tools[str(given["name"])] = RetrieverTool(job.collection, opened, thread)
+        tools[str(given["name"])] = RetrieverTool(job.collection, opened, thread, cut)
     return tools
 
 

@@ -2004,6 +2004,13 @@ class AgentJobIn(ApiModel):
         Literal["fixed", "adaptive"],
         Field(description="Of a search, or whose answers are graded."),
     ] = "fixed"
+    tokenizer: Annotated[
+        str,
+        Field(
+            description="Of a search: the base model whose tokenizer cuts documents; blank: none.",
+            max_length=200,
+        ),
+    ] = ""
     judge: Annotated[
         str,
         Field(description="Of the others: who grades, or who writes.", max_length=100),

@@ -22,9 +22,13 @@ def load_tokenizer(tokenizer: str) -> Any:
 
     path = file_of(tokenizer)
     try:
-        return Tokenizer.from_file(str(path))
+        found = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception
         raise BadInput(f"{path.name} is no tokenizer.json of Hugging Face tokenizers: {error}") from None
+    # Many files ask for both, and every text would have the same length.
+    found.no_truncation()
+    found.no_padding()
+    return found
 
 
 def file_of(tokenizer: str) -> Path:

@@ -1,7 +1,8 @@
 """Prompts of agents that search, and of those who write and grade answers (BRIGHT-Pro appendix E), in our own words.
 
 An agent's message grows at its end alone: the question, then a fence for each round. All steps of an agent have one
-system message and one schema, so that a provider's prompt cache keeps all that stood in the step before.
+system message and one schema, so that a provider's prompt cache keeps all that stood in the step before. So do the
+answers after fixed rounds, among themselves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,6 +47,17 @@ def agent_prompt(question: str, rounds: Sequence[str], *, answer: bool) -> Promp
     name = "agent-answer" if answer else "agent-search"
     user = templates.render(name, data="\n\n".join([question, *rounds]))
     return make_general_prompt(name, templates.text("agent-system"), user)
+
+
+def render_evidence(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return documents that were found, without the search that found them; as `document_fields` gives them."""
+    return delimit_content(dump_json({"documents": documents}))
+
+
+def evidence_prompt(question: str, evidence: Sequence[str]) -> Prompt:
+    """Return the question of an answer after a fixed round: nothing is shown but documents (BRIGHT-Pro figure 4)."""
+    user = templates.render("agent-evidence", data="\n\n".join([question, *evidence]))
+    return make_general_prompt("agent-evidence", templates.text("agent-evidence-system"), user)
 
 
 def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference: str, answer: str) -> Prompt:

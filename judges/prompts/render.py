@@ -80,6 +80,7 @@ CONVERSATIONS: dict[str, tuple[str, ...]] = {
         "synth-compose",
         "query-keywords",
         "query-ask",
+        "agent-evidence",
         "agent-assess",
         "agent-reference",
     )

@@ -23,7 +23,7 @@ NAMES = {
     "synth-persona-system synth-classify-system synth-outline-system synth-decompose-system "
     "synth-blueprint-system synth-negatives-system synth-compose-system "
     "query-keywords-system query-ask-system "
-    "agent-system agent-assess-system agent-reference-system",
+    "agent-system agent-evidence-system agent-assess-system agent-reference-system",
     "document query": "inputs",
     "problem request": "repair",
     "definition inputs": "write",
@@ -31,7 +31,7 @@ NAMES = {
     "data": "entity hyde query2doc reason rag-answer rag-correct "
     "synth-persona synth-classify synth-outline synth-decompose synth-blueprint synth-negatives synth-compose "
     "query-keywords query-ask "
-    "agent-search agent-answer agent-assess agent-reference",
+    "agent-search agent-answer agent-evidence agent-assess agent-reference",
     "definition inputs written": "measure",
     "count data number": "mugi",
     "keys": "answer-words answer-tool",

@@ -20,6 +20,8 @@ from judges.management.job_command import JobCommand
 from judges.retrieval import model_requests
 from judges.retrieval.job_campaigns import limits_of
 
+SEARCHED = ("retrievers", "agents", "protocol", "rounds", "tokenizer")
+
 
 class Command(JobCommand):
     name = "agents"
@@ -37,6 +39,7 @@ class Command(JobCommand):
             "--protocol", choices=("fixed", "adaptive"), help="fixed: an answer after each round (default: fixed)"
         )
         parser.add_argument("--rounds", type=int, help="rounds, or the limit of an adaptive agent (default: 3, 100)")
+        parser.add_argument("--tokenizer", help="tokenizer.json or model folder that documents are cut by")
         parser.add_argument("--judge", help="judge that grades the answers")
         parser.add_argument("--sample", type=int, help="queries of each collection, drawn once (default: 25)")
         parser.add_argument("--seed", type=int, help="seed of that draw (default: 0)")
@@ -80,7 +83,7 @@ class Command(JobCommand):
     ) -> Estimate | None:
         found = []
         if options["retrievers"]:
-            asked = {key: options[key] for key in ("retrievers", "agents", "protocol", "rounds")}
+            asked = {key: options[key] for key in SEARCHED}
             drawn = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
             found += [searching.estimate_search(one, drawn[str(one.pk)], **asked) for one in members]
         elif options["judge"]:
@@ -94,7 +97,7 @@ class Command(JobCommand):
         if found is not None and not found.free:
             self.note(f"estimate: {found.line()}")
             self.confirm_start(options)
-        asked = {key: options[key] for key in ("retrievers", "agents", "protocol", "rounds")}
+        asked = {key: options[key] for key in SEARCHED}
         limits = limits_of(options)
         # All are checked before the sample is drawn for good and the first one begins.
         for one in members:

@@ -9,7 +9,7 @@ from corpus.models.aspects import Aspect
 from jobs import leases
 from tests.factories import make_collection, make_document, make_query
 
-ANSWERING = "No search is possible any more"
+ANSWERING = "the final answer from these documents"
 GRADING = "Grade the answer"
 
 

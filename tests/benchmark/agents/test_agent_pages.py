@@ -6,6 +6,7 @@ from io import StringIO
 
 import pytest
 from django.test import Client
+from tokenizers import Tokenizer, models
 
 from annotation.models import AuditEntry, Role
 from benchmark.agents import grading, references
@@ -150,14 +151,18 @@ def test_pages_cost_few_statements(charlie, collection, statements):
         assert len(statements) <= 20, (path, statements)
 
 
-def test_a_job_is_estimated_confirmed_cancelled_and_resumed(charlie, collection):
-    given = {"retrievers": ["bm25"], "agents": [OFFLINE], "protocol": "fixed", "budget": "2"}
+def test_a_job_is_estimated_confirmed_cancelled_and_resumed(charlie, collection, settings, tmp_path):
+    settings.BASE_MODELS = tmp_path
+    (tmp_path / "letters").mkdir()
+    Tokenizer(models.WordLevel({"?": 0}, unk_token="?")).save(str(tmp_path / "letters" / "tokenizer.json"))
+    given = {"retrievers": ["bm25"], "agents": [OFFLINE], "protocol": "fixed", "budget": "2", "tokenizer": "letters"}
     page = flat(charlie.post(f"{HOME}start/search/", given).content.decode())
     assert "Start these agents?" in page and not AgentJob.objects.exists() and not AgentSample.objects.exists()
     moved = charlie.post(f"{HOME}start/search/", {**given, "confirm": "1"})
     assert (moved.status_code, moved["Location"]) == (302, f"{HOME}?protocol=fixed")
     job = AgentJob.objects.get()
     assert (job.options["budget"], job.total, job.made_by) == (2.0, 2, "charlie")
+    assert job.options["tokenizer"] == "letters"
     assert "0 of 2 done." in text(charlie, HOME)
     charlie.post(f"{HOME}{job.pk}/cancel/")
     job.refresh_from_db()

@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from benchmark.agents.cutting import describe_tokenizer, open_cut
 from benchmark.agents.sampling import ensure_sample
 from benchmark.agents.searching import start_search
 from benchmark.models import Trace
@@ -24,9 +26,9 @@ NO_LIMITS = {"budget": None, "max_calls": None}
 def run(settings, tmp_path, model_server):
     settings.VAR, settings.RETRY_SECONDS = tmp_path, 0.01
 
-    def start(script, protocol="fixed", collection=None, **options):
+    def start(script, protocol="fixed", collection=None, judge=None, **options):
         collection = collection or wings()
-        make_judge(model_server, "reader")
+        make_judge(model_server, "reader", **(judge or {}))
         model_server.script(reader=script)
         job = start_search(
             collection,
@@ -48,7 +50,7 @@ def prompts(model_server, *, answers):
 
 
 def test_an_answer_follows_each_of_three_rounds(run, model_server):
-    """C1, and what makes a prompt cache work: the prompts of an agent grow at their ends."""
+    """C1, figure 4, and what makes a prompt cache work: the prompts of searches and of answers grow at their ends."""
     job, trace = run(agent(search("alpha"), search("beta"), search("gamma")))
     assert job.state == "ready", job.error
     assert [one["search"] for one in trace.rounds] == ["alpha", "beta", "gamma"]
@@ -58,11 +60,20 @@ def test_an_answer_follows_each_of_three_rounds(run, model_server):
     assert first.count("alpha-") == 5 and "beta-" not in first
     assert second.count("alpha-") == 5 and second.count("beta-") == 5 and "gamma-" not in second
     assert third.count("gamma-") == 5
-    last = third.rindex("DATA ", 0, third.rindex('"round": 3'))
-    assert third[: last - 4].startswith(second[: second.index("The material ends")].rstrip())
-    systems = {one["system"] for one in model_server.requests()}
+    assert third.startswith(second[: second.index("The material ends")].rstrip())
+    assert not any(word in one for one in (first, second, third) for word in ('"round"', '"search"'))
+    _first, early, late = prompts(model_server, answers=False)
+    assert late.startswith(early[: early.index("The material ends")].rstrip()) and '"search": "beta"' in late
+    systems = {(one["system"], ANSWERING in one["user"]) for one in model_server.requests()}
     schemas = {json.dumps(one["body"]["response_format"]) for one in model_server.requests()}
-    assert len(systems) == len(schemas) == 1
+    assert len(systems) == 2 and len(schemas) == 1
+
+
+@pytest.mark.parametrize(("parameters", "sent"), [({}, None), ({"temperature": 0.6}, 0.6)])
+def test_agents_are_asked_at_the_temperature_of_their_provider(run, model_server, parameters, sent):
+    """BRIGHT-Pro appendix F; the judges file may set another one."""
+    run(agent(search("alpha")), rounds=1, judge={"parameters": parameters})
+    assert [one["body"].get("temperature") for one in model_server.requests()] == [sent, sent]
 
 
 def test_an_early_answer_does_not_end_the_fixed_rounds(run):
@@ -77,10 +88,56 @@ def test_a_document_is_cut_marked_and_keeps_its_id(run, model_server):
     make_document(collection, " ".join(["zeta"] * 5000), external_id="[long]")
     _job, trace = run(agent(search("zeta")), collection=collection)
     assert trace.rounds[0]["truncated"] == trace.rounds[0]["returned"] == ["[long]"]
-    shown = prompts(model_server, answers=True)[0]
+    shown = prompts(model_server, answers=False)[1]
     assert shown.count("zeta") == 2049 and "cut: only its beginning" in shown  # the search, too
     # A text is shown once: the next round names the round that has it.
-    assert prompts(model_server, answers=True)[1].count("zeta") == 2050
+    assert prompts(model_server, answers=False)[2].count("zeta") == 2050
+    # Rounds without a new document ask the same question again, which is answered once.
+    assert [one.count("zeta") for one in prompts(model_server, answers=True)] == [2048]
+    assert len(trace.answers) == 3
+
+
+def test_a_document_is_cut_by_the_tokenizer_that_is_named(run, model_server, tmp_path):
+    """A token for each character; the file's own truncation and padding are not what is asked for."""
+    collection = wings()
+    make_document(collection, "zeta" * 1000, external_id="long")
+    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.enable_truncation(7)
+    tokenizer.enable_padding(length=9)
+    (tmp_path / "letters").mkdir()
+    tokenizer.save(str(tmp_path / "letters" / "tokenizer.json"))
+    make_document(collection, "eta " * 511, external_id="short")
+    named = {"collection": collection, "rounds": 1, "tokenizer": str(tmp_path / "letters")}
+    job, trace = run(agent(search(f"{'zeta' * 1000} eta")), **named)
+    assert (job.state, job.options["tokenizer"]) == ("ready", "letters"), job.error
+    assert (sorted(trace.rounds[0]["returned"]), trace.rounds[0]["truncated"]) == (["long", "short"], ["long"])
+    assert prompts(model_server, answers=True)[0].count("zeta") == 2048 // 4
+    job.state = "waiting"
+    job.save()
+    tokenizer.no_padding()
+    tokenizer.save(str(tmp_path / "letters" / "tokenizer.json"))
+    Trace.objects.all().delete()
+    assert "changed since" in finish(job).error
+
+
+def test_a_cut_by_a_tokenizer_is_the_beginning_that_its_first_tokens_make(tmp_path):
+    """Held to decoding the first tokens, as the paper cuts."""
+    texts = ["Wings lift: the air above is faster. 映射对象 ünïcode 👍🏽 " * 40, "a  b\n\nc " * 90, "short", ""]
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(
+        texts[:1], trainers.BpeTrainer(vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    )
+    tokenizer.save(str(tmp_path / "bytes.json"))
+    cut = open_cut(describe_tokenizer(str(tmp_path / "bytes.json")))
+    for text in texts:
+        ids = tokenizer.encode(text).ids
+        for most in (1, 7, 40, 41, 42, 43, 2048):
+            plain = tokenizer.decode(ids[:most]).rstrip("\ufffd").rstrip()
+            shown, is_cut = cut(text, most)
+            assert (shown if is_cut else shown.rstrip(), is_cut) == (plain, len(ids) > most)
 
 
 def test_two_searches_in_a_turn_are_repaired_once_and_then_the_first_counts(run, model_server):
