@@ -48,6 +48,7 @@ class AgentJobIn(LimitsIn):
     tokenizer: str = Field(
         "", max_length=200, description="Of a search: the base model whose tokenizer cuts documents; blank: none."
     )
+    halves: Literal["up", "even"] = Field("up", description="Of grades: where halves of the completeness go.")
     judge: str = Field("", max_length=100, description="Of the others: who grades, or who writes.")
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.agents import grading, sampling
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects, sought_by
-from benchmark.agents.grades import efficiency_quality, mean_over_agents, order_by_mean
+from benchmark.agents.grades import UP, efficiency_quality, mean_over_agents, order_by_mean
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.traces import agent_ndcg
 from benchmark.models import AgentJob, AnswerAssessment, Trace
@@ -88,6 +88,7 @@ class AgentBoard:
             "tokenizer": self.job.options["tokenizer"],
             "tokens": self.job.options["tokens"],
             "graded_by": next(iter(self.grading.options["judge"])) if self.grading else None,
+            "halves": self.grading.options.get("halves", UP) if self.grading else None,
             "grading": self.grading and self.grading.state,
             "retrievers": [
                 {

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.agents import grading, jobs, references, sampling, searching
 from benchmark.agents.cutting import TOKENIZER
+from benchmark.agents.grades import EVEN, UP
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.retrievers import SEARCHING
 from benchmark.models import AgentJob, Run
@@ -22,6 +23,10 @@ from judges.retrieval.model_requests import judges_for
 PROTOCOLS = [
     (FIXED, gettext_lazy("fixed: an answer after each of three rounds")),
     (ADAPTIVE, gettext_lazy("adaptive: the agent decides when it has found enough")),
+]
+HALVES = [
+    (UP, gettext_lazy("up: 4.5 is 5")),
+    (EVEN, gettext_lazy("to the even number, as Python rounds: 4.5 is 4")),
 ]
 
 
@@ -107,7 +112,10 @@ class GradeForm(AgentJobForm):
         label=pgettext_lazy("answers", "Judge"),
         help_text=gettext_lazy("Grades each answer without knowing which agent and retriever it is from."),
     )
-    field_order = ("protocol", "judge", "budget", "max_calls")
+    halves = forms.ChoiceField(
+        choices=HALVES, required=False, initial=UP, label=gettext_lazy("Halves of the completeness")
+    )
+    field_order = ("protocol", "judge", "halves", "budget", "max_calls")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -123,7 +131,8 @@ class GradeForm(AgentJobForm):
 
     def start(self, by: str) -> AgentJob:
         """Start grading. Raises BadInput."""
-        return grading.start_grading(self._search, self.cleaned_data["judge"], limits=self.limits, by=by)
+        halves = self.cleaned_data["halves"] or UP
+        return grading.start_grading(self._search, self.cleaned_data["judge"], halves=halves, limits=self.limits, by=by)
 
 
 class ReferencesForm(AgentJobForm):

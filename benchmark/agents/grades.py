@@ -1,6 +1,6 @@
 """Figures from the grades of answers: completeness, efficiency (AER), means, and the order of systems. Pure.
 
-BRIGHT-Pro 4.2 and 4.3. Halves of the completeness go up: 4.5 is 5 (docs/adr/0088).
+BRIGHT-Pro 4.2 and 4.3. Halves of the completeness go up, 4.5 is 5, unless Python's rounding is chosen (docs/adr/0088).
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import exp, floor
 from statistics import fmean
 
+UP, EVEN = "up", "even"  # Where halves go; Python's round takes them to the even number: 4.5 to 4.
 GAMMA = 0.05  # What a further round costs, as the paper has it.
 
 
@@ -19,10 +20,11 @@ def weigh_coverage(importances: Mapping[str, int], scores: Mapping[str, float]) 
     return sum((Fraction(importances[key]) * Fraction(scores[key]) for key in importances), Fraction()) / total
 
 
-def rate_completeness(coverage: Fraction | float) -> int:
-    """Return completeness from 1 to 5: round(4 w + 1) of the covered weight w in 0..1, halves up."""
-    # In fractions, since Python's round takes 4.5 to 4, and a float may lie just below its half (ADR 0088).
-    return floor(4 * Fraction(coverage) + 1 + Fraction(1, 2))
+def rate_completeness(coverage: Fraction | float, halves: str = UP) -> int:
+    """Return completeness from 1 to 5: round(4 w + 1) of the covered weight w in 0..1; `halves`: UP or EVEN."""
+    # In fractions, since a float may lie just below its half.
+    exact = 4 * Fraction(coverage) + 1
+    return round(exact) if halves == EVEN else floor(exact + Fraction(1, 2))
 
 
 def efficiency_quality(quality: float, searches: int) -> float:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.agents import jobs
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
-from benchmark.agents.grades import rate_completeness, weigh_coverage
+from benchmark.agents.grades import EVEN, UP, rate_completeness, weigh_coverage
 from benchmark.agents.references import load_references
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from benchmark.report.inputs import aspects_mark
@@ -65,8 +65,13 @@ class GradedAnswer:
         return Step(ROLE, AnswerGrade, judge, prompt, expected=expected, material=material)
 
 
-def start_grading(search: AgentJob, judge: str, *, limits: Mapping[str, Any], by: str = "") -> AgentJob:
-    """Begin to grade the answers of a job, or go on. Raises BadInput where nothing can be graded."""
+def start_grading(
+    search: AgentJob, judge: str, *, halves: str = UP, limits: Mapping[str, Any], by: str = ""
+) -> AgentJob:
+    """Begin to grade the answers of a job, or go on. Raises BadInput where nothing can be graded.
+
+    `halves`: where halves of the completeness go.
+    """
     asked = model_requests.judge_for(ROLE, judge)
     references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
     # Everything that would make the grades others: with one of these changed it is another grading.
@@ -76,6 +81,8 @@ def start_grading(search: AgentJob, judge: str, *, limits: Mapping[str, Any], by
         "aspects": aspects_mark(search.collection),
         "prompts": jobs.prompt_hashes("agent-assess"),
     }
+    if halves == EVEN:
+        depends["halves"] = EVEN
     answers = _load_answers(search, references)
     if not answers:
         raise BadInput(_("the agents have no answers yet: wait for their job, or go on with it"))
@@ -194,7 +201,7 @@ def _store_grades(job: AgentJob, answer: GradedAnswer, grade: AnswerGrade | None
             "importances": importances,
             "overall_quality": grade.overall_quality,
             # None where no aspect has an importance: a mean of nothing.
-            "completeness": None if coverage is None else rate_completeness(coverage),
+            "completeness": None if coverage is None else rate_completeness(coverage, job.options.get("halves", UP)),
             "justification": grade.justification,
         }
     where = {"job": job, "trace_id": answer.trace, "round": answer.round}

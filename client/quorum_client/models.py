@@ -2011,6 +2011,10 @@ class AgentJobIn(ApiModel):
             max_length=200,
         ),
     ] = ""
+    halves: Annotated[
+        Literal["up", "even"],
+        Field(description="Of grades: where halves of the completeness go."),
+    ] = "up"
     judge: Annotated[
         str,
         Field(description="Of the others: who grades, or who writes.", max_length=100),

@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from benchmark.agents import exchange, grading, jobs, sampling, searching
 from benchmark.agents.board import AgentBoard, build_board
+from benchmark.agents.grades import EVEN, UP
 from benchmark.agents.suites import find_target, suite_board
 from benchmark.models import AgentJob, Suite
 from corpus.collections.audit_log import shell_user
@@ -41,6 +42,9 @@ class Command(JobCommand):
         parser.add_argument("--rounds", type=int, help="rounds, or the limit of an adaptive agent (default: 3, 100)")
         parser.add_argument("--tokenizer", help="tokenizer.json or model folder that documents are cut by")
         parser.add_argument("--judge", help="judge that grades the answers")
+        parser.add_argument(
+            "--halves", choices=(UP, EVEN), default=UP, help="with --judge: where halves of the completeness go"
+        )
         parser.add_argument("--sample", type=int, help="queries of each collection, drawn once (default: 25)")
         parser.add_argument("--seed", type=int, help="seed of that draw (default: 0)")
         parser.add_argument("--budget", type=float, help="maximum cost for each collection in USD")
@@ -116,7 +120,8 @@ class Command(JobCommand):
                 self.note(f"estimate: {total.line()}")
                 self.confirm_start(options)
         limits = limits_of(options)
-        started = [grading.start_grading(one, options["judge"], limits=limits, by=shell_user()) for one in searches]
+        asked = {"halves": options["halves"], "limits": limits, "by": shell_user()}
+        started = [grading.start_grading(one, options["judge"], **asked) for one in searches]
         return self.see_through(started, options)
 
     def see_through(self, started: list[AgentJob], options: dict[str, Any]) -> list[AgentJob]:

@@ -137,6 +137,9 @@ def test_every_answer_is_graded_without_a_word_about_its_origin(agents, model_se
     assert (row.aspect_scores, row.importances) == ({"a1": 1.0, "a2": 0.5}, {"a1": 3, "a2": 1})
     assert (row.completeness, row.overall_quality, row.problem) == (5, 4, "")  # 4.5 goes up
     sent = [json.dumps(one["body"]) for one in model_server.requests() if one["model"] == "grader"]
+    even = finish(grading.start_grading(search_job, "grader", halves="even", limits=NO_LIMITS))
+    assert set(AnswerAssessment.objects.filter(job=even).values_list("completeness", flat=True)) == {4}
+    assert len([one for one in model_server.requests() if one["model"] == "grader"]) == len(sent)  # none asked again
     assert len(set(sent)) == 2  # one for each query: nothing in it depends on the agent or the round
     assert not any(word in one for one in sent for word in ("bm25", "reader", "writer"))
 

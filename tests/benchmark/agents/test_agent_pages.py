@@ -88,7 +88,7 @@ def test_the_table_shows_values_means_and_what_they_are(charlie, collection):
     page = text(charlie, HOME)
     aer = f"{4 * 0.951229424500714:.4f}"
     assert page.count(aer) == 3 and f"<strong>{aer}</strong>" in page  # two agents and their mean
-    assert "word pieces of 5" in page and "halves up" in page and "grader" in page
+    assert "word pieces of 5" in page and "Halves go up." in page and "grader" in page
     rows = list(csv.reader(StringIO(charlie.get(f"{HOME}?table=agents&as=csv").content.decode())))
     assert [row[1] for row in rows[1:]] == ["mean", "reader", "writer"]
     assert json.loads(charlie.get(f"{HOME}?table=agents&as=json").content)

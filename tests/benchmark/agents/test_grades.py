@@ -1,6 +1,7 @@
 """Completeness, AER, orders, citations, cutting, and what traces say: by hand, and as BRIGHT-Pro prints it."""
 
 from fractions import Fraction
+from itertools import product
 from math import log2
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmark.agents.cutting import count_tokens, cut_text
 from benchmark.agents.grades import (
+    EVEN,
     efficiency_quality,
     mean_of,
     mean_over_agents,
@@ -63,6 +65,19 @@ def test_a_mean_over_agents_needs_two_and_all_of_them():
 def test_completeness_goes_up_at_a_half(coverage, rated):
     """C6: 4 x .875 + 1 is 4.5, which Python's own rounding would make 4."""
     assert rate_completeness(coverage) == rated
+
+
+def test_halves_go_to_the_even_number_where_that_is_chosen():
+    """Held to Python's round over all weights and scores of three aspects."""
+    cases = [
+        weigh_coverage(dict(zip("abc", weights, strict=True)), dict(zip("abc", scores, strict=True)))
+        for weights in product(range(1, 6), repeat=3)
+        for scores in product((0.0, 0.5, 1.0), repeat=3)
+    ]
+    assert [rate_completeness(w, EVEN) for w in cases] == [round(4 * w + 1) for w in cases]
+    assert [rate_completeness(Fraction(w), EVEN) for w in (0.375, 0.875)] == [2, 4]
+    differ = sum(rate_completeness(w) != rate_completeness(w, EVEN) for w in cases)
+    assert differ / len(cases) == pytest.approx(0.032, abs=5e-4)
 
 
 def test_coverage_is_weighed():
