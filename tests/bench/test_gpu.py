@@ -9,7 +9,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.bench import gpu, gpu_parts  # noqa: E402
-from tests.stages import first_slow  # noqa: E402
 from training.recipes import table  # noqa: E402
 from training.trainers.training import open_recipe  # noqa: E402
 
@@ -56,7 +55,8 @@ def test_what_a_gpu_is_asked_for_fits_each_recipe_its_base_and_its_set(
     assert task.options.preset == "paper" and open_recipe(task)
 
 
-@pytest.mark.parametrize("part", first_slow(sorted(gpu.PARTS, key="resume".__ne__)))
+@pytest.mark.weekly
+@pytest.mark.parametrize("part", sorted(gpu.PARTS))
 def test_each_part_runs_at_tiny_shapes_on_the_cpu(part: str, tmp_path: Path) -> None:
     figures = gpu.run_part(part, gpu.TINY, tmp_path, 500)
     assert figures and [one for one in figures if one.get("error")] == []

@@ -366,7 +366,7 @@ def older_server() -> Iterator[Path]:
         shutil.rmtree(place)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_backup_is_restored_on_an_older_postgresql(
     judged: Instance, older_server: Path, make_instance: Callable[..., Instance], tmp_path: Path
 ) -> None:

@@ -16,8 +16,6 @@ from tests.fault_rig import LEASE_S, Outcome, Rig, family, kill, note, rig, stop
 from tests.instances import PATIENCE, Instance, until
 from tests.stages import first_slow
 
-pytestmark = pytest.mark.slow
-
 PAIRS, BEFORE = 160, 300
 """More pairs than one process claims at once (64), so that both have work when the fault comes."""
 STANDSTILL_S = 20.0
@@ -65,7 +63,7 @@ STOPPED: dict[str, Callable[[Rig], list[int]]] = {
 }
 
 
-@pytest.mark.parametrize("who", KILLED)
+@pytest.mark.parametrize("who", first_slow(KILLED, 3))
 def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     def fault(site: Rig) -> tuple[float, float]:
         killed, dead = kill(*KILLED[who](site))
@@ -76,7 +74,7 @@ def test_sigkill_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     assert outcome.holds, outcome
 
 
-@pytest.mark.parametrize("who", first_slow(STOPPED, 2))
+@pytest.mark.parametrize("who", first_slow(STOPPED))
 def test_a_standstill_of_twenty_seconds_loses_doubles_and_pays_nothing(site: Rig, who: str) -> None:
     def fault(site: Rig) -> tuple[float, float]:
         stopped, going = stop_for(STANDSTILL_S, *STOPPED[who](site))
@@ -86,6 +84,7 @@ def test_a_standstill_of_twenty_seconds_loses_doubles_and_pays_nothing(site: Rig
     assert outcome.holds, outcome
 
 
+@pytest.mark.slow
 def test_postgresql_away_for_longer_than_a_lease_makes_nobody_pay_twice(site: Rig) -> None:
     """Answers wait in a worker's memory meanwhile, and its leases run out before they can be stored.
 
@@ -115,7 +114,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         yield made
 
 
-@pytest.mark.parametrize("who", first_slow(["all workers", "postgres", "redis", "keeper"], 2))
+@pytest.mark.parametrize("who", first_slow(["all workers", "postgres", "redis", "keeper"]))
 def test_judge_wait_outlives_what_is_killed_under_it(bare: Rig, who: str) -> None:
     """It waits, starts workers anew, and ends with 0; nobody has to repeat the command."""
     name = f"wait-{who.replace(' ', '-')}"

@@ -10,7 +10,7 @@ import pytest
 from tests.judges.engine.test_faults_disk import namespace
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_full_disk_is_said_and_nothing_is_left_half(tmp_path: Path) -> None:
     command = [*namespace(), sys.executable, "-m", "tests.full_disk_site", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

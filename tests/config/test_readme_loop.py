@@ -41,7 +41,7 @@ def test_the_loop_is_there_with_what_it_needs() -> None:
     assert all(any(old in command for command in LOOP) for old in TINY)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_from_labels_to_a_served_model_as_printed(make_instance: Callable[..., Instance], tmp_path: Path) -> None:
     instance = make_instance(QUORUM_LOOPBACK_ONLY="1", OMP_NUM_THREADS="1")
     reader = Reader(instance, tmp_path, "")

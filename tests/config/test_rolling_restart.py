@@ -16,7 +16,7 @@ from tests.instances import PATIENCE, ROOT, Instance, until
 from tests.plugin_browser import free_port
 from tests.round_robin import RoundRobin, round_robin
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 PEOPLE, PAIRS = 20, 600
 # So slowly, with calls of a second, that the campaign outlasts all restarts; then the calls get quick.

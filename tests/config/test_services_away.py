@@ -212,7 +212,7 @@ def test_the_page_of_a_service_that_is_away_names_its_language() -> None:
     assert '<html lang="zh-hans">' in page
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_nothing_is_lost_when_redis_and_postgresql_stop_under_eight_annotators(
     make_instance: Callable[..., Instance],
 ) -> None:

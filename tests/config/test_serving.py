@@ -83,7 +83,7 @@ def test_serve_in_production_gets_ready_under_a_name_that_is_not_this_machines(m
     assert page_as("127.0.0.1", ready["url"]) == 400
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_serve_in_production_goes_on_past_its_first_minute(make_instance: Callable[..., Instance]):
     instance = make_instance(**PRODUCTION).migrated()
     began = time.monotonic()
@@ -123,7 +123,7 @@ def test_serve_restarts_what_somebody_killed(make_instance: Callable[..., Instan
     until(lambda: web not in instance.processes() and well(), "the site")
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("at_once", [False, True])
 def test_with_the_real_linger_no_process_is_left_after_30_seconds(
     make_instance: Callable[..., Instance], at_once: bool

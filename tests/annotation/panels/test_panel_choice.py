@@ -74,7 +74,7 @@ def test_good_judges_agree_without_being_copies():
     assert choice.copies == ((0, COPY),)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_in_1200_pools_no_coin_is_proposed_no_innocent_is_called_a_copy_and_nearly_every_copy_is_named():
     named = 0
     for number in range(1200):

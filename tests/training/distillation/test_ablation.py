@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.instances import PATIENCE  # noqa: E402
+from tests.stages import first_slow  # noqa: E402
 from tests.training.trainers.learnable import export  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.distillation.ablation import LossAblation  # noqa: E402
@@ -189,7 +190,7 @@ with share_training(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_two_processes_give_the_gradient_of_one_and_part_no_group(parts: tuple[Path, Path], tmp_path: Path) -> None:
     """H7."""
     found = {}
@@ -207,8 +208,7 @@ def test_two_processes_give_the_gradient_of_one_and_part_no_group(parts: tuple[P
         assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(each["grads"], one["grads"], strict=True))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", first_slow(LOSSES))
 def test_each_loss_learns_the_teachers_order_and_is_published(loss: str, tmp_path: Path) -> None:
     """Two of eight documents are relevant: groups of one and six."""
     rows = export(tmp_path / "data", queries=40, dev=24)

@@ -260,7 +260,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, JobF
     return base, folder / "out", job
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_student_keeps_the_order_of_its_base(extended: tuple[Path, Path, JobFolder]) -> None:
     """G6: the point loss falls, and on the dev split both order documents alike."""
     base, out, job = extended
@@ -275,7 +275,7 @@ def test_the_student_keeps_the_order_of_its_base(extended: tuple[Path, Path, Job
     assert job.state["phase"] and json.loads((out / "reranker.json").read_text())["teacher"] == "base"
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_card_has_the_hashes_of_both_prompts(extended: tuple[Path, Path, JobFolder]) -> None:
     """G4."""
     record = json.loads((extended[1] / "reranker.json").read_text())
@@ -288,7 +288,7 @@ def test_the_card_has_the_hashes_of_both_prompts(extended: tuple[Path, Path, Job
     assert record["evaluation"]["base"]["auc"] > 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_published_model_writes_contribution_and_evidence(extended: tuple[Path, Path, JobFolder]) -> None:
     """G7: its base writes nothing of the kind."""
     base, out, job = extended

@@ -67,7 +67,7 @@ def write_labelled(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_base_learns_to_rank_from_labels_and_then_to_write_without_losing_its_order(tmp_path: Path) -> None:
     rows, base = write_labelled(tmp_path / "set"), tiny_base(tmp_path / "base")
     first = {"prompt": "qwen3-reranker", "sft_share": 0.1, "epochs": 4, "learning_rate": 0.003}

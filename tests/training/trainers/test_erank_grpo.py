@@ -247,7 +247,7 @@ def test_rollouts_after_the_checkpoint_are_forgotten(tmp_path):
     assert [line["step"] for line in read_lines(path)] == [1, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_killed_at_a_step_and_started_again_it_samples_the_same_and_has_the_same_losses(tmp_path):
     data = export_scores(tmp_path / "data", queries=4, dev=2)
     options = {**SMALL, "epochs": 8, "rollouts_every": 1, "checkpoint_every": 2, "evaluate_every": 100}

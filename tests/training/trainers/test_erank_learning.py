@@ -31,7 +31,7 @@ def supervised(tmp_path_factory):
     return data, folder / "sft" / "out"
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_for_thirty_steps_rewards_are_measured_against_what_the_frozen_model_said(supervised, tmp_path, monkeypatch):
     """A9: t of a document is the greedy score of the model before it was trained, at step 30 as at step 1."""
     data, base = supervised
@@ -65,7 +65,7 @@ def test_for_thirty_steps_rewards_are_measured_against_what_the_frozen_model_sai
     assert now != [one.text for one in said]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_after_supervised_training_answers_parse_and_rewards_raise_held_out_ranking(supervised, tmp_path):
     data, base = supervised
     dev = read_erank_set(data).dev

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.instances import PATIENCE  # noqa: E402
+from tests.stages import first_slow  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import ask, export_scores  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
@@ -67,8 +68,7 @@ def share(folder: Path, base: Path, rows: Path, size: int, name: str, fails: int
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["prism", "prism-extend", "cross-encoder"])
+@pytest.mark.parametrize("name", first_slow(["prism", "prism-extend", "cross-encoder"]))
 def test_two_processes_give_the_gradient_of_one(name: str, tmp_path: Path) -> None:
     make = tiny_encoder if name == "cross-encoder" else tiny_base
     base = make(tmp_path / "base", hidden=32)
@@ -129,7 +129,7 @@ def train_rollouts(folder: Path, data: Path, size: int) -> Path:
     return job.path
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_rollouts_of_whole_queries_in_two_processes_give_the_gradient_of_one(tmp_path: Path) -> None:
     """Four queries of three documents: each process has all rollouts of two of them."""
     data = export_scores(tmp_path / "data", queries=4, dev=0)
@@ -181,7 +181,7 @@ with share_training(folder.path, size, "cpu", program=["-c", sys.argv[4], *sys.a
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_retriever_in_two_processes_has_the_gradient_of_one_also_when_one_runs_out_of_memory(tmp_path: Path) -> None:
     rows = write(tmp_path / "set", [row(number) for number in range(8)])
     found = {}

@@ -113,7 +113,7 @@ def test_two_processes_train_measure_and_publish_as_one_does(parts: tuple[Path, 
     assert two.state["state"] == "finished" and (tmp_path / "2" / "model" / "reranker.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_two_processes_are_cancelled_together_and_go_on(parts: tuple[Path, Path], tmp_path: Path) -> None:
     long = {"max_steps": 2000, "epochs": 1000, "checkpoint_every": 500, "evaluate_every": 1000, "processes": 2}
     folder = ask(tmp_path / "job", parts, options={**OPTIONS, **long})
@@ -128,7 +128,7 @@ def test_two_processes_are_cancelled_together_and_go_on(parts: tuple[Path, Path]
     assert losses(folder)[-1][0] == step + 2
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_process_that_dies_ends_the_training_that_it_shared(parts: tuple[Path, Path], tmp_path: Path) -> None:
     long = {"max_steps": 2000, "epochs": 1000, "checkpoint_every": 2, "evaluate_every": 1000, "processes": 2}
     folder = ask(tmp_path / "job", parts, options={**OPTIONS, **long})
