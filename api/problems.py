@@ -154,7 +154,7 @@ def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
 def _refuse_race(request: HttpRequest, error: Exception) -> HttpResponse:
     # What is looked for and not found can be there a moment later: the constraints of the database have the last word.
     if isinstance(error.__cause__, UniqueViolation):
-        return refuse(409, _("Somebody else has just made the same. Look at what is there now."))
+        return refuse(409, _("Someone else has just created the same. Look at what is there now."))
     if (race := explain_race(error)) is None:
         raise error
     if not isinstance(error, Deleted):

@@ -105,7 +105,7 @@ def _describe_etags(method: str, operation: dict[str, Any]) -> None:
 api = QuorumAPI(
     title="Quorum",
     version="1",
-    description="Relevance annotation by people and models. Errors are problem+json in the words of the commands.",
+    description="Relevance annotation by people and models. Errors follow RFC 9457 (problem+json).",
     parser=StorableParser(),
     throttle=[TokenThrottle()],
     urls_namespace="api",

@@ -75,7 +75,7 @@ KINDS = {
     Kind.SEND: BulkKind(
         "pairs.sent",
         gettext_lazy(
-            "Each pair becomes a task for as many people as the settings say. A new grade replaces the present label."
+            "Each pair becomes a task for as many people as the settings say. A new grade replaces the current label."
         ),
         gettext_lazy("The others already wait for people."),
         _count_by("send"),
@@ -87,8 +87,8 @@ KINDS = {
         gettext_lazy(
             "The pairs are taken from the annotators who have them now; drafts are kept. “Anyone” returns them to the "
             "queue for other people, and this cannot be undone. A member gets the pairs first, and nobody else gets "
-            "them until the member has judged or skipped them, is paused or leaves, or you undo this. Pairs that the "
-            "member has already judged, skipped or been assigned stay as they are."
+            "them until the member has judged or skipped them, is paused or leaves, or you undo this. Pairs that "
+            "this person already judged, skipped or has are not changed."
         ),
         "",
         _count_reassigned,

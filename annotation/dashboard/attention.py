@@ -132,7 +132,7 @@ def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterato
         yield AttentionItem(status["state"], campaigns, count=status["pending"])
     for report in status.get("judges", []):
         if report["calls"] >= FEWEST_CALLS and not report["usable"]:
-            yield AttentionItem("silent", campaigns, count=report["calls"], name=report["judge"])
+            yield AttentionItem("no-votes", campaigns, count=report["calls"], name=report["judge"])
     if status["failed"]:
         yield AttentionItem(
             "failed", _address(collection, "pairs", f"{story.filter}state=failed"), count=status["failed"]

@@ -55,9 +55,9 @@ class OptionsForm(forms.Form):
         required=False,
         choices=[
             ("", gettext_lazy("Automatic: people’s where a file names its assessors, otherwise reference grades")),
-            ("reference", gettext_lazy("Reference grades: they measure and settle nothing")),
-            ("human", gettext_lazy("People’s judgments: they settle pairs")),
-            ("judge", gettext_lazy("Models’ judgments: they measure and settle nothing")),
+            ("reference", gettext_lazy("Reference grades: used for measuring only")),
+            ("human", gettext_lazy("People’s judgments: used as labels")),
+            ("judge", gettext_lazy("Models’ judgments: used for measuring only")),
         ],
         label=gettext_lazy("Grades in the files are"),
     )

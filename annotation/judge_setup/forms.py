@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.judge_setup.loading import FILE, LONGEST
+from annotation.judge_setup.loading import FILE, LONGEST, OWN_KEY, may_name
 from corpus.errors import BadInput
 from judges.models import JudgeVersion, Panel
 from judges.panels.file_text import append_judge
@@ -83,6 +83,21 @@ class JudgesFileForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".toml,text/plain"}),
     )
 
+    def clean(self) -> dict[str, Any]:
+        """Say at its field what a model that is to be added lacks; the rest is the judges file's matter."""
+        given = super().clean() or {}
+        if "add" not in self.data or self.errors:
+            return given
+        server, variable = given["base_url"].strip(), given["api_key_env"].strip()
+        if not given["model"].strip():
+            self.add_error("model", _("Enter the name of a model, as the provider calls it."))
+        needs_server = "base_url" in PRESETS[given["provider"] or PROVIDERS[0][0]].needs
+        if needs_server and not server and "base_url" not in given["more"]:
+            self.add_error("base_url", _("Enter the base URL, for example http://127.0.0.1:8001/v1."))
+        if variable and not may_name(variable):
+            self.add_error("api_key_env", _("Use a variable name that ends in %(suffix)s.") % {"suffix": OWN_KEY})
+        return given
+
     def with_text(self, text: str) -> "JudgesFileForm":
         """The same form with another text in it: what a mistake is then looked for in."""
         # Without the upload: it was read, and its text is what is shown and mended now.
@@ -105,11 +120,9 @@ class JudgesFileForm(forms.Form):
             raise BadInput(_("%(name)s is no text in UTF-8") % {"name": name}) from None
 
     def append_to(self, text: str) -> str:
-        """The text with the model of the form at its end. Raises BadInput without a model."""
+        """The text with the model of the form at its end. Raises BadInput for settings that are no TOML."""
         given = self.cleaned_data
         model = given["model"].strip()
-        if not model:
-            raise BadInput(_("Enter the name of a model, as the provider calls it"))
         # Lists of judges are separated by commas, so that no name may hold one.
         name = given["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
         keys: dict[str, Any] = {"name": name, "provider": given["provider"] or PROVIDERS[0][0], "model": model}

@@ -13,7 +13,7 @@ from corpus.errors import BadInput
 from judges.models import JudgeVersion
 from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import JudgesFile, parse
-from judges.presets import PRESETS
+from judges.presets import PRESETS, Preset
 from judges.records import JudgeSettings
 
 FILE = "judges.toml"  # As errors name what was typed.
@@ -42,6 +42,16 @@ def _is_stored(judge: JudgeSettings, row: JudgeVersion | None) -> bool:
     return row is not None and all(getattr(row, key) == getattr(judge, key) for key in fields)
 
 
+def _owners_of(variable: str) -> list[Preset]:
+    """Return the providers whose own key this variable holds."""
+    return [preset for preset in PRESETS.values() if preset.key_env and preset.key_env == variable]
+
+
+def may_name(variable: str) -> bool:
+    """Return whether a browser may name this environment variable as an API key's."""
+    return bool(_owners_of(variable)) or variable.endswith(OWN_KEY)
+
+
 def _check_from_browser(judge: JudgeSettings, name: str) -> None:
     """Raise BadInput for a judge that would run a command, or send a secret where it does not belong."""
     told = {"name": name, "judge": judge.name, "variable": judge.api_key_env, "suffix": OWN_KEY}
@@ -53,13 +63,10 @@ def _check_from_browser(judge: JudgeSettings, name: str) -> None:
             )
             % told
         )
-    owners = [preset for preset in PRESETS.values() if preset.key_env and preset.key_env == judge.api_key_env]
-    if judge.api_key_env and not owners and not judge.api_key_env.endswith(OWN_KEY):
+    owners = _owners_of(judge.api_key_env)
+    if judge.api_key_env and not may_name(judge.api_key_env):
         raise BadInput(
-            _(
-                "%(name)s: judge %(judge)s names the variable %(variable)s: from a browser, names of keys end with "
-                "%(suffix)s"
-            )
+            _("%(name)s: judge %(judge)s names the variable %(variable)s: use a variable name that ends in %(suffix)s")
             % told
         )
     if not judge.base_url:

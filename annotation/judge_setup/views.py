@@ -22,6 +22,7 @@ from jobs.connections import without_connection
 from judges.costs.accounting import format_cost
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
+from judges.panels.configuration import has_key
 from judges.panels.file_text import write_judges_text
 from judges.probes.checks import CheckedJudge, probe_role, run_checks
 from judges.probes.stored import store_results
@@ -94,18 +95,20 @@ def test_model(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _tell_result(request: HttpRequest, result: CheckedJudge) -> None:
     judge = result.judge
+    if result.problem and not result.calls and judge.api_key_env and not has_key(judge.api_key_env):
+        unset = _("%(judge)s has no key. Set %(variable)s on the server and restart it.")
+        messages.error(request, unset % {"judge": judge.name, "variable": judge.api_key_env})
+        return
     if result.problem:
         failed = _("%(judge)s does not work: %(problem)s.")
         messages.error(request, failed % {"judge": judge.name, "problem": result.problem})
         return
-    values = {
-        "judge": judge.name,
-        "model": result.answered_as or judge.model,
-        "mode": judge.schema_mode,
-        "seconds": f"{result.seconds:.1f}",
-        "cost": _("price unknown") if result.cost is None else format_cost(result.cost),
-    }
-    messages.success(request, _("%(judge)s works: %(model)s, %(mode)s, %(seconds)s s, %(cost)s.") % values)
+    values = {"judge": judge.name, "seconds": f"{result.seconds:.1f}"}
+    if result.cost is None:
+        messages.success(request, _("%(judge)s works (%(seconds)s s). Set a price to see costs.") % values)
+    else:
+        values["cost"] = format_cost(result.cost)
+        messages.success(request, _("%(judge)s works (%(seconds)s s, %(cost)s).") % values)
 
 
 @action("admin")

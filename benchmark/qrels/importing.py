@@ -24,7 +24,7 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     source = FileSource(path)
     found = list(reading.read_grades(source, collection.grades))
     if not found:
-        raise BadInput(_("%(file)s holds no grade") % {"file": path})
+        raise BadInput(_("%(file)s contains no grades") % {"file": path})
     queries = _primary_keys(Query, collection, {row.query for row in found})
     documents = _primary_keys(Document, collection, {row.document for row in found})
     bad: list[str] = []
@@ -38,7 +38,7 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
         elif not problem:
             of_query = graded.setdefault(queries[row.query], {})
             if documents[row.document] in of_query:
-                words = _('document "%(document)s" stands twice for query "%(query)s"')
+                words = _('document "%(document)s" is listed twice for query "%(query)s"')
                 problem = words % {"document": row.document, "query": row.query}
             of_query[documents[row.document]] = row.grade
         if problem:
@@ -48,7 +48,7 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
     # trec_eval takes a grade below 0 for a pair in the pool that nobody judged.
     unjudged = sum(row.grade < 0 for row in found)
     if unjudged == len(found):
-        words = _("%(file)s holds no grade: all of them are below 0, which means not judged")
+        words = _("%(file)s contains no grades: all of them are below 0, which means not judged")
         raise BadInput(words % {"file": path})
     rows = {}
     for query, of_query in graded.items():

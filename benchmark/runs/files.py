@@ -38,7 +38,7 @@ def read_qrels(path: Path, fields: Mapping[str, str] | None = None) -> dict[str,
     if bad:
         raise BadInput(list_problems(path, bad))
     if not found:
-        raise BadInput(_("%(file)s holds no grade: there is nothing to measure") % {"file": path})
+        raise BadInput(_("%(file)s contains no grades: there is nothing to measure") % {"file": path})
     return found
 
 
@@ -161,7 +161,7 @@ class RunFile:
             first: dict[int, int] = {}
             for at, line in zip(of.documents, of.lines, strict=True):
                 if first.setdefault(at, line) != line:
-                    words = _('document "%(document)s" stands twice for query "%(query)s" (line %(line)s)')
+                    words = _('document "%(document)s" is listed twice for query "%(query)s" (line %(line)s)')
                     told = {"document": self.documents[at], "query": query, "line": first[at]}
                     self.problems.add(line, words % told)
 

@@ -61,7 +61,7 @@ def check_accounts() -> Iterator[Finding]:
             wrong += 1
             yield problem(
                 "accounts",
-                f"{state['name']} answers with errors only, {state['errors']} in a row",
+                f"{state['name']} does not answer: {state['errors']} errors in a row",
                 "run `manage.py check_judges`, then mend the account; workers go on by themselves",
             )
     for campaign in Campaign.objects.filter(state=Campaign.State.PAUSED).exclude(paused_because="")[:MOST]:

@@ -15,14 +15,14 @@ class KnownFormat(NamedTuple):
     do: str
 
     def __str__(self) -> str:
-        said = _("this is %(what)s, which is not read here: %(do)s")
+        said = _("this is %(what)s, which cannot be read here: %(do)s")
         return said % {"what": _(self.what), "do": _(self.do)}
 
 
 _UNPACK = gettext_noop("unpack it and name the file that it holds")
 _AS_LINES = gettext_noop("write its rows as JSON lines or columns, as docs/importing.md shows them")
 _AS_TEXT = gettext_noop("save it as text in UTF-8")
-_NAME_TEXT = gettext_noop("name a file of text")
+_NAME_TEXT = gettext_noop("choose a text file")
 _AS_CSV = gettext_noop("save the sheet as CSV in UTF-8")
 
 # First bytes. They count only in a file that is not text: a text may begin with the letters ORC.
@@ -45,9 +45,9 @@ _BINARY: tuple[tuple[bytes | tuple[bytes, ...], KnownFormat], ...] = (
     (b"\x04\x22\x4d\x18", KnownFormat(gettext_noop("an LZ4 archive"), _UNPACK)),
     (b"7z\xbc\xaf\x27\x1c", KnownFormat(gettext_noop("a 7-Zip archive"), _UNPACK)),
     (b"Rar!\x1a\x07", KnownFormat(gettext_noop("a RAR archive"), _UNPACK)),
-    (b"\x89PNG\r\n\x1a\n", KnownFormat(gettext_noop("a picture (PNG)"), _NAME_TEXT)),
-    (b"\xff\xd8\xff", KnownFormat(gettext_noop("a picture (JPEG)"), _NAME_TEXT)),
-    (b"GIF8", KnownFormat(gettext_noop("a picture (GIF)"), _NAME_TEXT)),
+    (b"\x89PNG\r\n\x1a\n", KnownFormat(gettext_noop("a PNG image"), _NAME_TEXT)),
+    (b"\xff\xd8\xff", KnownFormat(gettext_noop("a JPEG image"), _NAME_TEXT)),
+    (b"GIF8", KnownFormat(gettext_noop("a GIF image"), _NAME_TEXT)),
     # Before UTF-16, whose mark is the beginning of this one.
     ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), KnownFormat(gettext_noop("text in UTF-32"), _AS_TEXT)),
     ((b"\xff\xfe", b"\xfe\xff"), KnownFormat(gettext_noop("text in UTF-16"), _AS_TEXT)),

@@ -114,7 +114,7 @@ def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]
         kept, among = best.setdefault(query, []), names.setdefault(query, set())
         # Noticed among the kept alone: to remember every document of a run would take as much memory as the run.
         if document in among:
-            said = _('document "%(document)s" stands twice for query "%(query)s"')
+            said = _('document "%(document)s" is listed twice for query "%(query)s"')
             raise source.bad(number, said % {"document": document, "query": query})
         if len(kept) < depth:
             heappush(kept, (score, document, number))

@@ -224,8 +224,18 @@ def _import_texts(
         return total
     if needed and not table.objects.filter(collection=collection, is_current=True).exists():
         if table is Document:
-            raise BadInput(_("no file holds documents, and the collection has none: add a file of documents"))
-        raise BadInput(_("no file holds queries, and the collection has none: add a file of queries"))
+            raise BadInput(
+                _(
+                    "no file contains documents, and the collection has none: choose the column "
+                    "that holds the document text, or add a file of documents"
+                )
+            )
+        raise BadInput(
+            _(
+                "no file contains queries, and the collection has none: choose the column that "
+                "holds the query text, or add a file of queries"
+            )
+        )
     return 0, 0, 0
 
 

@@ -119,9 +119,9 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
     )
     if changed and not update:
         said = (
-            _('"%(id)s" stands in the collection with other text; --update takes the new one')
+            _('"%(id)s" exists with different text; --update takes the new one')
             if changed[2]
-            else _('"%(id)s" stands in the collection with other metadata; --update takes the new one')
+            else _('"%(id)s" exists with different metadata; --update takes the new one')
         )
         raise source.bad(changed[0], said % {"id": changed[1]})
     if not changed:

@@ -55,7 +55,8 @@ class Route:
         parts = [_(SPECIAL[self.special])] if self.special else []
         parts += [_("agreed in round %(round)s") % {"round": self.round}] if self.round else []
         parts += [_("votes %(margin)s apart") % {"margin": self.margin}] if self.margin else []
-        return ", ".join([*parts, _("relevant") if self.label else _("not relevant")])
+        words = " · ".join([*parts, _("relevant") if self.label else _("not relevant")])
+        return words[:1].upper() + words[1:]
 
     @property
     def risk(self) -> float:

@@ -216,7 +216,7 @@ class AccountLimits:
         if self.paused_until >= self.open_until:
             until = datetime.fromtimestamp(self.paused_clock, UTC)
             return f"{self.name} asks to wait until {until:%Y-%m-%d %H:%M:%S} UTC: {self.last_error}"
-        return f"{self.name} answers with errors only: {self.last_error}"
+        return f"{self.name} does not answer: {self.last_error}"
 
     @property
     def is_well(self) -> bool:
@@ -442,7 +442,7 @@ class AccountLimits:
                 waiter.opened = opened
             if opened - waiter.opened >= waiter.patience and not waiter.done() and waiter in self.waiters:
                 self.waiters.remove(waiter)
-                waiter.set_exception(CircuitOpen(f"{self.name} answers with errors only: {self.last_error}"))
+                waiter.set_exception(CircuitOpen(f"{self.name} does not answer: {self.last_error}"))
 
 
 def _round_up(seconds: float) -> int:

@@ -199,6 +199,11 @@ class ProbeCall:
     error: ProviderError | None = None
 
     @property
+    def was_sent(self) -> bool:
+        """True if the request left this machine: not where a key is missing or no connection was made."""
+        return self.error is None or self.error.status is not None or self.error.billed
+
+    @property
     def unusable(self) -> str:
         """Return why the reply is no verdict; "" where it is one, or where the judge gives none by its kind."""
         assert self.reply is not None

@@ -1,5 +1,6 @@
 """Answer of one call: kept as it came, within bounds of size, before anybody makes something of it."""
 
+import os
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -82,6 +83,8 @@ class Received:
             return
         self.unsent = self.status is None and isinstance(found, UNSENT)
         self.failure = f"{type(found).__name__}: {found}".rstrip(": ")
+        if isinstance(found, aiohttp.ClientConnectorError) and not isinstance(found, aiohttp.ClientSSLError):
+            self.failure = f"cannot be reached: {_read_reason(found.os_error)}"
         if untrusted := certificate_error(error):
             self.failure, self.misconfigured = f"{self.failure}: {certificate_advice(untrusted)}", True
 
@@ -95,6 +98,12 @@ class Received:
             if key and key in text:
                 text = text.replace(key, "[key]")
         return text
+
+
+def _read_reason(error: OSError) -> str:
+    """Return why there is no connection in the system's words: connection refused, name or service not known."""
+    number = error.errno or 0
+    return (os.strerror(number) if number > 0 else error.strerror or str(error)).lower()
 
 
 def header_bill(headers: Mapping[str, str]) -> float | None:

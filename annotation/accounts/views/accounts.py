@@ -129,7 +129,7 @@ def _join_by_invitation(request: HttpRequest, user: User, invited: Invitation, c
         members.accept_invitation(invitation=invited, user=user)
     except BadInput as error:
         return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
-    _greet_member(request)
+    _greet_member(request, user)
     return redirect(members.home_of(invited))
 
 
@@ -143,14 +143,14 @@ def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, contex
         return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
     except BadInput as error:
         return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
-    _greet_member(request)
+    _greet_member(request, user)
     response: HttpResponse = perform_login(request, user, redirect_url=members.home_of(invited))
     return response
 
 
-def _greet_member(request: HttpRequest) -> None:
+def _greet_member(request: HttpRequest, user: User) -> None:
     # What comes first (consent, a test) is said by the page that they come to.
-    messages.success(request, _("Welcome."))
+    messages.success(request, _("Welcome, %(name)s.") % {"name": user.username})
 
 
 @action("public")

@@ -163,8 +163,8 @@ def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
     rows = [row for row in rows if not row.assumed]
     if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
         raise BadInput(
-            "no pair has all votes of its panel, so --teacher votes has nothing to teach; judge with --policy ensemble "
-            "or debate+ensemble and without an early stop, or use --teacher labels"
+            "no pair has a vote from every judge: choose --teacher labels, or run a campaign with --policy ensemble or "
+            "debate+ensemble and without an early stop"
         )
     if asked.teacher != "scores":
         return

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 from annotation.judging import history, page
 from annotation.models import Assignment
 from annotation.permissions import Scope, action
+from annotation.queue.annotators import closed
 
 
 @action("judge")
@@ -15,7 +16,13 @@ from annotation.permissions import Scope, action
 def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The member's own decisions, fifty a page; `?before=` is the last one of the page before."""
     decisions, more = history.list_decisions(scope.member, before=request.GET.get("before", ""))
-    context = {"scope": scope, "section": "judge", "decisions": decisions, "more": more}
+    context = {
+        "scope": scope,
+        "section": "judge",
+        "decisions": decisions,
+        "more": more,
+        "closed": closed(scope.member),
+    }
     return render(request, "judging/history.html", context)
 
 
@@ -35,6 +42,7 @@ def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpRes
         "collection": scope.collection,
         "work": work,
         "decision": decision,
+        "closed": closed(scope.member),
         "newer": newer,
         "older": older,
     }

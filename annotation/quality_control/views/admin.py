@@ -155,9 +155,13 @@ def _render_quality_settings(
 def person_qualification(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Let a member who failed take another test or, with `pass`, work without one."""
     row = scope.find_member(member)
-    admit = qualification.let_pass if "pass" in request.POST else qualification.allow_retake
-    admit(membership=row, by=scope.user)
-    return _confirm(request, scope, _("Done: %(name)s.") % {"name": row.user.username})
+    if "pass" in request.POST:
+        qualification.let_pass(membership=row, by=scope.user)
+        words = _("Test waived for %(name)s.")
+    else:
+        qualification.allow_retake(membership=row, by=scope.user)
+        words = _("%(name)s can take the test again.")
+    return _confirm(request, scope, words % {"name": row.user.username})
 
 
 @action("admin")

@@ -1,9 +1,11 @@
 """What people and providers do stands on the Overview, and no button of an annotator does nothing."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 
@@ -83,6 +85,32 @@ def test_a_failed_test_stands_on_the_overview(books: Collection, alice: Membersh
     page = charlie.get("/c/books/").text
     assert "alice: did not pass the test" in page
     assert "did not pass the test" in charlie.get("/c/books/members/").text
+
+
+def test_the_answers_of_a_failed_test_have_no_undo(books: Collection, alice: Membership) -> None:
+    make_scene(books, 1)
+    client = signed_in(alice)
+    client.post("/c/books/judge/next/", follow=True)
+    task = Assignment.objects.get()
+    sent = {"item": task.public_id, "token": task.token, "grade": 1}
+    assert client.post("/c/books/judge/submit/", sent).status_code in (200, 303)
+    assert 'action="/c/books/judge/undo/"' in client.get("/c/books/judge/history/").text
+    close(alice, "failed")
+    for place in ("", f"{task.public_id}/"):
+        page = client.get(f"/c/books/judge/history/{place}")
+        assert (
+            page.status_code == 200
+            and 'class="button small quiet"' not in page.text
+            and 'data-key="u"' not in page.text
+        )
+
+
+def test_a_judge_without_votes_is_named_with_its_calls(books: Collection) -> None:
+    """It had a provider's sentence: "has not answered since", and no time."""
+    status = {"state": "running", "failed": 0, "judges": [{"judge": "w3", "calls": 120, "usable": 0}]}
+    items = list(attention._list_campaign(SimpleNamespace(status=status, filter=""), books))  # type: ignore[arg-type]
+    shown = render_to_string("dashboard/_attention.html", {"board": {"attention": items}})
+    assert "w3: 120" in " ".join(shown.split()) and "not answered" not in shown
 
 
 def test_a_median_below_two_seconds_stands_on_the_overview(

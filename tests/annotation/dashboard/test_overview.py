@@ -62,4 +62,4 @@ def test_labels_that_nobody_checked_are_not_called_ready(worker) -> None:
     Item.objects.create(collection=collection, pair=collection.pair_set.first(), campaign=None, reason="hole", place=1)
     page = home(collection)
     said = " ".join(statements(page))
-    assert "1 other task, on a pair with a label" in said and "Nothing needs" not in said and members.count() == 1
+    assert "1 task on a pair with a label" in said and "Nothing needs" not in said and members.count() == 1

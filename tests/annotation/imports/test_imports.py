@@ -99,7 +99,7 @@ def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie
     refused = bring(charlie, "birds", more)
     assert refused.state == "failed"
     shown = page(charlie, refused)
-    assert 'docs.csv, line 3: "d2" stands in the collection with other text' in shown
+    assert 'docs.csv, line 3: "d2" exists with different text' in shown
     assert "choose “Update documents whose text changed”" in shown
     charlie.post(f"/c/birds/import/{refused.pk}/", {"update": "on"})
     work_off()
@@ -116,7 +116,7 @@ def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie
         (ALL | {"docs.csv": DOCUMENTS + "d3,Third.\n"}, "docs.csv, line 4: 2 columns instead of 3"),
         (ALL | {"docs.csv": DOCUMENTS.encode() + b"d3,,caf\xe9\n"}, "docs.csv, line 4: byte 8 is not UTF-8"),
         (ALL | {"docs.csv": DOCUMENTS + "d1,,Again.\n"}, 'docs.csv, line 4: the id "d1" stands already in line 2'),
-        ({"docs.csv": DOCUMENTS}, "no file holds queries, and the collection has none"),
+        ({"docs.csv": DOCUMENTS}, "no file contains queries, and the collection has none"),
     ],
 )
 def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
@@ -126,7 +126,7 @@ def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
     assert row.state == "failed" and row.error.startswith(said) and contents() == [0, 0, 0, 0]
     shown = page(charlie, row)
     assert "Nothing was imported" in shown and "control_import" not in shown
-    assert said.replace("no file holds", "No file holds") in html.unescape(shown)
+    assert said.replace("no file contains", "No file contains") in html.unescape(shown)
     charlie.post(f"/c/birds/import/{row.pk}/start/")
     row.refresh_from_db()
     assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"
@@ -155,7 +155,7 @@ def test_what_cannot_be_taken_keeps_the_form_with_the_reason(
     [
         ("id,text,text\n1,x,y\n", 'x.csv, line 1: two columns have the header "text"; rename one'),
         (b"PAR1\0\xff" * 9, "x.csv: the Parquet file is damaged or not complete; copy it again"),
-        (b"ARROW1\0\xff" * 9, "x.csv: this is an Arrow or Feather file, which is not read here"),
+        (b"ARROW1\0\xff" * 9, "x.csv: this is an Arrow or Feather file, which cannot be read here"),
         ("just a line\n", "x.csv, line 1: not JSON, XML, a table, qrels or a run"),
         ("Frage,Antwort\nWarum?,Darum.\n", "Left out: say what its columns are"),
     ],
@@ -220,7 +220,7 @@ def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Clien
     charlie.post(f"/c/birds/import/{row.pk}/", {"kind-0": "skip", "kind-1": "queries", "bm25": "3"})
     work_off()
     row.refresh_from_db()
-    assert row.error.startswith("no file holds documents")
+    assert row.error.startswith("no file contains documents")
 
 
 def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:

@@ -190,8 +190,37 @@ def test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown(client, 
     (row,) = response.context["models"]
     assert row["probe"] == probe and row["most_cost"] >= probe.cost
     said = list(response.context["messages"])[-1]
-    assert "json_schema" in said.message and KEY not in response.content.decode()
+    assert "yes works (" in said.message and KEY not in response.content.decode()
     assert AuditEntry.objects.filter(act="judge.tested").count() == 1
+
+
+def test_a_model_without_its_key_is_told_so_and_no_call_is_counted(client, local, monkeypatch):
+    monkeypatch.delenv(VARIABLE)
+    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
+    probe = JudgeProbe.objects.get()
+    assert not probe.passes and probe.calls == 0 and local.requests() == []
+    said = list(response.context["messages"])[-1].message
+    assert VARIABLE in said and "restart" in said
+    assert "0 calls" not in response.content.decode() and "1 call, $0" not in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"model": ""}, "model"),
+        ({"provider": "openai-compatible"}, "base_url"),
+        (
+            {"provider": "openai-compatible", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "SECRET"},
+            "api_key_env",
+        ),
+    ],
+)
+def test_what_a_new_model_lacks_is_said_at_its_field(client, olga, given, field):
+    response = client.post(
+        "/c/books/models/load/", {"text": "", "add": "1", "provider": "openai", "model": "m", **given}
+    )
+    assert response.status_code == 422 and configured() == set()
+    assert list(response.context["file_form"].errors) == [field]
 
 
 def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, olga):

@@ -1,5 +1,6 @@
 """A debate in words: turns, missing turns, and nothing of a model that becomes a tag."""
 
+import pytest
 from django.template.loader import render_to_string
 
 from annotation.judging.debates import DebateTurn, debate_of, text_of
@@ -26,6 +27,15 @@ def test_a_turn_says_its_verdict_and_reason_in_the_reasons_language() -> None:
     assert '<p lang="ar" dir="rtl">' in drawn(said)
     assert "no readable answer" in drawn(silent)
     assert "<p" not in drawn(silent)
+
+
+@pytest.mark.parametrize(
+    ("side", "verdict", "concedes"), [("for", 1, False), ("for", 0, True), ("against", 0, False), ("against", 1, True)]
+)
+def test_who_gives_up_its_side_concedes(side: str, verdict: int, concedes: bool) -> None:
+    (round_,) = debate_of([turn(side, verdict, "So.")]).rounds
+    shown = drawn(round_.turns[side == "against"])
+    assert ("concedes: " in shown) == concedes and ("not relevant" in shown) == (verdict == 0)
 
 
 def test_what_a_model_wrote_stays_text() -> None:

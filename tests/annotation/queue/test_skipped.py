@@ -118,7 +118,7 @@ def test_the_home_counts_what_waits_from_earlier_campaigns_apart(collection):
     assert "other task" not in home
     assert collection_status(collection)["open"] == 1
     Label.objects.create(pair=pair, grade=1, origin="debate")
-    assert "1 other task, on a pair with a label, waits for people:" in flat(client.get("/c/books/").content.decode())
+    assert "1 task on a pair with a label is waiting:" in flat(client.get("/c/books/").content.decode())
     listed = flat(client.get("/c/books/pairs/?state=open").content.decode())
     assert f"/c/books/pairs/{pair.pk}/" in listed
     assert ">open</span>" in listed

@@ -236,7 +236,7 @@ def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: li
     [
         ("q1 Q0 d1 1 nan tag\n", "line 1: the score is not a number"),
         ("q1 Q0 d1 1 inf tag\n", "line 1: the score is infinite"),
-        ("q1 Q0 d1 1 2.0 tag\n\nq1 Q0 d1 2 1.0 tag\n", 'line 3: document "d1" stands twice for query "q1"'),
+        ("q1 Q0 d1 1 2.0 tag\n\nq1 Q0 d1 2 1.0 tag\n", 'line 3: document "d1" is listed twice for query "q1"'),
         ("q1 d1\n", "line 1: 2 columns instead of the 6 of a run"),
         ("q1 d1 1\nq1 Q0 d2 2 1.0 tag\n", "line 2: 6 columns instead of 3, as in the first line"),
         ("q1 d1 1\nq1 d2 two\n", "line 2: the score is not a number"),

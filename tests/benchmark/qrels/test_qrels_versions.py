@@ -100,7 +100,7 @@ def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collecti
     for line in (
         'line 2: no query has the id "q9"',
         'line 3: no document has the id "z"',
-        'line 4: document "a" stands twice for query "q1"',
+        'line 4: document "a" is listed twice for query "q1"',
         "line 5: grade 9 is above the highest grade 3",
         "line 6: the grade is not an integer",
     ):
@@ -114,7 +114,7 @@ def test_a_row_below_0_is_left_out_of_a_version_and_counted(books: Collection, t
     assert reading.load_named(made) == {"q1": {"a": 1}}
     assert (made.counts["judged"], made.counts["not_judged"]) == (1, 2)
     (tmp_path / "none.txt").write_text("q1 0 a -1\n")
-    with pytest.raises(BadInput, match="holds no grade"):
+    with pytest.raises(BadInput, match="contains no grades"):
         importing.import_version(books, tmp_path / "none.txt")
 
 

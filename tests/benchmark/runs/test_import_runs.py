@@ -79,7 +79,7 @@ def test_a_run_keeps_what_its_system_was_told(books, write):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("q1 Q0 a 2 1.0 tag", 'line 4: document "a" stands twice for query "q1" (line 1)'),
+        ("q1 Q0 a 2 1.0 tag", 'line 4: document "a" is listed twice for query "q1" (line 1)'),
         ("q1 Q0 d 2 nan tag", "line 4: the score is not a number: 'nan'"),
         ("q1 Q0 d 2 1_0 tag", "line 4: the score is not a number: '1_0'"),
         ("q1 Q0 d 2 best tag", "line 4: the score is not a number: 'best'"),
@@ -118,7 +118,7 @@ def test_a_line_is_told_once_however_much_is_wrong_with_it(books, write):
     with pytest.raises(BadInput) as error:
         import_runs(books, {"one": write("q1 Q0 x 1 2 t\nq1 Q0 x 2 1 t\n")})
     told = str(error.value).partition(": ")[2]
-    assert told == 'line 1: no document has the id "x"; line 2: document "x" stands twice for query "q1" (line 1)'
+    assert told == 'line 1: no document has the id "x"; line 2: document "x" is listed twice for query "q1" (line 1)'
 
 
 def test_every_file_tells_what_is_wrong_with_it(books, write):

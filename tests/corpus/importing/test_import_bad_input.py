@@ -222,4 +222,4 @@ def test_a_name_that_no_address_could_hold(tmp_path):
 
 def test_a_document_that_a_run_names_twice(refused):
     said = refused(runs=b"q1 Q0 d1 1 2.0 x\nq1 Q0 d2 2 1.5 x\nq1 Q0 d1 3 1.0 x\n")
-    assert said.startswith('runs, line 3: document "d1" stands twice for query "q1"')
+    assert said.startswith('runs, line 3: document "d1" is listed twice for query "q1"')

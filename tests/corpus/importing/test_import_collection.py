@@ -91,7 +91,7 @@ def test_more_documents_are_added_to_those_that_are_there(files):
 def test_other_text_is_refused_with_its_line(files):
     import_collection("small", files())
     changed = [*DOCUMENTS[:2], {"_id": "d3", "text": "Sets are unordered."}]
-    with pytest.raises(BadInput, match=r'corpus, line 3: "d3" stands in the collection with other text'):
+    with pytest.raises(BadInput, match=r'corpus, line 3: "d3" exists with different text'):
         import_collection("small", files(corpus=changed))
     assert Document.objects.get(external_id="d3").text == DOCUMENTS[2]["text"]
 

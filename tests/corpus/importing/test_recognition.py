@@ -117,7 +117,7 @@ def test_every_importer_says_which_file_it_got_and_what_to_do(what: str, importe
     path.write_bytes(FILES[what](tmp_path))
     with pytest.raises(BadInput) as refused:
         IMPORTERS[importer](path)
-    assert str(refused.value).startswith(f"{path}: this is {what}, which is not read here: ")
+    assert str(refused.value).startswith(f"{path}: this is {what}, which cannot be read here: ")
     assert "NUL" not in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -215,4 +215,6 @@ def test_pages_name_what_was_uploaded(client, address: str, fields: dict[str, st
     )
     assert answer.status_code == 422
     page = " ".join(answer.content.decode().split())
-    assert "mine.parquet: this is an Arrow or Feather file, which is not read here" in page, page[page.find("<main") :]
+    assert "mine.parquet: this is an Arrow or Feather file, which cannot be read here" in page, page[
+        page.find("<main") :
+    ]
