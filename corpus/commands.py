@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, Literal
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -11,6 +12,7 @@ from django.db import Error
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from charts.downloads import DownloadTable
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
@@ -109,3 +111,13 @@ def collection_named(name: str) -> Collection:
         others = _('there is no collection "%(name)s"; there are: %(names)s')
         raise BadInput((others if names else _('there is no collection "%(name)s"')) % {"name": name, "names": names})
     return found
+
+
+def write_tables(folder: Path, found: list[DownloadTable]) -> None:
+    """Write KEY.csv and KEY.tex of each table. Raises BadInput for a folder that is none."""
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file: name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in found:
+        (folder / f"{table.key}.csv").write_text(table.csv(), encoding="utf-8")
+        (folder / f"{table.key}.tex").write_text(table.latex(), encoding="utf-8")

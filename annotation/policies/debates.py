@@ -1,6 +1,6 @@
 """The debate study: how ways to debate compare, from the turns of stored campaigns (DREAM B)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -8,7 +8,10 @@ from typing import Any
 from django.db import transaction
 
 from annotation.policies import reading
-from annotation.policies.stored import CallTotals, StoredAnswers
+from annotation.policies.measures import Classwise
+from annotation.policies.replay import replay_policy
+from annotation.policies.rules import Rule
+from annotation.policies.stored import CallTotals, StoredAnswers, group_answers
 from annotation.policies.study import (
     Debate,
     StudyConfiguration,
@@ -35,6 +38,8 @@ class StudiedDebate:
     # By pair, after the campaign's own number of rounds; None: the agents did not agree.
     labels: Mapping[int, int | None]
     lasting: list[dict[str, Any]]  # Empty where debates ended with their agreement.
+    # Over all pairs after the campaign's own number of rounds, by who settles the rest (DREAM table 2).
+    after: Mapping[str, Classwise]
     spent: CallTotals
 
 
@@ -59,16 +64,22 @@ def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tupl
 
 def studied_of(campaign: Campaign) -> StudiedDebate:
     """Read one campaign's turns."""
-    seats = reading.panel_of(campaign).agents
+    panel = reading.panel_of(campaign)
     truths = reading.truths_of(campaign)
     gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
     debates: dict[int, Debate] = {}
     spent = CallTotals()
+
+    def read_pairs() -> Iterator[StoredAnswers]:
+        nonlocal spent
+        for one in reading.pairs_of(campaign, truths):
+            debates[one.pair] = debate_verdicts(one, panel.agents, campaign.rounds)
+            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), CallTotals())
+            yield one
+
     # One snapshot for the pairs that are read in chunks.
     with transaction.atomic():
-        for one in reading.pairs_of(campaign, truths):
-            debates[one.pair] = debate_verdicts(one, seats, campaign.rounds)
-            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), CallTotals())
+        gathered = group_answers(read_pairs())
     plays_on = Protocol.of(campaign.protocol).play_on
     return StudiedDebate(
         campaign,
@@ -81,6 +92,7 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
         ),
         {pair: debate_label(debate, campaign.rounds) for pair, debate in debates.items()},
         measure_persistence(debates, gold) if plays_on else [],
+        replay_policy(Rule("debate", campaign.rounds), panel, gathered).after,
         spent,
     )
 
@@ -147,6 +159,7 @@ def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
             }
             for number, row in enumerate(one.by_round, 1)
         ],
+        "after": {settler: measured.document() for settler, measured in one.after.items()},
         "persistence": one.lasting or None,
         "calls": one.spent.calls,
         "machine": one.spent.cost,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from annotation.policies import lara
 from annotation.policies.measures import Classwise, Confusion
-from annotation.policies.replay import AS_GOLD, Reference, Replayed, median_latency
+from annotation.policies.replay import AS_GOLD, Reference, Replayed, measure_latency
 from annotation.policies.rules import LARA, PolicyPanel, Rule, needed_slots
 from annotation.policies.stored import CallTotals, Gathered
 from charts.translation import gettext_noop
@@ -63,7 +63,7 @@ def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Ref
             # Every pair was voted on, whoever labels it in the end.
             spent=sum((spent for *_, spent in beliefs), CallTotals()),
             judgments=len(one.asked) * overlap,
-            latency=median_latency(needed, found),
+            latency=measure_latency(needed, found),
         )
         for rule, one in zip(rules, results, strict=True)
     ]

@@ -20,6 +20,7 @@ from annotation.policies.crossing import (
     simulate_escalation,
 )
 from annotation.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
+from annotation.policies.tables import policies_table
 from charts import Chart, Dot, draw_scatter
 
 SETTLED_BY = {
@@ -56,6 +57,13 @@ def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
         "measured": document["reference"] != "none",
         "settled_by": _(SETTLED_BY[settler]),
         "lines": lines,
+        # The campaign's own number of rounds alone has an adjudicating judge's answers, and a campaign may have none.
+        "adjudicated": any(
+            line["adjudicated"] and line["adjudicated"].value is not None and line["found"]["escalated"]
+            for line in lines
+            if not line["reason"]
+        ),
+        "table": policies_table(document),
         "charts": _build_charts(document, lines),
         "query": urlencode({"campaign": campaign} | kept),
         "columns": columns,
@@ -116,6 +124,8 @@ def _policy_lines(policies: Sequence[Mapping[str, Any]], settler: str, people: S
             total = None if money is None or one["machine"] is None else one["machine"] + money
             line["own"] = {name: Statistic(**value) for name, value in one["own"].items()}
             line["every"] = Statistic(**after["balanced_accuracy"]) if after else None
+            judged = one["after"].get(ADJUDICATOR)
+            line["adjudicated"] = Statistic(**judged["balanced_accuracy"]) if judged else None
             line["found"] = {**one, "people": money, "total": total}
         lines.append(line)
     return lines

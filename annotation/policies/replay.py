@@ -7,7 +7,7 @@ their probability, because pairs that people were asked about are not a fair sam
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 from django.utils.translation import gettext as _
@@ -52,7 +52,7 @@ class Replayed:
     # More, where a judge settles what is escalated; None where that is not stored.
     adjudication: CallTotals | None = None
     judgments: int = 0  # That people would give.
-    latency: dict[str, float] | None = None  # As `median_latency` gives it.
+    latency: dict[str, float] | None = None  # As `measure_latency` gives it.
 
     @property
     def escalation(self) -> float:
@@ -89,7 +89,7 @@ def replay_policy(
         spent=_sum_calls(needed, found.groups),
         adjudication=adjudication_calls(rule, known),
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
-        latency=None if rule.policy == HUMAN else median_latency(needed, found),
+        latency=None if rule.policy == HUMAN else measure_latency(needed, found),
     )
 
 
@@ -191,12 +191,16 @@ def _sum_calls(needed: Needed, groups: Iterable[AnswerGroup]) -> CallTotals:
     return total
 
 
-def median_latency(needed: Needed, found: Gathered) -> dict[str, float] | None:
+def measure_latency(needed: Needed, found: Gathered) -> dict[str, float] | None:
     """Return medians over a spread of pairs, in milliseconds: calls one after the other (`summed`), and side by side
-    where they need not wait for each other (`wall`). None where there is no pair.
+    where they need not wait for each other (`wall`); `mean_summed` and `mean_wall`: the means of the same (DREAM table
+    11). None where there is no pair.
     """
     both = [_pair_latency(*needed[id(group)], spent) for group, spent in found.samples]
-    return {"summed": median(one for one, _ in both), "wall": median(one for _, one in both)} if both else None
+    if not both:
+        return None
+    summed, wall = zip(*both, strict=True)
+    return {"summed": median(summed), "wall": median(wall), "mean_summed": fmean(summed), "mean_wall": fmean(wall)}
 
 
 def _pair_latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, CallTotals]) -> tuple[float, float]:

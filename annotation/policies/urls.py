@@ -6,5 +6,6 @@ from annotation.policies import views
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/policies/", views.policies, name="policies"),
+    path("c/<slug:name>/policies/study/", views.debate_study, name="debate_study"),
     path("c/<slug:name>/policies/compare/", views.compare_policies, name="compare_policies"),
 ]

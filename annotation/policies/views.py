@@ -9,11 +9,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.audit_log.recording import record
+from annotation.label_quality.statistics import is_large
 from annotation.permissions import Scope, action
 from annotation.policies import cached_results, page
+from annotation.policies.debates import build_json_document, study_debates
 from annotation.policies.lara_replay import LEFT_OUT
 from annotation.policies.report import answered_campaigns
-from corpus.chart_downloads import download
+from annotation.policies.tables import study_tables
+from corpus.chart_downloads import download, send_table
+from corpus.errors import BadInput
 from judges.models import Campaign
 
 LISTED = 20  # Newest campaigns to choose from; older ones are reached by their id in the address.
@@ -35,11 +39,30 @@ def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
         context["found"] = found
         if found["document"]:
             shown = page.build_page(found["document"], request.GET)
+            if "table" in request.GET:
+                return send_table(request, [shown["table"]])
             if file := download(request, shown["charts"]):
                 return file
             left_out = any(line["reason"] == LEFT_OUT for line in shown["lines"])
             context |= {"page": shown, "left_out": left_out}
     return render(request, "policies/policies.html", context)
+
+
+@action("admin")
+@require_GET
+def debate_study(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show what stance order, agents, families, temperature and rounds make of the campaigns' debates."""
+    context: dict[str, object] = {"scope": scope, "is_large": is_large(scope.collection), "tables": []}
+    if not context["is_large"]:
+        try:
+            document = build_json_document(scope.collection, *study_debates(scope.collection))
+        except BadInput:
+            return render(request, "policies/study.html", context)
+        tables = study_tables(document)
+        if "table" in request.GET:
+            return send_table(request, tables)
+        context["tables"] = tables
+    return render(request, "policies/study.html", context)
 
 
 @action("admin")

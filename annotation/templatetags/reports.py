@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.page import MEASURES
 from annotation.agreement.report import AgreementReport
+from charts.downloads import Cell, Figure
 
 register = template.Library()
 register.filter("name", AgreementReport.name)
@@ -36,6 +37,12 @@ def points(value: float) -> str:
 def tenths(value: float | None) -> str:
     """A share as a percentage with one decimal; a dash for None."""
     return "–" if value is None else f"{value:.1%}"
+
+
+@register.filter
+def download_cell(cell: Cell) -> str:
+    """A cell of a table to save as a page shows it: measured shares as percentages."""
+    return tenths(cell.value) if isinstance(cell, Figure) else "–" if cell is None else str(cell)
 
 
 @register.filter

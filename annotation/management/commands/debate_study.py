@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from annotation.policies.debates import Orders, StudiedDebate, build_json_document, study_debates
-from corpus.commands import QuorumCommand
+from annotation.policies.tables import SETTLERS, study_tables
+from corpus.commands import QuorumCommand, write_tables
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns import configurations
@@ -40,6 +42,7 @@ class Command(QuorumCommand):
         parser.add_argument("--run", default="", metavar="AXIS", help="axes to judge first, separated by commas")
         parser.add_argument("--panel", help="with --run: panel whose debaters are used (default: the default panel)")
         parser.add_argument("--debaters", default="", help="with --run: two judges that debate in place of the panel's")
+        parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write every table to, as CSV and LaTeX")
         parser.add_argument("--limit", type=int, help="with --run: maximum number of pairs in each campaign")
         parser.add_argument("--budget", type=float, help="with --run: maximum cost of each campaign in USD")
         parser.add_argument("--max-calls", type=int, help="with --run: maximum number of calls in each campaign")
@@ -61,7 +64,10 @@ class Command(QuorumCommand):
                 self.show(one)
             for two in swapped:
                 self.show_orders(two)
-        return build_json_document(collection, studied, swapped)
+        document = build_json_document(collection, studied, swapped)
+        if options["out"] is not None:
+            write_tables(options["out"], study_tables(document))
+        return document
 
     def judged(self, way: list[str], options: dict[str, Any]) -> int:
         """Run or go on with the campaign of one way to debate, to its end; its id. Exits as `judge` does."""
@@ -87,6 +93,13 @@ class Command(QuorumCommand):
                 f"{_format_share(measured.not_relevant.value)} not; bAcc {_format_share(measured.balanced.value)}; "
                 f"escalated {_format_share(row.escalation)} of {row.pairs:,}"
             )
+        for settler, measured in one.after.items():
+            if measured.balanced.value is not None:
+                self.say(
+                    f"  all pairs, the rest by {SETTLERS[settler]}: recall {_format_share(measured.relevant.value)} "
+                    f"relevant, {_format_share(measured.not_relevant.value)} not; "
+                    f"bAcc {_format_share(measured.balanced.value)}"
+                )
         for last in one.lasting:
             self.say(
                 f"  round {last['round']}: {last['agreed']:,} of {last['cases']:,} agreements of round 1 agree "

@@ -1,5 +1,6 @@
 """evaluate_policies NAME: every policy, replayed on stored turns and votes."""
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -7,7 +8,8 @@ from django.core.management.base import CommandParser
 from annotation.agreement.measures import Statistic
 from annotation.policies.replay import Replayed
 from annotation.policies.report import PolicyReport, build_json_document, evaluate_policies
-from corpus.commands import QuorumCommand
+from annotation.policies.tables import SETTLERS, policies_table
+from corpus.commands import QuorumCommand, write_tables
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.models import Campaign
@@ -32,6 +34,7 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--seconds", type=float, metavar="S", help="seconds that one human judgment takes (default: as measured)"
         )
+        parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write the table to, as CSV and LaTeX")
 
     def run(self, **options: Any) -> object:
         collection = Collection.objects.filter(name=options["name"]).first()
@@ -46,7 +49,10 @@ class Command(QuorumCommand):
         )
         if not self.as_json:
             self.show(report)
-        return build_json_document(report)
+        document = build_json_document(report)
+        if options["out"] is not None:
+            write_tables(options["out"], [policies_table(document)])
+        return document
 
     def show(self, report: PolicyReport) -> None:
         """Print a line for each policy."""
@@ -72,7 +78,13 @@ def _format_policy(one: Replayed, report: PolicyReport) -> str:
     if own.relevant.value is None and own.not_relevant.value is None:
         return f"{own.balanced.reason}; {load}"
     recalls = f"recall {_text(own.relevant)} relevant, {_text(own.not_relevant)} not"
-    return f"{recalls}; bAcc {_text(own.balanced)}; {load}"
+    every = [
+        f"{_text(measured.balanced)} by {SETTLERS[settler]}"
+        for settler, measured in one.after.items()
+        if measured.balanced.value is not None
+    ]
+    settled = f" (all pairs: {', '.join(every)})" if one.escalated and every else ""
+    return f"{recalls}; bAcc {_text(own.balanced)}{settled}; {load}"
 
 
 def _text(statistic: Statistic) -> str:

@@ -15,9 +15,8 @@ from benchmark.report.verdict import explain_verdict, recall_shift
 from benchmark.runs import builders
 from benchmark.runs.hybrid import scores_told
 from benchmark.systems.chosen import ready_runs
-from charts.downloads import DownloadTable
 from corpus.collections.audit_log import shell_user
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, write_tables
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.management.commands.status import collection_named
@@ -115,13 +114,3 @@ def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
         yield f"  {shift}"
     for sentence in explain_verdict(result["verdict"]):
         yield f"  {sentence}"
-
-
-def write_tables(folder: Path, found: list[DownloadTable]) -> None:
-    """Write KEY.csv and KEY.tex of each table. Raises BadInput for a folder that is none."""
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file: name a folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    for table in found:
-        (folder / f"{table.key}.csv").write_text(table.csv(), encoding="utf-8")
-        (folder / f"{table.key}.tex").write_text(table.latex(), encoding="utf-8")

@@ -135,6 +135,8 @@ def test_a_judge_that_settles_disagreements_is_measured_over_all_pairs_after_tha
     assert settled["recall_relevant"]["value"] == pytest.approx(2 / 3)
     assert settled["recall_not_relevant"]["value"] == pytest.approx(1 / 3)
     assert two["adjudication"] > 0
+    (studied,) = document("debate_study")["campaigns"]
+    assert studied["after"]["adjudicator"] == settled
     one = found["debate, 1 round"]["after"]["adjudicator"]["balanced_accuracy"]
     assert one["reason"] == "not available: an adjudicating judge answered 0 of 2 escalated pairs"
 

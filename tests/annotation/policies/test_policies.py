@@ -76,9 +76,17 @@ def test_every_policy_has_the_figures_worked_out_by_hand(campaign: Campaign) -> 
         assert one["people"] == pytest.approx(escalated * 2 * 0.2), name  # 20 s at 36 USD an hour
         assert one["total"] == pytest.approx(usd + escalated * 0.4), name
     assert found["single: judge-1"]["failed"] == 1 and found["single: judge-1"]["labelled"] == 9
-    assert found["debate, 1 round"]["latency_ms"] == {"summed": 250, "wall": 150}
-    assert found["ensemble, 3 of 5"]["latency_ms"] == {"summed": 150, "wall": 50}
-    assert found["debate + ensemble, 1 round, 3 of 5"]["latency_ms"] == {"summed": 400, "wall": 150}
+    # The second pair's third vote took 30 ms twice.
+    latencies = {
+        "debate, 1 round": (250, 150, 250, 150),
+        # Seven debates of one round, one of two and two of three: 250 ms a round, or 150 in parallel.
+        "debate, 3 rounds": (250, 150, 375, 225),
+        "ensemble, 3 of 5": (150, 50, 153, 51),
+        "debate + ensemble, 1 round, 3 of 5": (400, 150, 403, 150),
+    }
+    for name, by_hand in latencies.items():
+        names = ("summed", "wall", "mean_summed", "mean_wall")
+        assert found[name]["latency_ms"] == dict(zip(names, by_hand, strict=True)), name
 
 
 def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic_errors(campaign: Campaign) -> None:
@@ -126,7 +134,7 @@ def test_people_read_one_line_a_policy(campaign: Campaign) -> None:
     lines = [line.strip() for line in out.getvalue().splitlines()]
     assert lines[0].endswith("(debate+ensemble), 10 of them have a reference grade")
     assert (
-        "debate, 1 round: recall 66.7% relevant, 75.0% not; bAcc 70.8%; escalated 30.0%; calls 20; "
-        "machine $0.0400, people $1.2000"
+        "debate, 1 round: recall 66.7% relevant, 75.0% not; bAcc 70.8% (all pairs: 80.0% by the reference); "
+        "escalated 30.0%; calls 20; machine $0.0400, people $1.2000"
     ) in lines
     assert "human: labels no pairs itself; escalated 100.0%; calls 0; machine $0.0000, people $6.0000" in lines

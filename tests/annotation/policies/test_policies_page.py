@@ -1,7 +1,10 @@
 """The page of policies compared: what it says, what its cells open, what the simulator answers, what it costs."""
 
+import csv
 import re
 from html import unescape
+from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -19,6 +22,7 @@ from judges.campaigns import counters
 from judges.models import Campaign, Work
 from tests.annotation.policies.policies_scene import scripted_campaign
 from tests.annotation.policies.test_lara import believing_campaign
+from tests.called import call
 from tests.evidence import make_attempt, make_campaign, make_judge
 from tests.factories import make_collection, make_member, make_pair
 from tests.kept_scene import built_once
@@ -142,6 +146,69 @@ def test_the_page_names_what_is_not_available_and_serves_its_charts(campaign: Ca
     assert charlie.get("/c/books/policies/?chart=frontier&as=svg").headers["Content-Type"].startswith("image/svg+xml")
     assert charlie.get("/c/books/policies/?chart=nothing").status_code == 404
     assert charlie.get("/c/books/policies/?campaign=999999").status_code == 404
+
+
+def test_tables_are_saved_with_all_pairs_by_who_settles_the_rest(
+    campaign: Campaign, charlie: Client, tmp_path: Path
+) -> None:
+    """DREAM tables 1, 2, 11: the eighth pair alone is left open after three rounds, and a judge says yes, rightly."""
+    assert "the rest by a judge" not in get(charlie, "/c/books/policies/")
+    eighth = campaign.collection.pair_set.order_by("pk")[7]
+    make_attempt(campaign, eighth, make_judge("senior"), 1, role="adjudicate", round=3, milliseconds=0)
+    shown = get(charlie, "/c/books/policies/")
+    assert "Balanced accuracy, all pairs, the rest by a judge" in shown
+    table = list(csv.DictReader(StringIO(charlie.get("/c/books/policies/?table=policies&as=csv").content.decode())))
+    row = {one["policy"]: one for one in table}["debate, 3 rounds"]
+    judged = [value for name, value in row.items() if name.endswith("all pairs, the rest by an adjudicating judge")]
+    assert list(map(float, judged)) == pytest.approx([4 / 5, 4 / 5, 4 / 5])  # wrong on 3 and on 9
+    assert [row[f"recall of {name}, own labels"] for name in ("not relevant", "relevant")] == ["0.8", "0.75"]
+    assert (float(row["escalation"]), row["calls"]) == (0.1, "30")
+    assert (row["median latency, ms"], row["mean latency, ms"], row["mean latency in parallel, ms"]) == (
+        "250.0", "375.0", "225.0",
+    )  # fmt: skip
+    assert b"booktabs" in charlie.get("/c/books/policies/?table=policies&as=tex").content
+    assert charlie.get("/c/books/policies/?table=other&as=csv").status_code == 404
+    said = call("evaluate_policies", "books", "--out", tmp_path)
+    assert "(all pairs: 80.0% by an adjudicating judge, 80.0% by the reference)" in said.out
+    assert list(csv.DictReader(StringIO((tmp_path / "policies.csv").read_text()))) == table
+
+
+def test_the_debate_study_is_a_page_whose_tables_are_saved(campaign: Campaign, charlie: Client, tmp_path: Path) -> None:
+    """DREAM tables 2 and 9 to 15."""
+    pairs = list(campaign.collection.pair_set.order_by("pk"))
+    make_attempt(campaign, pairs[7], make_judge("senior"), 1, role="adjudicate", round=3)
+    shown = words(get(charlie, "/c/books/policies/study/"))
+    assert "Ways to debate on books" in shown and "83.3%" not in shown
+    study = "/c/books/policies/study/?as=csv&table="
+    debates = list(csv.reader(StringIO(charlie.get(f"{study}debates").content.decode())))
+    found = [[row[2], *map(float, row[3:])] for row in debates[1:]]
+    # Against the figures by hand in test_policies.
+    assert [[row[0], row[1], row[3], *row[4:]] for row in found] == [
+        [str(rounds), pytest.approx(other), pytest.approx((relevant + other) / 2), pytest.approx(escalated / 10), 10]
+        for rounds, (relevant, other, escalated) in enumerate(
+            [(2 / 3, 3 / 4, 3), (2 / 3, 4 / 5, 2), (3 / 4, 4 / 5, 1)], 1
+        )
+    ]
+    settled = list(csv.reader(StringIO(charlie.get(f"{study}settled").content.decode())))
+    assert [(row[2], row[3], *map(float, row[4:])) for row in settled[1:]] == [
+        ("3", "an adjudicating judge", 0.8, 0.8, 0.8), ("3", "the reference", 0.8, 0.8, 0.8),
+    ]  # fmt: skip
+    assert charlie.get(f"{study}orders").status_code == 404  # one campaign alone compares no orders
+    said = call("debate_study", "books", "--out", tmp_path)
+    assert "all pairs, the rest by an adjudicating judge: recall 80.0% relevant, 80.0% not; bAcc 80.0%" in said.out
+    assert sorted(one.name for one in tmp_path.iterdir()) == [
+        "debates.csv", "debates.tex", "settled.csv", "settled.tex",
+    ]  # fmt: skip
+
+
+def test_a_large_or_empty_collection_has_a_page_of_the_debate_study_too(
+    campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Campaign.objects.filter(pk=campaign.pk).update(policy="ensemble")
+    assert "No debates yet" in get(charlie, "/c/books/policies/study/")
+    monkeypatch.setattr(statistics, "SMALL", 5)
+    counters.add(campaign.pk, "calls", 6)
+    assert "Too large for a page" in get(charlie, "/c/books/policies/study/")
 
 
 def test_a_collection_without_a_campaign_says_what_to_do(db: None) -> None:
