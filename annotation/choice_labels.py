@@ -52,6 +52,7 @@ SHOWN = (
     gettext_noop("base"),
     gettext_noop("adapter"),
     gettext_noop("merged"),
+    gettext_noop("random head"),
     gettext_noop("tuned"),
     # What a training is doing; its subprocess says so in English.
     gettext_noop("starting"),

@@ -20,6 +20,7 @@ class ErankTrained:
     """`finishing.Trained` of a base and a checkpoint: the adapter's folder, or that of all weights."""
 
     kind: Kind = "erank"
+    random_head = False
 
     def __init__(
         self, base: Path, weights: Path, adapter: Path | None, prompt: ChainPrompt, *, device: str = "cpu"

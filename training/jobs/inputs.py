@@ -8,32 +8,40 @@ from pathlib import Path
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from benchmark.runs.rankings import excluded_documents, names_of, scores_of
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
+from training.jobs import first_stage
+from training.jobs.first_stage import PAIRS, QRELS
 from training.jobs.folder import JobFolder, write_atomically
 from training.models import Job
 from training.recipes import data
 from training.recipes.metrics import kept_apart
+from training.recipes.table import RECIPES
 
-# One line for each query: {query_id, query, instruction, documents: [{doc_id, text, score}]}.
-PAIRS = "pairs.jsonl"
-QRELS = "qrels.json"
-DEPTH = 50
+DEPTH = 50  # Documents of each query, unless the job says how many.
 BATCH = 2000
+PRISM_READER = RECIPES["prism"].reader  # It names what is wrong with a folder that is no set.
 
 
 def write_inputs(job: Job, folder: JobFolder) -> None:
     """Write the job's input pairs, unless an earlier claim did. Raises BadInput when there are none."""
     # What an earlier claim scored already belongs to the pairs that it wrote: they are not written again.
-    if job.kind in (Job.Kind.TRAIN, Job.Kind.GENERATE) or (folder.path / PAIRS).exists():
+    if job.kind == Job.Kind.GENERATE or (folder.path / PAIRS).exists():
+        return
+    # A training has its set: what it is compared with is in the collection, if that is here. A point of a curve is
+    # compared with the other points alone.
+    if job.kind == Job.Kind.TRAIN and (job.collection is None or job.options.get("subset")):
         return
     if job.collection is None:
         raise BadInput(_("the job belongs to no collection. Start it from a model's page"))
     lines = list(_open_pairs(job.collection) if job.kind == Job.Kind.ORDER else _candidates(job, job.collection))
+    if not lines and job.kind == Job.Kind.TRAIN:
+        return
     if not lines:
         raise BadInput(NOTHING[job.kind])
     if job.kind in MEASURED:
@@ -43,7 +51,7 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
     write_atomically(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
-MEASURED = (Job.Kind.EVALUATE, Job.Kind.LOSSES)  # Measured on the dev split's queries.
+MEASURED = (Job.Kind.TRAIN, Job.Kind.EVALUATE, Job.Kind.LOSSES)  # Measured on the dev split's queries.
 NOTHING: dict[str, str] = {
     Job.Kind.LOSSES: "no query of the dev split has a relevant document: export with a smaller --split",
     Job.Kind.EVALUATE: "no query of the dev split has a relevant document: export with a smaller --split",
@@ -62,6 +70,8 @@ def _candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
         # A query without a relevant document has no nDCG, and cannot tell two rankings apart.
         judged = relevant.filter(pair__query__external_id__in=wanted)
         queries = queries.filter(external_id__in=wanted, pk__in=judged.values("pair__query"))
+    if job.kind == Job.Kind.TRAIN:
+        queries = queries[: first_stage.QUERIES]
     search = _search_of(job, collection)
     for query in queries.iterator():
         found = search(query)
@@ -84,7 +94,8 @@ def _relevant_labels(collection: Collection) -> QuerySet[Label]:
 
 def _search_of(job: Job, collection: Collection) -> Callable[[Query], list[tuple[int, float]]]:
     """Return what gives a query's first documents: the run that the job names, or BM25."""
-    depth = int(job.options.get("depth") or DEPTH)
+    usual = first_stage.DEPTH if job.kind == Job.Kind.TRAIN else DEPTH
+    depth = int(job.options.get("depth") or usual)
     if not (run := job.options.get("run")):
         index, left_out = index_for(collection), excluded_documents(collection)
 
@@ -112,7 +123,8 @@ def dev_queries(folder: Path) -> tuple[set[str], bool]:
 
     Where they are too few for that: all of the dev split, and False, because the comparison favours the tuned model.
     """
-    dev = data.read_training_set(folder).dev
+    reader = next((one.reader for one in RECIPES.values() if one.format == data.named_format(folder)), PRISM_READER)
+    dev = import_string(reader)(folder).dev
     apart = kept_apart(dev)
     return (apart, True) if apart else ({one.query_id for one in dev}, False)
 

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from benchmark.models import Run
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
@@ -90,7 +91,7 @@ def begin_training(
             _("%(data)s has no manifest.json: name the folder of an export (export NAME --format %(format)s)")
             % {"data": data, "format": entry.format}
         )
-    _manifest, raw = open_manifest(data, entry.format)
+    manifest, raw = open_manifest(data, entry.format)
     # Models are never written over.
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
@@ -103,8 +104,17 @@ def begin_training(
         "base": base,
         "out": str(target.resolve()),
         "options": dict(given),
+        **find_first_stage(collection, manifest),
     } | ({"subset": dict(subset)} if subset else {})
     return begin_job(kind=Job.Kind.TRAIN, options=asked, collection=collection, device=device, user=user)
+
+
+def find_first_stage(collection: Collection | None, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stored run whose documents a set has as negatives: the model would rerank it. Else it is BM25."""
+    named = str(((manifest.get("options") or {}).get("run") or {}).get("name", "")).removesuffix(".run")
+    runs = Run.objects.filter(collection=collection, name=named, is_deleted=False).order_by("-pk")
+    run = runs.first() if collection and named else None
+    return {"run": run.pk, "first_stage": f"run {run.name}"} if run else {}
 
 
 def go_on(job: Job) -> bool:
@@ -139,7 +149,7 @@ def use_model(model: Model, kind: str, user: str = "", **given: object) -> Job:
 def publish_model(job: Job) -> Model:
     """Return the row of the model that a training wrote."""
     result = job.result
-    kept = ("evaluation", "calibration", "gain", "checkpoint", "merge_difference")
+    kept = ("evaluation", "calibration", "gain", "rankings", "checkpoint", "merge_difference")
     # A base may be a path or a hub id; its last part is what a reader knows it by.
     base = Path(str(job.options["base"])).name
     name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"

@@ -1,7 +1,6 @@
 """Outcomes of a finished job: a model's row, measures of rankings, or another order of the queue."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ from corpus.models import Pair
 from training.curves.subsets import read_subset
 from training.distillation.comparison import MEASURE, write_tables
 from training.jobs import lifecycle
+from training.jobs.first_stage import BM25, PAIRS, QRELS, compare_rankings
 from training.jobs.folder import JobFolder, read_lines
-from training.jobs.inputs import PAIRS, QRELS, dev_queries
-from training.models import CurvePoint, Job
+from training.jobs.inputs import dev_queries
+from training.models import CurvePoint, Job, Model
 
 MEASURES = ("nDCG@10", "RR@10", "R@20")
 BATCH = 5000
@@ -37,7 +37,10 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
         if subset := read_subset(folder.path / "data"):
             CurvePoint.objects.filter(job=job).update(labels=subset["labels"], queries=subset["queries"])
     elif job.kind == Job.Kind.EVALUATE:
-        return {**job.result, **evaluate_rankings(folder), "caveat": CAVEAT[dev_queries(Path(job.options["data"]))[1]]}
+        trained = Model.objects.filter(pk=job.options.get("model")).first()
+        random_head = bool(trained and (trained.summary.get("gain") or {}).get("random_head"))
+        caveat = CAVEAT[dev_queries(Path(job.options["data"]))[1]]
+        return {**job.result, **evaluate_rankings(folder), "random_head": random_head, "caveat": caveat}
     elif job.kind == Job.Kind.LOSSES:
         caveat = CAVEAT[dev_queries(Path(job.options["data"]))[1]]
         return {**job.result, "losses": tabulate_losses(job, folder), "caveat": caveat}
@@ -49,24 +52,8 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
 def evaluate_rankings(folder: JobFolder) -> dict[str, Any]:
     """Measure BM25, base and tuned on the same queries, and compare each pair of them."""
     qrels = json.loads((folder.path / QRELS).read_text())
-    rankings = {"BM25": _bm25_scores(folder)} | {name: _model_scores(folder, name) for name in ("base", "tuned")}
-    found = {name: measures.evaluate_run(qrels, run, MEASURES) for name, run in rankings.items()}
-    pairs = (("base", "BM25"), ("tuned", "BM25"), ("tuned", "base"))
-    compared = [
-        {
-            "one": one,
-            "other": other,
-            **asdict(measures.compare_runs(name, found[one].per_query[name], found[other].per_query[name])),
-        }
-        for one, other in pairs
-        for name in MEASURES
-    ]
-    return {
-        "queries": len(qrels),
-        "measures": {name: result.means for name, result in found.items()},
-        "per_query": {name: result.per_query for name, result in found.items()},
-        "compared": compared,
-    }
+    rankings = {BM25: _bm25_scores(folder)} | {name: _model_scores(folder, name) for name in ("base", "tuned")}
+    return compare_rankings(qrels, rankings, MEASURES)
 
 
 def tabulate_losses(job: Job, folder: JobFolder) -> dict[str, Any]:

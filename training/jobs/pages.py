@@ -19,10 +19,11 @@ from corpus.models import Collection
 from jobs import workers
 from store.files import exists, fetch, fetch_matching
 from training.jobs import rollouts, worker_pool
+from training.jobs.first_stage import BM25
 from training.jobs.folder import JobFolder
-from training.jobs.outcomes import MEASURES
+from training.jobs.outcomes import CAVEAT, MEASURES
 from training.jobs.shared_folder import fetch_news
-from training.jobs.significance import TOO_FEW
+from training.jobs.significance import LEVEL, TOO_FEW
 from training.models import Job, Model
 from training.recipes.table import RECIPES
 
@@ -289,6 +290,17 @@ def explain_no_gain(found: Mapping[str, Any], *, tiny: bool) -> str:
             "%(queries)s dev queries are too few: create an export with a smaller share of queries for training, or "
             "label more queries."
         ) % {"queries": queries}
+    first = found.get("first_stage") or {}
+    if first and first["difference"] < 0 and first["p"] < LEVEL:
+        return _(
+            "What it would rerank is better left as it is. Train on more labels that people or judges gave, with fewer "
+            "assumed negatives, or lower the learning rate."
+        )
+    if found.get("random_head"):
+        return _(
+            "The base had no head that scores, so its first scores are random, and a gain over them says nothing. "
+            "Compare the model with what it would rerank."
+        )
     if base >= ALMOST:
         return _("The base model ranks these queries almost perfectly already, so there is nothing to gain.")
     if tiny:
@@ -303,10 +315,29 @@ def explain_no_gain(found: Mapping[str, Any], *, tiny: bool) -> str:
     )
 
 
-def ranking_means(result: dict[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return the rankings with their means, in the order BM25, base, tuned."""
-    found = result.get("measures", {})
-    return [(name, [(measure, found[name][measure]) for measure in MEASURES]) for name in found]
+def name_side(side: str, *, random_head: bool) -> str:
+    """Return what a column or row of a model is called: a base whose head is random is no yardstick."""
+    return gettext_noop("random head") if side == "base" and random_head else side
+
+
+def name_sides(gain: Mapping[str, Any] | None) -> list[str]:
+    """Return the columns of the table of base, adapter and merged model."""
+    return [name_side(side, random_head=bool((gain or {}).get("random_head"))) for side in SIDES]
+
+
+def rankings_table(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first stage, the base and the tuned model side by side (first_stage.compare_rankings); {} without."""
+    if not (measures := found.get("measures")):
+        return {}
+    first = found.get("first_stage") or BM25
+    named = {name: name_side(name, random_head=bool(found.get("random_head"))) for name in (first, "base", "tuned")}
+    return {
+        "first_stage": first,
+        "queries": found["queries"],
+        "caveat": found.get("caveat") or CAVEAT[not found.get("choosing")],
+        "means": [(named[name], list(measures[name].items())) for name in named],
+        "compared": [{**row, "one": named[row["one"]], "other": named[row["other"]]} for row in found["compared"]],
+    }
 
 
 def draw_queries(result: dict[str, Any]) -> Chart | None:

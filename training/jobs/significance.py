@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
+from benchmark.measures.rankings import Paired, compare_runs
 
 LEVEL = 0.05
-RESAMPLES = 100_000  # More than the 2^16 sign patterns of 16 queries, which are all counted instead.
 LEAST_QUERIES = 5
 TOO_FEW = "queries are too few to test"
+RANDOM_HEAD = "its base has a random head, which is no yardstick"
 
 
 def compare_models(
@@ -17,41 +17,47 @@ def compare_models(
     *,
     measure: str = "nDCG@10",
     least: int = LEAST_QUERIES,
+    first: Mapping[str, float] | None = None,
+    first_stage: str = "BM25",
+    random_head: bool = False,
 ) -> dict[str, Any]:
-    """Compare over the queries that both sides measured: means, their difference, a two-sided p, and a verdict.
+    """Compare over the queries that both sides measured: means, their difference, interval, a two-sided p, a verdict.
 
-    `shown` is true only for a rise with p below the level; with fewer than `least` queries never, whatever p is.
+    `first`: the same of the ranking that the model would reorder, which `first_stage` names. `random_head`: the base
+    had no head to score with, and got a random one. `shown` is true only for a rise with p below the level over the
+    base, or over the first stage where the head is random, and never below the first stage or with fewer queries than
+    `least`.
     """
     shared = sorted(base.keys() & tuned.keys())
-    figures: dict[str, float | None] = dict.fromkeys(("base", "tuned", "difference", "p"))
-    shown = False
+    figures: dict[str, Any] = dict.fromkeys(("base", "tuned", "difference", "low", "high", "p"))
+    against_base = against_first = None
     if shared:
-        before, after = (np.array([side[query] for query in shared]) for side in (base, tuned))
-        difference, p = float((after - before).mean()), randomisation_test(after - before)
-        figures = {"base": float(before.mean()), "tuned": float(after.mean()), "difference": difference, "p": p}
-        shown = difference > 0 and p < LEVEL and len(shared) >= least
+        before, after = ({query: side[query] for query in shared} for side in (base, tuned))
+        against_base = compare_runs(measure, after, before)
+        figures = {"base": _mean(before), "tuned": _mean(after), **_figures(against_base)}
+        against_first = compare_runs(measure, after, first) if first else None
+    enough = len(shared) >= least
+    gained = against_first if random_head else against_base
+    shown = enough and is_above(gained) and not is_below(against_first)
     words = gain_verdict(measure, figures["difference"], figures["p"], len(shared), least)
-    return {"measure": measure, **figures, "queries": len(shared), "shown": shown, "words": words}
+    if enough and against_base is not None:
+        words = f"{RANDOM_HEAD} ({len(shared)} queries)" if random_head else words
+        words = _compose_verdict(words, against_first, first_stage, random_head=random_head)
+    found = {"measure": measure, **figures, "queries": len(shared), "random_head": random_head, "shown": shown}
+    if first and against_first is not None:
+        mean = _mean({query: first[query] for query in shared if query in first})
+        found["first_stage"] = {"name": first_stage, "mean": mean, **_figures(against_first)}
+    return {**found, "words": words}
 
 
-def randomisation_test(differences: np.ndarray, *, seed: int = 0) -> float:
-    """Return the two-sided p of the mean difference under random signs, exact up to 16 queries that differ."""
-    from scipy.stats import permutation_test
+def is_above(found: Paired | None) -> bool:
+    """Return whether a difference is shown to be a rise."""
+    return found is not None and found.difference > 0 and found.p < LEVEL
 
-    # Queries without a difference keep their 0 under either sign, so only the others are permuted.
-    differing = differences[np.abs(differences) > 1e-12]
-    if len(differing) < 2:  # One sign turned is as far from 0 as the other.
-        return 1.0
-    found = permutation_test(
-        (differing,),
-        lambda signed, axis: np.abs(np.mean(signed, axis=axis)),
-        alternative="greater",  # of the mean's size: SciPy's "two-sided" doubles the smaller tail instead
-        permutation_type="samples",
-        n_resamples=RESAMPLES,
-        batch=max(1, 4_000_000 // len(differing)),  # Signs that are held at once.
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.pvalue)
+
+def is_below(found: Paired | None) -> bool:
+    """Return whether a difference is shown to be a loss."""
+    return found is not None and found.difference < 0 and found.p < LEVEL
 
 
 def gain_verdict(
@@ -67,3 +73,22 @@ def gain_verdict(
     if p >= LEVEL:
         return f"no gain shown: p = {p:.2g} ({measure} {difference:+.3f} over {queries} queries)"
     return f"gain: {at}" if difference > 0 else f"worse than its base: {at}"
+
+
+def _compose_verdict(against_base: str, against_first: Paired | None, first_stage: str, *, random_head: bool) -> str:
+    """Return the words about the base and those about the first stage: a loss stands first, a random head last."""
+    if against_first is None:
+        return f"no gain shown: {against_base}" if random_head else against_base
+    figures = f"{against_first.difference:+.3f}, 95% {against_first.low:+.3f} to {against_first.high:+.3f}"
+    if is_below(against_first):
+        return f"ranks below {first_stage} ({figures}): do not use it; {against_base}"
+    above = f"{'ranks above' if is_above(against_first) else 'not shown to rank above'} {first_stage} ({figures})"
+    return f"{above}; {against_base}" if random_head else f"{against_base}; {above}"
+
+
+def _figures(found: Paired) -> dict[str, float]:
+    return {"difference": found.difference, "low": found.low, "high": found.high, "p": found.p}
+
+
+def _mean(values: Mapping[str, float]) -> float:
+    return sum(values.values()) / len(values)

@@ -25,6 +25,7 @@ MEASURES = {
 }
 # Number formats that are said beside figures; fp32 is not.
 PRECISIONS = {"tf32": "TF32", "bf16": "bf16"}
+RANDOM_HEAD = "random head"  # What a base is called that had no head to score with: no yardstick.
 # No text holds a NUL, so these marks are found in a rendered prompt where the texts went.
 MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 
@@ -58,6 +59,8 @@ class Record:
     max_length: int | None = None
     checkpoint: Mapping[str, Any] = field(default_factory=dict)
     gain: Mapping[str, Any] = field(default_factory=dict)
+    # First stage, base and model over the documents of the first stage: first_stage.compare without its `per_query`.
+    rankings: Mapping[str, Any] = field(default_factory=dict)
     # nDCG@10 of base and model for each dev query kept apart, so that models of one dev split can be compared.
     per_query: Mapping[str, Any] = field(default_factory=dict)
     fixture: Sequence[Mapping[str, Any]] = ()
@@ -194,6 +197,9 @@ def model_card(record: Record, name: str) -> str:
     tags = ["sentence-similarity", "feature-extraction"] if embedder else ["reranker", "cross-encoder", "text-ranking"]
     tags += ["quorum", record.recipe, *(["tiny"] if record.tiny else [])]
     # Vectors have no threshold to be right or wrong at.
+    random_head = bool(record.gain.get("random_head"))
+    sides = [side for side in ("base", "adapter", "merged") if record.evaluation.get(side)]
+    names = {"base": f"base ({RANDOM_HEAD})" if random_head else "base", "tuned": "this model"}
     measures = {key: words for key, words in MEASURES.items() if not (embedder and key.startswith("accuracy"))}
     return plain.from_string(CARD.read_text(encoding="utf-8")).render(
         record=record,
@@ -203,7 +209,11 @@ def model_card(record: Record, name: str) -> str:
         embedder=embedder,
         tags=list(dict.fromkeys(tags)),
         measures=measures,
-        sides=[side for side in ("base", "adapter", "merged") if record.evaluation.get(side)],
+        sides=sides,
+        columns=[RANDOM_HEAD if side == "base" and random_head else side for side in sides],
+        ranked=record.rankings,
+        names={first: first for first in filter(None, [record.rankings.get("first_stage")])} | names,
+        signed=lambda value: f"{value:+.4f}",
         reasons=(record.evaluation.get("merged") or {}).get("reasons", {}),
         fitted=record.calibration,
         provenance={

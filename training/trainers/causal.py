@@ -21,6 +21,7 @@ class LoraTrained:
 
     kind: Kind = "causal"
     has_adapter = True
+    random_head = False
 
     def __init__(self, base: Path, adapter: Path, prompt: PromptTokens, *, device: str = "cpu") -> None:
         self.adapter, self.prompt, self.device = adapter, prompt, device

@@ -14,6 +14,7 @@ from training.trainers.base import dtype_of
 from training.trainers.margins import encoder_margins
 from training.trainers.publishing import save_model
 
+HEAD = "ForSequenceClassification"
 LONGEST = 512  # Where neither tokenizer nor config names a limit.
 
 
@@ -23,12 +24,12 @@ def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision:
     Raises BadInput for causal models (recipe `prism`) and for classifiers of several labels.
     """
     config = AutoConfig.from_pretrained(folder)
-    names = list(getattr(config, "architectures", None) or [])
+    names = list_architectures(config)
     if any(name.endswith(("ForCausalLM", "ForConditionalGeneration")) for name in names):
         raise BadInput(f"{folder.name} is a causal model ({names[0]}): train it with the recipe prism")
     if type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
         raise BadInput(f"{folder.name} ({config.model_type}) has no form that scores a pair: name an encoder")
-    if any(name.endswith("ForSequenceClassification") for name in names) and config.num_labels != 1:
+    if any(name.endswith(HEAD) for name in names) and config.num_labels != 1:
         raise BadInput(f"{folder.name} classifies into {config.num_labels} labels: name an encoder without a head")
     config.num_labels = 1
     # The new head must be the same whenever this base is loaded: it is measured as the base.
@@ -38,6 +39,16 @@ def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision:
             folder, config=config, dtype=dtype_of(precision)
         )
     return model.to(device).eval()
+
+
+def list_architectures(config: Any) -> list[str]:
+    """Return the classes that a config names; some name none."""
+    return list(getattr(config, "architectures", None) or [])
+
+
+def has_head(folder: Path) -> bool:
+    """Return whether a base brings a head that scores; else `load_encoder` gives it a seeded one."""
+    return any(name.endswith(HEAD) for name in list_architectures(AutoConfig.from_pretrained(folder)))
 
 
 def longest_input(folder: Path, tokenizer: Any, wanted: int | None = None) -> int:
@@ -61,6 +72,7 @@ class EncoderTrained:
     def __init__(self, base: Path, tuned: Path, *, max_length: int, device: str = "cpu", seed: int = 0) -> None:
         self.base, self.tuned, self.max_length, self.device, self.seed = base, tuned, max_length, device, seed
         self.tokenizer = AutoTokenizer.from_pretrained(base)
+        self.random_head = not has_head(base)
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
         return self._margins(load_encoder(self.base, self.device, seed=self.seed), self.tokenizer, rows)

@@ -1,14 +1,15 @@
 """Finishing of a training: base, adapter and merged model on the dev split, calibration, verdict, publishing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from training.jobs.first_stage import FirstStage
 from training.jobs.folder import write_folder
 from training.jobs.held_out import MEASURE
-from training.jobs.significance import compare_models
+from training.jobs.significance import LEAST_QUERIES, compare_models
 from training.recipes.calibration import fit_calibration
 from training.recipes.data import Example
 from training.recipes.metrics import LEAST_TO_SPLIT, kept_apart, measure_dev_split, ndcg_by_query
@@ -30,6 +31,7 @@ class Trained(Protocol):
 
     kind: Kind
     has_adapter: bool
+    random_head: bool  # The base has no head that scores, so that its margins are chance.
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
         """Return the base's own margins with our prompt."""
@@ -45,21 +47,34 @@ class Trained(Protocol):
 
 
 def finish_training(
-    out: Path, trained: Trained, dev: Sequence[Example], record: Record, *, report: Callable[[str], None]
+    out: Path,
+    trained: Trained,
+    dev: Sequence[Example],
+    record: Record,
+    *,
+    report: Callable[[str], None],
+    first_stage: FirstStage | None = None,
 ) -> Record:
     """Score, calibrate and publish to `out` (new, or an empty folder); return the record with all that was measured.
 
-    `record` holds what training knows so far. Raises publishing.MergeDiffers when the written model scores otherwise;
-    then `out` is as it was.
+    `record` holds what training knows so far; `first_stage` what the model would rerank. Raises publishing.MergeDiffers
+    when the written model scores otherwise; then `out` is as it was.
     """
     report("scoring the dev split with the base")
-    before = trained.base_margins(dev)
+    ranked = first_stage.rows if first_stage else []
+    of_base = trained.base_margins([*dev, *ranked])
     report("scoring the dev split with the chosen checkpoint")
-    # The fixture is scored with the split, in one pass over the model.
-    everything = [*dev, *FIXTURE]
+    # The fixture and the first stage are scored with the split, in one pass over the model.
+    everything = [*dev, *FIXTURE, *ranked]
     # fp32 throughout: what is published is held to these margins.
     expected = trained.trained_margins(everything)
-    after = expected[: len(dev)]
+    before, after, last = of_base[: len(dev)], expected[: len(dev)], len(dev) + len(FIXTURE)
+    gain, rankings = compare_sides(before, after, dev, random_head=trained.random_head), {}
+    if first_stage:
+        orders = first_stage.compare(of_base[len(dev) :], expected[last:], random_head=trained.random_head)
+        choosing = not kept_apart(dev)
+        gain = compare_with_first_stage(orders, least=LEAST_TO_SPLIT if choosing else LEAST_QUERIES)
+        rankings = {name: value for name, value in orders.items() if name != "per_query"} | {"choosing": choosing}
     calibration = fit_calibration(after, [row.label for row in dev])
     measure = partial(measure_dev_split, rows=dev, threshold_margin=calibration.threshold_margin)
     evaluation = {
@@ -77,11 +92,12 @@ def finish_training(
         record = replace(
             record,
             calibration=calibration,
-            gain=compare_sides(before, after, dev),
+            gain=gain,
+            rankings=rankings,
             per_query=measure_held_out(before, after, dev),
             fixture=[
                 {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
-                for pair, margin in zip(FIXTURE, expected[len(dev) :], strict=True)
+                for pair, margin in zip(FIXTURE, expected[len(dev) : last], strict=True)
             ],
             merge_difference=check_merge(expected, found, precision),
             evaluation={**evaluation, "merged": measure(found[: len(dev)])},
@@ -113,11 +129,21 @@ def measure_held_out(before: Sequence[float], after: Sequence[float], dev: Seque
     return {"measure": MEASURE, "choosing": not apart, **(kept if apart else sides)}
 
 
-def compare_sides(before: Sequence[float], after: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
+def compare_sides(
+    before: Sequence[float], after: Sequence[float], dev: Sequence[Example], *, random_head: bool = False
+) -> dict[str, Any]:
     """Compare the base with the chosen checkpoint on the queries that had no part in choosing it."""
     base, tuned = ndcg_by_query(before, dev), ndcg_by_query(after, dev)
     apart = kept_apart(dev)
     if not apart:
-        return compare_models(base, tuned, least=LEAST_TO_SPLIT)
+        return compare_models(base, tuned, least=LEAST_TO_SPLIT, random_head=random_head)
     # `tuned` may keep the others: only queries that both sides measured are compared.
-    return compare_models({query: value for query, value in base.items() if query in apart}, tuned)
+    base = {query: value for query, value in base.items() if query in apart}
+    return compare_models(base, tuned, random_head=random_head)
+
+
+def compare_with_first_stage(rankings: Mapping[str, Any], *, least: int) -> dict[str, Any]:
+    """Compare the checkpoint with its base and with the first stage, all over the documents of the first stage."""
+    name = rankings["first_stage"]
+    first, base, tuned = (rankings["per_query"][side][MEASURE] for side in (name, "base", "tuned"))
+    return compare_models(base, tuned, least=least, first=first, first_stage=name, random_head=rankings["random_head"])

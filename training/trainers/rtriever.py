@@ -232,6 +232,7 @@ class EmbedderTrained:
     """`finishing.Trained` of a base and the chosen checkpoint; a margin is the cosine of query and document."""
 
     kind: Kind = "embedder"
+    random_head = False
 
     def __init__(self, task: TrainingTask, checkpoint: Path) -> None:
         assert isinstance(task.options, RetrieverOptions)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 
 from corpus.errors import BadInput
 from training.curves.subsets import write_subset
+from training.jobs.first_stage import read_first_stage
 from training.jobs.folder import JobFolder
 from training.recipes import table
 from training.recipes.calibration import Calibration
@@ -52,6 +54,7 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
         "evaluation": record.evaluation,
         "calibration": asdict(record.calibration),
         "gain": record.gain,
+        "rankings": record.rankings,
         "merge_difference": record.merge_difference,
         "checkpoint": record.checkpoint,
         "out": str(out),
@@ -88,15 +91,18 @@ def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[in
     free_memory()
     if out.exists():  # Publishing renames a folder to this name.
         out.rmdir()
+    finish = partial(
+        finish_training, dev=task.data.dev, record=record, report=report, first_stage=read_first_stage(folder)
+    )
     try:
-        return finish_training(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
+        return finish(out, recipe.trained(folder.checkpoint(step)))
     except (RuntimeError, MemoryError) as error:
         if task.device == "cpu" or not is_out_of_memory(error):
             raise
     free_memory()
     report("out of memory: publishing on the CPU")
     recipe.task = replace(task, device="cpu")
-    return finish_training(out, recipe.trained(folder.checkpoint(step)), task.data.dev, record, report=report)
+    return finish(out, recipe.trained(folder.checkpoint(step)))
 
 
 def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:

@@ -1,35 +1,10 @@
 """Whether training helped: the paired test against known values, and the sentence that pages show."""
 
-import numpy as np
 import pytest
 
-from training.jobs.significance import compare_models, gain_verdict, randomisation_test
-
-
-def test_the_exact_test_counts_signs():
-    # All five differences point up: 2 of the 32 sign patterns are as extreme.
-    assert randomisation_test(np.array([0.1, 0.2, 0.3, 0.4, 0.5])) == 2 / 32
-
-
-def test_many_queries_agree_with_a_permutation_of_scipy():
-    from scipy.stats import permutation_test
-
-    differences = np.random.default_rng(3).normal(0.05, 0.2, 60)
-    theirs = permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(0)
-    ).pvalue
-    assert randomisation_test(differences) == pytest.approx(theirs, abs=0.01)
-
-
-def test_equal_models_have_p_one():
-    assert randomisation_test(np.zeros(30)) == 1.0
-
-
-@pytest.mark.slow
-def test_false_alarms_come_at_their_level():
-    draw = np.random.default_rng(11)
-    alarms = [randomisation_test(draw.normal(0, 1, 12)) < 0.05 for _ in range(300)]
-    assert np.mean(alarms) == pytest.approx(0.05, abs=0.03)
+from benchmark.measures.rankings import compare_runs, evaluate_run
+from training.jobs.first_stage import FirstStage
+from training.jobs.significance import compare_models, gain_verdict
 
 
 def test_the_verdict_says_gain_loss_or_not_shown():
@@ -46,3 +21,64 @@ def test_too_few_queries_show_nothing():
     few = compare_models({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0})
     assert not few["shown"] and few["words"] == "no gain shown: 2 queries are too few to test (nDCG@10 +1.000)"
     assert "not measured" in compare_models({}, {"a": 1.0})["words"]
+
+
+def spread(mean: float, queries: int = 40) -> dict[str, float]:
+    """Values around a mean, as those of queries are."""
+    return {f"q{place}": mean + (place % 5 - 2) / 50 for place in range(queries)}
+
+
+def test_a_model_below_what_it_would_rerank_is_not_to_be_used_whatever_it_gains_over_its_base():
+    found = compare_models(spread(0.2), spread(0.3), first=spread(0.47), first_stage="BM25")
+    paired = compare_runs("nDCG@10", spread(0.3), spread(0.47))
+    assert found["words"] == (
+        f"ranks below BM25 (-0.170, 95% {paired.low:+.3f} to {paired.high:+.3f}): do not use it; "
+        "gain: nDCG@10 +0.100 over 40 queries, p < 0.0001"
+    )
+    assert not found["shown"] and (found["low"], found["high"]) == pytest.approx((0.1, 0.1))
+    assert found["first_stage"] == {
+        "name": "BM25", "mean": pytest.approx(0.47), "difference": pytest.approx(-0.17),
+        "low": paired.low, "high": paired.high, "p": paired.p,
+    }  # fmt: skip
+
+
+def test_a_gain_over_a_random_head_is_no_gain():
+    alone = compare_models(spread(0.1), spread(0.3), random_head=True)
+    assert not alone["shown"] and alone["words"] == (
+        "no gain shown: its base has a random head, which is no yardstick (40 queries)"
+    )
+    above = compare_models(spread(0.1), spread(0.5), first=spread(0.4), first_stage="run dense", random_head=True)
+    assert above["shown"] and above["words"].startswith("ranks above run dense (+0.100, 95% +")
+    below = compare_models(spread(0.1), spread(0.3), first=spread(0.4), random_head=True)
+    assert not below["shown"] and "do not use it; its base has a random head" in below["words"]
+
+
+def test_where_the_first_stage_is_not_shown_to_be_beaten_the_verdict_says_so():
+    found = compare_models(spread(0.2), spread(0.4), first=spread(0.4))
+    assert found["shown"] and found["words"].endswith("; not shown to rank above BM25 (+0.000, 95% +0.000 to +0.000)")
+    few = compare_models(spread(0.2, 4), spread(0.4, 4), first=spread(0.9, 4))
+    assert "too few" in few["words"] and "BM25" not in few["words"] and not few["shown"]
+
+
+def first_stage() -> FirstStage:
+    """Six queries of three documents: the second is relevant."""
+    documents = [{"doc_id": f"d{place}", "text": f"text {place}", "score": 9.0 - place} for place in range(3)]
+    lines = [{"query_id": f"q{n}", "query": "?", "instruction": "", "documents": documents} for n in range(6)]
+    return FirstStage("BM25", lines, {f"q{n}": {"d1": 2, "d2": 0} for n in range(6)})
+
+
+def test_three_orders_of_the_same_documents_are_measured_as_ir_measures_does():
+    stage = first_stage()
+    assert [(row.query_id, row.doc_id) for row in stage.rows[:4]] == [
+        ("q0", "d0"),
+        ("q0", "d1"),
+        ("q0", "d2"),
+        ("q1", "d0"),
+    ]
+    found = stage.compare([0.0, 0.0, 1.0] * 6, [0.0, 1.0, 0.0] * 6)
+    own = evaluate_run(stage.qrels, {f"q{n}": {"d0": 9.0, "d1": 8.0, "d2": 7.0} for n in range(6)}, ["nDCG@10"])
+    assert found["measures"]["BM25"]["nDCG@10"] == own.means["nDCG@10"] == pytest.approx(0.6309, abs=1e-4)
+    assert found["measures"]["tuned"]["nDCG@10"] == 1.0 and found["measures"]["base"]["RR@10"] == 0.5
+    pairs = [(row["one"], row["other"]) for row in found["compared"] if row["measure"] == "nDCG@10"]
+    assert pairs == [("base", "BM25"), ("tuned", "BM25"), ("tuned", "base")]
+    assert found["queries"] == 6 and found["depth"] == 20

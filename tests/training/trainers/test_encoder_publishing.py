@@ -1,5 +1,6 @@
 """A tuned encoder is published so that CrossEncoder gives the same score; bases that are none are refused."""
 
+import json
 import math
 
 import pytest
@@ -9,6 +10,7 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import dev_rows  # noqa: E402
+from training.jobs.first_stage import FirstStage  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
@@ -63,6 +65,37 @@ def test_a_base_without_a_head_gets_a_seeded_one(tmp_path):
     one, other, third = (load_encoder(tmp_path / "bare", seed=seed) for seed in (1, 1, 2))
     assert torch.equal(one.classifier.weight, other.classifier.weight)
     assert not torch.equal(one.classifier.weight, third.classifier.weight)
+
+
+def test_the_card_has_the_first_stage_beside_a_base_whose_head_is_random(tmp_path):
+    from transformers import AutoModel, AutoTokenizer
+
+    base, tuned = tiny_encoder(tmp_path / "base"), tiny_encoder(tmp_path / "tuned", seed=9)
+    for loader in (AutoModel, AutoTokenizer):
+        loader.from_pretrained(base).save_pretrained(tmp_path / "bare")
+    one = EncoderTrained(tmp_path / "bare", tuned, max_length=64)
+    assert one.random_head and not EncoderTrained(base, tuned, max_length=64).random_head
+    rows = dev_rows(10)
+    lines = [
+        {
+            "query_id": f"q{q}",
+            "query": f"question {q}",
+            "instruction": "",
+            "documents": [{"doc_id": f"d{d}", "text": f"passage {d} about {q * d}", "score": d % 2} for d in range(4)],
+        }
+        for q in range(10)
+    ]
+    stage = FirstStage("BM25", lines, {f"q{q}": {"d1": 1, "d3": 1} for q in range(10)})
+    record = Record("encoder", "cross-encoder", "base", {}, {}, Calibration(), max_length=64, tiny=True)
+    outcome = finish_training(tmp_path / "out", one, rows, record, report=lambda phase: None, first_stage=stage)
+    assert outcome.gain["random_head"] and outcome.gain["first_stage"]["mean"] == 1.0 and not outcome.gain["shown"]
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| measure | random head | merged |" in card and "| base (random head) |" in card
+    assert "The first 20 documents of BM25 for 10 queries" in card and "| BM25 | 1.0000 | 1.0000 |" in card
+    assert "| this model - BM25 | nDCG@10 |" in card and outcome.gain["words"] in card
+    kept = json.loads((tmp_path / "out" / "reranker.json").read_text())
+    assert kept["rankings"] == outcome.rankings and "per_query" not in kept["rankings"]
+    assert len(kept["fixture"]) == 5
 
 
 def test_causal_models_and_classifiers_of_three_labels_are_refused(tmp_path):

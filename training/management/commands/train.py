@@ -95,6 +95,9 @@ class Command(QuorumCommand):
             "loss_first": job.result.get("loss_first"),
             "loss_last": job.result.get("loss_last"),
             "metrics": job.result.get("metrics"),
+            "verdict": job.verdict if job.state == Job.State.FINISHED else None,
+            "gain": job.result.get("gain"),
+            "rankings": job.result.get("rankings"),
             "out": job.options["out"],
         }
         if not waited:
@@ -105,8 +108,12 @@ class Command(QuorumCommand):
             raise Incomplete(f"job {job.pk} was cancelled after step {job.done}", document)
         if job.state == Job.State.FAILED:
             raise QuorumError(f"job {job.pk} failed: {job.error}; its log is {job.folder}/log.txt")
-        gain = (job.result.get("gain") or {}).get("words")
-        self.say(f"{job.options['out']}: {job.words}; {gain or 'not measured: there is no dev split'}")
+        gain = job.result.get("gain") or {}
+        self.say(f"{job.options['out']}: {job.words}; {gain.get('words') or 'not measured: there is no dev split'}")
+        if (rankings := job.result.get("rankings")) and gain.get("first_stage"):
+            base = "random head" if gain["random_head"] else "base"
+            means = f"{gain['first_stage']['mean']:.4f}, {base} {gain['base']:.4f}, trained {gain['tuned']:.4f}"
+            self.say(f"{gain['measure']} over {rankings['queries']} queries: {gain['first_stage']['name']} {means}")
         return document
 
     def note(self, line: str) -> None:
