@@ -71,6 +71,7 @@ class SuiteAnswerOut(Schema):
     generator: str
     values: list[dict[str, Any] | None]
     mean: dict[str, Any] | None
+    graded: dict[str, Any] = Field(description="values and mean of graded RAGAlign, by nDCG in place of Hit.")
 
 
 @router.get("/suites", auth=may("site"), response=list[SuiteOut])

@@ -107,7 +107,12 @@ def compare_versions(
         "systems": _rank_systems(systems, hits),
         "cells": cells,
         "means": [
-            {"generator": name, "align": of_means[g], "generation": float(answers.correct[:, g].mean())}
+            {
+                "generator": name,
+                "align": of_means[g],
+                "graded": _mean_graded([cell["graded"] for cell in cells if cell["generator"] == name]),
+                "generation": float(answers.correct[:, g].mean()),
+            }
             for g, name in enumerate(generators)
         ],
         **_count_moved(hits),
@@ -141,6 +146,15 @@ def _graded(versions: Mapping[str, RetrievalOutcomes], system: int, correct: Boo
         found[when], found["reasons"][when] = graded_align(one.ndcg[system], correct)
     if found["before"] is not None and found["after"] is not None:
         found["change"] = found["after"] - found["before"]
+    return found
+
+
+def _mean_graded(cells: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The mean of the graded values over the systems (DREAM table 21); None where one of them has none."""
+    found: dict[str, float | None] = {}
+    for name in ("before", "after", "change"):
+        values = [cell[name] for cell in cells]
+        found[name] = None if None in values else sum(values) / len(values)
     return found
 
 

@@ -57,7 +57,8 @@ def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
         values = [one["align"][name] for name in TESTED]
         # What is counted by cell has no mean.
         blank: list[Cell] = [None] * (len(header) - len(values) - 5)
-        rows.append((_("mean"), one["generator"], *values, None, None, one["generation"], *blank))
+        means = (one["graded"]["before"], one["graded"]["after"], one["generation"])
+        rows.append((_("mean"), one["generator"], *values, *means, *blank))
     title = _("RAGAlign@%(k)s by system and generator") % {"k": result["k"]}
     return DownloadTable("rag-align", title, header, tuple(rows), 2)
 
@@ -73,8 +74,22 @@ def retrieval_table(result: Mapping[str, Any]) -> DownloadTable:
     return DownloadTable("rag-retrieval", _("Retrieval by system"), header, rows)
 
 
-def suite_table(name: str, k: int, members: Sequence[str], lines: Sequence[Mapping[str, Any]]) -> DownloadTable:
-    """Rows by system and generator, the original and the filled value of each member, and the unweighted means."""
+def suite_tables(
+    name: str, k: int, members: Sequence[str], lines: Sequence[Mapping[str, Any]]
+) -> tuple[DownloadTable, DownloadTable]:
+    """Return RAGAlign, and graded RAGAlign: rows by system and generator, columns by member and version, with means."""
+    title = {"suite": name, "k": k}
+    plain = [(line, line["values"], line["mean"]) for line in lines]
+    graded = [(line, line["graded"]["values"], line["graded"]["mean"]) for line in lines]
+    return (
+        _suite_table(f"{name}-rag-align", _("%(suite)s: RAGAlign@%(k)s") % title, members, plain),
+        _suite_table(f"{name}-rag-align-graded", _("%(suite)s: graded RAGAlign@%(k)s") % title, members, graded),
+    )
+
+
+def _suite_table(
+    key: str, title: str, members: Sequence[str], lines: Sequence[tuple[Mapping[str, Any], Sequence[Any], Any]]
+) -> DownloadTable:
     header = [_("system"), _("generator")]
     for member in (*members, _("mean")):
         header += [_("%(name)s, original") % {"name": member}, _("%(name)s, filled") % {"name": member}]
@@ -82,9 +97,8 @@ def suite_table(name: str, k: int, members: Sequence[str], lines: Sequence[Mappi
         (
             line["system"] or _("mean"),
             line["generator"],
-            *(value[when] if value else None for value in (*line["values"], line["mean"]) for when in TESTED[:2]),
+            *(value[when] if value else None for value in (*values, mean) for when in TESTED[:2]),
         )
-        for line in lines
+        for line, values, mean in lines
     ]
-    title = _("%(suite)s: RAGAlign@%(k)s") % {"suite": name, "k": k}
-    return DownloadTable(f"{name}-rag-align", title, tuple(header), tuple(rows), 2)
+    return DownloadTable(key, title, tuple(header), tuple(rows), 2)

@@ -200,8 +200,10 @@ def suite_answers(request: HttpRequest, scope: AccessSiteScope, suite: int) -> H
     found = get_suite(scope, suite)
     members = collections_of(found)
     lines = suites.suite_lines([suites.member_answers(one, chosen.K) for one in members])
-    table = downloads.suite_table(found.name, chosen.K, [one.name for one in members], lines)
-    if (file := tables.download(request, [], [table])) is not None:
+    files = downloads.suite_tables(found.name, chosen.K, [one.name for one in members], lines)
+    if (file := tables.download(request, [], files)) is not None:
         return file
-    context = {"scope": scope, "suite": found, "members": members, "lines": lines, "table": table, "k": chosen.K}
+    context: dict[str, Any] = {"scope": scope, "suite": found, "members": members, "k": chosen.K}
+    graded = [{**line, **line["graded"]} for line in lines]
+    context["parts"] = list(zip(files, (lines, graded), strict=True)) if lines else []
     return render(request, "benchmark/answers/suite.html", context)

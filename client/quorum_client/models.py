@@ -2348,6 +2348,10 @@ class SuiteAnswerOut(ApiModel):
     generator: str
     values: list[dict[str, Any] | None]
     mean: dict[str, Any] | None
+    graded: Annotated[
+        dict[str, Any],
+        Field(description="values and mean of graded RAGAlign, by nDCG in place of Hit."),
+    ]
 
 
 class JobOut(ApiModel):

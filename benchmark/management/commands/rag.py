@@ -205,4 +205,7 @@ def _format_suite(lines: Sequence[Mapping[str, Any]]) -> list[str]:
         told = [f"{mean[key]:.4f}" if mean.get(key) is not None else "blank" for key in ("before", "after")]
         name = line["system"] or "mean over systems"
         found.append(f"suite, {name}, {line['generator']}: original {told[0]}, filled {told[1]} (unweighted mean)")
+        if graded := line["graded"]["mean"]:
+            told = [f"{graded[key]:.4f}" if graded[key] is not None else "blank" for key in ("before", "after")]
+            found.append(f"  graded: original {told[0]}, filled {told[1]}")
     return found

@@ -90,6 +90,28 @@ def test_the_mean_over_systems_is_that_of_its_cells():
         assert found["means"][0]["align"][when] == pytest.approx(sum(of_cells) / 2)
 
 
+def test_the_graded_mean_over_systems_is_that_of_point_biserial_correlations():
+    """DREAM J.3's formula by hand: the difference of the two means over the spread, times the root of the shares."""
+    random = np.random.default_rng(3)
+    ndcg, correct = random.random((2, 2, 12)), random.random((2, 1, 12)) < 0.5
+    before, after = (RetrievalOutcomes((values > 0.5).astype(float), values) for values in ndcg)
+    answers = AnswerOutcomes(correct, np.zeros_like(correct))
+    (mean,) = compare_versions(["a", "b"], ["j"], before, after, answers, 0)["means"]
+
+    def point_biserial(values, right):
+        ones, zeros = values[right], values[~right]
+        share = len(ones) * len(zeros) / len(values) / (len(values) - 1)
+        return (ones.mean() - zeros.mean()) / values.std(ddof=1) * share**0.5
+
+    by_hand = [np.mean([point_biserial(one[s], correct[s, 0]) for s in (0, 1)]) for one in ndcg]
+    assert [mean["graded"][when] for when in ("before", "after")] == pytest.approx(by_hand)
+    assert mean["graded"]["change"] == pytest.approx(by_hand[1] - by_hand[0])
+    flat = RetrievalOutcomes(before.hit, np.vstack([before.ndcg[0], np.full(12, 0.5)]))
+    (blank,) = compare_versions(["a", "b"], ["j"], flat, after, answers, 0)["means"]
+    assert (blank["graded"]["before"], blank["graded"]["change"]) == (None, None)
+    assert blank["graded"]["after"] == pytest.approx(by_hand[1])
+
+
 def test_normalised_values_run_from_nought_to_one_and_equal_ones_have_none():
     assert normalise([0.2, 0.4, 0.3]) == [0.0, 1.0, pytest.approx(0.5)]
     assert normalise([0.2, 0.2]) == [None, None]

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmark.answers.suites import suite_lines, values_of
-from benchmark.answers.tables import suite_table
+from benchmark.answers.tables import suite_tables
 
 # DREAM table 6.
 ORIGINAL = [0.59, 0.73, 0.76, 0.74, 0.64, 0.67, 0.74]
@@ -15,8 +15,8 @@ def align(before, after):
 
 
 def member(before, after, *, complete=True, systems=("bm25",)):
-    cells = [{"system": one, "generator": "llama", "align": align(before, after)} for one in systems]
-    means = [{"generator": "llama", "align": align(before, after)}]
+    values = {"generator": "llama", "align": align(before, after), "graded": align(before / 2, after / 2)}
+    cells, means = [{"system": one, **values} for one in systems], [values]
     return values_of({"complete": complete, "cells": cells, "means": means})
 
 
@@ -47,8 +47,11 @@ def test_means_over_other_systems_do_not_compare(table6):
 
 
 def test_the_table_to_take_away_has_both_values_of_each_member(table6):
-    table = suite_table("main", 10, [f"m{n}" for n in range(7)], suite_lines(table6))
+    table, graded = suite_tables("main", 10, [f"m{n}" for n in range(7)], suite_lines(table6))
     header, first = (line.split(",") for line in table.csv().splitlines()[:2])
     assert header[:4] == ["system", "generator", "m0, original", "m0, filled"] or header[2].startswith('"m0')
     assert first[:4] == ["mean", "llama", "0.59", "0.88"]
     assert first[-2:] == [repr(sum(ORIGINAL) / 7), repr(sum(BRIDGE) / 7)]
+    assert list(map(float, graded.csv().splitlines()[1].split(",")[-2:])) == pytest.approx(
+        [sum(ORIGINAL) / 14, sum(BRIDGE) / 14]
+    )
