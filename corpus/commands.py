@@ -1,10 +1,13 @@
 """The base of all commands: --json, one clear line for errors, the exit codes of the contract."""
 
 import json
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -21,6 +24,31 @@ from store.objects import StoreUnavailable
 
 # How an act ended, by its error; any other error is a failure.
 OUTCOMES = ((Incomplete, "incomplete"), (QuorumError, "refused"), (KeyboardInterrupt, "interrupted"))
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: a command ends as by Ctrl-C."""
+
+
+@contextmanager
+def interrupt_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does: it stops what it started, and says what goes on."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield  # Whoever runs it has other plans for the signal.
+        return
+
+    def raise_terminated(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # A second one must not cut the end short.
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, raise_terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class QuorumCommand(BaseCommand):
@@ -48,7 +76,7 @@ class QuorumCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run in English, whatever language pages speak, and leave with the contract's exit code."""
-        with translation.override("en"):
+        with translation.override("en"), interrupt_on_sigterm():
             self.do(options)
 
     def do(self, options: dict[str, Any]) -> None:
@@ -64,8 +92,9 @@ class QuorumCommand(BaseCommand):
         except StoreUnavailable as error:
             self.stderr.write(str(error))
             sys.exit(1)
-        except KeyboardInterrupt:
-            sys.exit(130)
+        except KeyboardInterrupt as error:
+            # As a shell has them: 128 and the number of the signal.
+            sys.exit(143 if isinstance(error, Terminated) else 130)
         except (OSError, Error) as error:
             if not is_full(error):
                 raise

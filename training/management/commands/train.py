@@ -13,7 +13,7 @@ from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
 from training.jobs import lifecycle, option_fields, worker_pool
 from training.models import Job
-from training.recipes import base_models
+from training.recipes import base_models, table
 from training.recipes.table import RECIPES, TABLE
 
 LOOK_S = 0.5
@@ -57,13 +57,18 @@ class Command(QuorumCommand):
             collection=collection,
             device=options["device"],
         )
+        if far := table.find_far_rate(options["recipe"], table.recipe_options(options["recipe"], given)):
+            self.note(f"warning: {table.FAR_RATE % far}")
         self.note(f"job {job.pk} waits in the queue ({job.device})")
         if options["wait"]:
             self.wait(job)
         return self.end(job, waited=options["wait"])
 
     def wait(self, job: Job) -> None:
-        """Wait for the end, with a worker of our own where no other serves the queue. Ctrl-C leaves it to others."""
+        """Wait for the end, with a worker of our own where no other serves the queue.
+
+        Ctrl-C and SIGTERM leave it to others.
+        """
         told, line = 0.0, ""
         try:
             # Its worker ends with this command; the job then waits for another.
@@ -78,7 +83,11 @@ class Command(QuorumCommand):
                         told, line = time.monotonic(), now
                         self.note(now)
         except KeyboardInterrupt:
-            self.note(f"interrupted: job {job.pk} goes on from its checkpoint as soon as a worker serves the queue")
+            name = job.collection.name if job.collection else lifecycle.SHARED
+            self.note(
+                f"interrupted: job {job.pk} goes on from its checkpoint as soon as a worker serves the queue; to end "
+                f"it: manage.py training {name} cancel --job {job.pk}"
+            )
             raise
 
     def line(self, job: Job) -> str:

@@ -1,0 +1,98 @@
+"""`training NAME cancel|resume`, and what ends a command that waits for a training."""
+
+import json
+import signal
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from corpus.models import Collection
+from tests.instances import PATIENCE, ROOT
+from tests.training_sets import write_set
+from training.jobs import lifecycle
+from training.jobs.worker_pool import OwnWorker
+from training.models import Job
+
+
+def begin(collection: Collection | None = None, **changes: Any) -> Job:
+    job = lifecycle.begin_job(kind="train", options={"recipe": "prism"}, collection=collection)
+    Job.objects.filter(pk=job.pk).update(**changes)
+    return job
+
+
+def control(*arguments: Any) -> dict[str, Any]:
+    out = StringIO()
+    call_command("training", *map(str, arguments), "--json", stdout=out, stderr=StringIO())
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
+
+
+def refused(*arguments: Any) -> str:
+    said = StringIO()
+    with pytest.raises(SystemExit) as error:
+        call_command("training", *map(str, arguments), stdout=StringIO(), stderr=said)
+    assert error.value.code == 2
+    return said.getvalue()
+
+
+@pytest.mark.django_db
+def test_alice_cancels_and_resumes_a_training_by_command(birds: Collection) -> None:
+    older, newer = begin(birds), begin(birds)
+    assert control("birds", "cancel") == {"job": newer.pk, "kind": "train", "state": "cancelled", "cancel_asked": False}
+    assert control("birds", "cancel")["job"] == older.pk
+    assert refused("birds", "cancel") == "birds has no job to cancel\n"
+    assert control("birds", "resume", "--job", older.pk)["state"] == "queued"
+    running = begin(birds, state="running")
+    assert control("birds", "cancel") == {"job": running.pk, "kind": "train", "state": "running", "cancel_asked": True}
+
+
+@pytest.mark.django_db
+def test_what_is_over_or_of_another_collection_is_refused_in_one_line(birds: Collection) -> None:
+    done, shared = begin(birds, state="finished"), begin()
+    assert refused("birds", "cancel", "--job", done.pk) == f"job {done.pk} is finished: there is nothing to cancel\n"
+    assert refused("birds", "cancel", "--job", shared.pk) == f"birds has no job {shared.pk}\n"
+    assert 'there is no collection "nests"' in refused("nests", "cancel")
+    assert control("_shared", "cancel")["job"] == shared.pk
+
+
+@pytest.mark.django_db
+def test_a_command_that_is_stopped_while_it_waits_says_what_goes_on_and_how_to_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OwnWorker, "ensure", lambda self, device: None)
+    monkeypatch.setattr("training.management.commands.train.time.sleep", stop)
+    said, rows = StringIO(), write_set(tmp_path / "set", queries=5)
+    with pytest.raises(SystemExit) as error:
+        call_command("train", "prism", data=rows, base="tiny:qwen3", out=tmp_path / "out", wait=True, stderr=said)
+    job = Job.objects.get()
+    assert error.value.code == 130 and job.state == "queued"
+    assert f"to end it: manage.py training _shared cancel --job {job.pk}" in said.getvalue()
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does() -> None:
+    program = """
+import django, time
+django.setup()
+from corpus.commands import QuorumCommand
+class Waiting(QuorumCommand):
+    def run(self, **options):
+        print("waits", flush=True)
+        try:
+            time.sleep(600)
+        except KeyboardInterrupt:
+            print("goes on elsewhere", flush=True)
+            raise
+Waiting().handle(json=False)
+"""
+    child = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "waits\n"
+    child.send_signal(signal.SIGTERM)
+    assert child.communicate(timeout=PATIENCE)[0] == "goes on elsewhere\n" and child.returncode == 143

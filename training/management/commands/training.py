@@ -1,0 +1,44 @@
+"""`training NAME cancel|resume`: control a training, or another job of the GPU queue, of a collection."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from corpus.commands import QuorumCommand, collection_named
+from corpus.errors import BadInput
+from jobs import leases
+from training.jobs import lifecycle
+from training.models import Job
+
+State = Job.State
+ACTIONS = {"cancel": leases.ask_to_cancel, "resume": lifecycle.go_on}
+POSSIBLE = {"cancel": (State.QUEUED, State.RUNNING), "resume": (State.CANCELLED, State.FAILED)}
+# What a command of a set from elsewhere queued belongs to no collection, and its files lie in a folder of this name.
+SHARED = lifecycle.SHARED
+
+
+class Command(QuorumCommand):
+    act = "training.control"
+    help = "Cancel a training that waits or runs, or resume one that was cancelled or failed from its last checkpoint."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help=f"name of the collection; {SHARED}: jobs that belong to none")
+        parser.add_argument("action", choices=list(ACTIONS), help="what to do")
+        parser.add_argument("--job", type=int, help="number of the job (default: the newest that this is possible for)")
+
+    def run(self, **options: Any) -> object:
+        """Control the job; return where it stands."""
+        name, action, number = options["name"], options["action"], options["job"]
+        jobs = Job.objects.filter(collection=None if name == SHARED else collection_named(name)).order_by("-pk")
+        job = jobs.filter(pk=number).first() if number is not None else jobs.filter(state__in=POSSIBLE[action]).first()
+        if job is None:
+            raise BadInput(f"{name} has no job {number}" if number is not None else f"{name} has no job to {action}")
+        if not ACTIONS[action](job):
+            job.refresh_from_db()
+            raise BadInput(f"job {job.pk} is {job.get_state_display()}: there is nothing to {action}")
+        job.refresh_from_db()
+        if job.state == State.RUNNING:
+            self.say(f"job {job.pk} saves a checkpoint and ends within ten seconds")
+        else:
+            self.say(f"job {job.pk} is {job.get_state_display()}")
+        return {"job": job.pk, "kind": job.kind, "state": job.state, "cancel_asked": job.cancel_asked}
