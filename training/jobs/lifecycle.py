@@ -24,6 +24,7 @@ from training.recipes import table
 from training.recipes.data import open_manifest
 from training.recipes.refusals import RefusedTraining
 from training.recipes.tracking import check_tracker
+from training.serving.publication import base_name
 
 SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection's name begins so.
 
@@ -150,8 +151,8 @@ def publish_model(job: Job) -> Model:
     """Return the row of the model that a training wrote."""
     result = job.result
     kept = ("evaluation", "calibration", "gain", "rankings", "checkpoint", "merge_difference")
-    # A base may be a path or a hub id; its last part is what a reader knows it by.
-    base = Path(str(job.options["base"])).name
+    # A base may be a path or a hub id; the name of the model is what a reader knows it by.
+    base = base_name(str(job.options["base"])).rpartition("/")[2]
     name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"
     # A worker that died right after this comes here again with the same job.
     model, _ = Model.objects.get_or_create(

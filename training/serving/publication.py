@@ -25,6 +25,8 @@ MEASURES = {
 }
 # Number formats that are said beside figures; fp32 is not.
 PRECISIONS = {"tf32": "TF32", "bf16": "bf16"}
+# What folders are called that hold a model and do not say which.
+NAMELESS = re.compile(r"models?|(final|merged|trained|best)([-_]?model)?|out|output|checkpoint-\d+", re.IGNORECASE)
 RANDOM_HEAD = "random head"  # What a base is called that had no head to score with: no yardstick.
 # No text holds a NUL, so these marks are found in a rendered prompt where the texts went.
 MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
@@ -96,10 +98,17 @@ def describe_setup(tiny: bool, device: str, precision: str = "fp32") -> str:
 
 
 def base_name(base: str) -> str:
-    """Return `owner/name` of a hub, or the last part of a folder: a path of this machine tells readers nothing."""
+    """Return `owner/name` of a hub, or the last part of a folder that says which model it is.
+
+    A path of this machine tells readers nothing, and neither does a folder that is called `model`.
+    """
     parts = [part for part in base.replace("\\", "/").split("/") if part]
-    hub = len(parts) == 2 and not base.startswith(("/", ".", "~"))
-    return "/".join(parts) if hub else (parts[-1] if parts else "unknown")
+    if len(parts) == 2 and not base.startswith(("/", ".", "~")):
+        return "/".join(parts)
+    # As the hub's cache keeps it: models--owner--name/snapshots/COMMIT.
+    if cached := next((part for part in parts if part.startswith("models--")), ""):
+        return cached.removeprefix("models--").replace("--", "/")
+    return next((part for part in reversed(parts) if not NAMELESS.fullmatch(part)), parts[-1] if parts else "unknown")
 
 
 def model_title(folder: str, record: Record) -> str:

@@ -1,11 +1,12 @@
 """Filters of the training pages."""
 
-from pathlib import PurePath
 from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+
+from training.serving.publication import base_name
 
 register = template.Library()
 REWARDS = {
@@ -17,8 +18,8 @@ REWARDS = {
 
 @register.filter
 def basename(value: str) -> str:
-    """Return the last part of a path: where things lie on the server is nobody's business."""
-    return PurePath(value).name
+    """Return what a base is called: where things lie on the server is nobody's business."""
+    return base_name(value).rpartition("/")[2]
 
 
 @register.filter

@@ -1,6 +1,8 @@
 """Recipe `rtriever`: an embedder tuned on bundles by sentence-transformers' trainer (RTriever 5.2)."""
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,16 @@ def load_embedder(folder: Path, options: RetrieverOptions, device: str, attentio
         modules=[body, Pooling(size, mode), Normalize()], device=device, prompts={"query": prefix, "document": ""}
     )
     return model
+
+
+def published_length(base: Path, trained: int) -> int:
+    """Return how many tokens of a text the published model reads: no fewer than its base's folder says.
+
+    A training on the beginnings of texts takes less time and memory, and shortens no model.
+    """
+    path = base / "sentence_bert_config.json"
+    own = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None
+    return max(trained, int(own or 0))
 
 
 class Texts:
@@ -236,7 +248,9 @@ class EmbedderTrained:
 
     def __init__(self, task: TrainingTask, checkpoint: Path) -> None:
         assert isinstance(task.options, RetrieverOptions)
-        self.task, self.options, self.checkpoint = task, task.options, checkpoint
+        self.task, self.checkpoint = task, checkpoint
+        # What is measured reads as much as what is published.
+        self.options = replace(task.options, max_length=published_length(task.base, task.options.max_length))
         self.has_adapter = bool(task.options.lora_rank)
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
@@ -261,7 +275,9 @@ class EmbedderTrained:
 
     def _load_trained(self, device: str) -> SentenceTransformer:
         if not self.has_adapter:
-            return SentenceTransformer(str(self.checkpoint), device=device)
+            model = SentenceTransformer(str(self.checkpoint), device=device)
+            model.max_seq_length = self.options.max_length
+            return model
         model = load_embedder(self.task.base, self.options, device)
         body: Any = model[0]
         body.model = PeftModel.from_pretrained(body.model, str(self.checkpoint))

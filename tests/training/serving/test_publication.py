@@ -138,6 +138,21 @@ def test_a_base_is_named_by_its_hub_id_or_by_its_folder():
     assert base_name("/srv/models/Qwen3") == "Qwen3" and base_name("./models/tiny/") == "tiny"
 
 
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("/srv/all-MiniLM-L6-v2/model", "all-MiniLM-L6-v2"),
+        ("/srv/mine/checkpoint-400", "mine"),
+        ("/srv/mine/final_model/", "mine"),
+        ("/home/a/hub/models--owner--all-MiniLM-L6-v2/snapshots/c9745ed1", "owner/all-MiniLM-L6-v2"),
+        ("/model", "model"),
+    ],
+)
+def test_a_folder_that_is_called_model_is_named_by_what_it_lies_in(folder: str, name: str):
+    assert base_name(folder) == name
+    assert f"base_model: {json.dumps(name)}" in model_card(record(base=folder), "mine")
+
+
 def test_a_model_in_a_numbered_folder_is_named_by_base_and_recipe():
     assert model_title("0f" * 16, record(base="tiny:qwen3")) == "tiny-qwen3-prism"
     assert model_title("my-reranker", record()) == "my-reranker"

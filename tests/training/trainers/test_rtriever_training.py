@@ -21,7 +21,10 @@ from tests.instances import PATIENCE  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes.table import RetrieverOptions, recipe_options  # noqa: E402
+from training.serving.embedder import open_embedder  # noqa: E402
 from training.trainers.contrastive import InBatchLoss  # noqa: E402
+from training.trainers.rtriever import EmbedderTrained, load_embedder, published_length  # noqa: E402
+from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 from training.trainers.training import open_recipe, prepare_task, train_model  # noqa: E402
 
 torch.set_num_threads(1)
@@ -130,6 +133,19 @@ def test_documents_have_no_prefix_and_what_is_too_long_is_cut_in_the_published_f
     assert model.encode(text, prompt_name="query") != pytest.approx(model.encode(text), abs=1e-3)
     assert model.encode(long) == pytest.approx(model.encode(long + "and another end"), abs=1e-6)
     assert recipe_options("rtriever", {}).max_length == 2048
+
+
+def test_a_training_on_shorter_texts_does_not_shorten_the_published_model(tmp_path: Path) -> None:
+    base = tiny_encoder(tmp_path / "base")
+    (base / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 256}))
+    rows = write(tmp_path / "set", [several(n) for n in range(8)])
+    folder = ask(tmp_path, rows, str(base), max_length=64, lora_rank=0)
+    task = prepare_task(folder, folder.job)
+    load_embedder(base, task.options, "cpu").save(str(tmp_path / "checkpoint"))
+    EmbedderTrained(task, tmp_path / "checkpoint").write(tmp_path / "out")
+    assert SentenceTransformer(str(tmp_path / "out")).max_seq_length == 256
+    assert open_embedder(tmp_path / "out").length == 256
+    assert published_length(base, 384) == 384 and published_length(tmp_path / "out", 64) >= 64
 
 
 QUERY_WORDS = ("list", "string", "number", "module", "loop", "file", "function", "class")
