@@ -25,7 +25,7 @@ from training.jobs.model_files import list_model_files
 from training.jobs.model_files import model_file as find_model_file
 from training.lineage.model_sources import count_changed, read_changed
 from training.models import Job, Model
-from training.recipes.table import is_embedding_recipe
+from training.recipes.table import FAR_RATE, find_far_rate, is_embedding_recipe, recipe_options
 
 ROLLOUTS = 10  # On a page.
 SHOWN = 50  # Jobs and models on the page of a collection, the newest.
@@ -99,6 +99,8 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 user=scope.user.username,
             )
             record_act(scope, "training.started", job=job.pk, recipe=given["recipe"])
+            if far := find_far_rate(given["recipe"], recipe_options(given["recipe"], form.options())):
+                messages.warning(request, _(FAR_RATE) % far)
     except BadInput as error:
         form.add_error(None, _("Not started: %(error)s.") % {"error": error})
         return _render_page(request, scope, form, status=422)

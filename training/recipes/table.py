@@ -8,6 +8,12 @@ from typing import Any, get_args, get_type_hints
 from charts.translation import gettext_noop as _
 from training.recipes.refusals import RefusedTraining
 
+# Times the learning rate of the preset from which a training is warned of.
+FAR_ABOVE = 5
+FAR_RATE = _(
+    "learning_rate %(rate)s is %(times)s times the %(usual)s of preset %(preset)s: a base that is trained already is "
+    "likely to lose what it knows"
+)
 UNKNOWN_CHOICE = _("%(option)s must be one of %(allowed)s, not %(value)r")
 
 
@@ -275,6 +281,15 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
     _check_options(recipe, chosen)
     return chosen
+
+
+def find_far_rate(recipe: str, chosen: RecipeOptions) -> dict[str, Any] | None:
+    """Return the values of FAR_RATE where a learning rate is far above the preset's; None where it is not."""
+    usual = TABLE[recipe][chosen.preset].learning_rate
+    if chosen.learning_rate < FAR_ABOVE * usual:
+        return None
+    rates = {"rate": f"{chosen.learning_rate:g}", "usual": f"{usual:g}", "preset": chosen.preset}
+    return rates | {"times": f"{chosen.learning_rate / usual:.3g}"}
 
 
 def is_embedding_recipe(recipe: str) -> bool:

@@ -38,6 +38,8 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     task = prepare_task(folder, job)
     with share_training(folder.path, task.options.processes, task.device):
         if is_leading():
+            if far := table.find_far_rate(task.recipe, task.options):
+                print("warning:", table.FAR_RATE % far, flush=True)  # noqa: T201
             folder.say(words=describe_setup(task.tiny, task.device), phase="loading the base")
         recipe = open_recipe(task)
         chosen = recipe.train(folder, asked_to_stop)

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from corpus.errors import BadInput
-from training.recipes.table import TABLE, recipe_options
+from training.recipes.table import FAR_RATE, TABLE, find_far_rate, recipe_options
 
 PAPER = {
     "lora_rank": 64, "lora_alpha": 128, "lora_dropout": 0.0, "learning_rate": 1e-5, "weight_decay": 0.01,
@@ -52,3 +52,21 @@ def test_what_is_given_wins_and_nothing_else_changes() -> None:
 def test_what_does_not_exist_is_refused(recipe: str, given: dict[str, object], words: str) -> None:
     with pytest.raises(BadInput, match=words):
         recipe_options(recipe, given)
+
+
+@pytest.mark.parametrize(("recipe", "rate"), [("cross-encoder", 2e-5), ("rtriever", 1e-5)])
+def test_the_defaults_keep_what_a_good_base_knows(recipe: str, rate: float) -> None:
+    """At 2e-4 an embedder that ranked well lost to itself; 3e-5 with warm-up and decay gained."""
+    for preset in TABLE[recipe].keys() - {"tiny"}:
+        chosen = recipe_options(recipe, {"preset": preset})
+        assert chosen.learning_rate == rate <= 3e-5 and chosen.schedule == "cosine"
+        assert chosen.warmup_ratio or chosen.warmup_steps
+
+
+def test_a_learning_rate_far_above_the_presets_is_warned_of() -> None:
+    far = find_far_rate("rtriever", recipe_options("rtriever", {"learning_rate": 2e-4}))
+    assert far is not None and "learning_rate 0.0002 is 20 times the 1e-05 of preset paper" in FAR_RATE % far
+    assert find_far_rate("rtriever", recipe_options("rtriever", {"learning_rate": 3e-5})) is None
+    assert find_far_rate("cross-encoder", recipe_options("cross-encoder", {"learning_rate": 1e-4})) is not None
+    for recipe, presets in TABLE.items():
+        assert all(find_far_rate(recipe, preset) is None for preset in presets.values())
