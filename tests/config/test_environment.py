@@ -47,6 +47,7 @@ WRONG = [
     ("QUORUM_LOG_LEVEL", "loud", "is none of DEBUG"),
     ("QUORUM_TRACES", "jaeger", "is none of otlp, console"),
     ("TIME_ZONE", "Mars/Olympus", "is no time zone"),
+    ("QUORUM_SUB_PATH", "quorum", "must be a path that begins with a slash"),
     ("QUORUM_LINGER", "long", "is not a number"),
     ("SECRET_KEY_FILE", "/nowhere/key", "cannot be read"),
 ]

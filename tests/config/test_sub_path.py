@@ -1,7 +1,10 @@
 """A site below a path: links, redirects, HTMX, cookies and probes, with a proxy that cuts the path off or not."""
 
+import json
 import re
+from collections.abc import Callable
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
@@ -13,6 +16,7 @@ from annotation.models import Role
 from config import env
 from config.sub_path import below
 from tests.factories import make_collection, make_member, make_user
+from tests.instances import Instance
 
 pytestmark = pytest.mark.django_db
 BELOW = {
@@ -77,6 +81,19 @@ def test_a_proxy_may_pass_the_path_on_or_cut_it_off(asked: str) -> None:
     environ = RequestFactory().get(asked).environ
     list(below("/quorum", WSGIHandler())(environ, lambda status, _headers: statuses.append(status)))
     assert statuses == ["200 OK"]
+
+
+@pytest.mark.slow
+def test_a_served_page_finds_its_styles_and_scripts(make_instance: Callable[..., Instance]) -> None:
+    instance = make_instance(QUORUM_SUB_PATH="/quorum").migrated()
+    child = instance.start("manage.py", "serve", "--port", "0", "--judge-workers", "0")
+    site = json.loads(child.stdout.readline() if child.stdout else "")["url"].removesuffix("/quorum")
+    with urlopen(f"{site}/quorum/accounts/login/", timeout=60) as page:
+        files = set(re.findall(r'"(/[^"]*/static/[^"]+\.(?:css|js))"', page.read().decode()))
+    assert files and all(file.startswith("/quorum/static/") for file in files)
+    for file in [*files, *(file.removeprefix("/quorum") for file in files)]:
+        with urlopen(f"{site}{file}", timeout=60) as answer:
+            assert answer.status == 200, file
 
 
 def test_a_path_that_is_none_stops_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
