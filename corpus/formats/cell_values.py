@@ -1,7 +1,13 @@
 """Values of Parquet, workbooks and JSON as the cells of a table, which are texts. Pure."""
 
+import ast
 import json
+import re
 from typing import Any
+
+_PYTHON = re.compile(r"(?:\[[\[{]*|\{)\s*(?:['\"]|None|True|False|-?\d)[^\x00]*[\]}]\s*\Z")
+_ARRAY = re.compile(r"\barray\((\[[^\[\]]*\])(?:, dtype=\w+)?\)")
+_LONGEST = 1 << 20  # Characters of a list or an object that Python wrote.
 
 
 class StructuredCell(str):
@@ -30,14 +36,24 @@ def as_cell(value: Any) -> str:
 
 
 def parse_cell(cell: str) -> Any:
-    """Return the list or the object that a cell holds as JSON; of another cell, its text."""
+    """Return the list or the object that a cell holds as JSON or as Python writes it; of another cell, its text."""
     if cell[:1] not in ("[", "{"):
         return cell
     try:
         value = json.loads(cell)
-    except ValueError:
-        return cell
+    except (ValueError, RecursionError):
+        value = _parse_python(cell)
     return value if isinstance(value, list | dict) else cell
+
+
+def _parse_python(cell: str) -> Any:
+    """Return the value of a cell in which pandas wrote a list or an object: with single quotes, None and True."""
+    if not _PYTHON.match(cell) or len(cell) > _LONGEST:
+        return None
+    try:
+        return ast.literal_eval(_ARRAY.sub(r"\1", cell))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
 
 
 def as_metadata(cell: str) -> dict[str, Any]:

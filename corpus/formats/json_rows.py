@@ -1,15 +1,14 @@
-"""JSON objects with other names than ours as the rows of a table, whose columns are their keys. Pure."""
+"""Objects of JSON or Parquet with other names than ours as the rows of a table, whose columns are their keys. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from corpus.formats import own_exports
-from corpus.formats.cell_values import as_cell
-from corpus.formats.files import MAX_COLUMNS, FileSource, is_nearly_empty
+from corpus.formats import own_exports, parquet_rows
+from corpus.formats.files import MAX_COLUMNS, PARQUET, FileSource, is_nearly_empty
 from corpus.formats.json_objects import read_objects
-from corpus.formats.tool_exports import FlatRow, flatten, is_tool_export
+from corpus.formats.tool_exports import FlatRow, flatten
 
 LOOKED_AT = 1_000  # Objects whose keys are the columns.
 OTHER = "other keys"  # The column of keys that come later, as JSON.
@@ -27,12 +26,13 @@ def is_ours(row: dict[str, Any]) -> bool:
 def read_columns(source: FileSource) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return the columns of a JSON file, and those of them that people filled, in an export of a tool.
 
-    None for a file with our own keys, and for one whose objects are no rows. Raises BadInput for what is no JSON.
+    None for a file with our own keys, and for one whose objects are no rows. Of Parquet: None for a file whose rows
+    hold no judgments of several people. Raises BadInput for what is no JSON.
     """
     header: dict[str, None] = {}
     answers: dict[str, None] = {}
-    for place, (line, row) in enumerate(read_objects(source)):
-        if not place and is_ours(row):
+    for place, (line, row) in enumerate(_objects(source)):
+        if not place and (flatten(row) is None if source.form == PARQUET else is_ours(row)):
             return None
         if not place and (problem := own_exports.find_unreadable(row)):
             raise source.bad(line, problem)
@@ -51,7 +51,7 @@ def read_rows(source: FileSource, header: tuple[str, ...]) -> Iterator[tuple[int
     """Yield (line where the object begins, cells) of each row."""
     known = set(header)
     made = filled = 0
-    for line, row in read_objects(source):
+    for line, row in _objects(source):
         for one in _flat_rows(row):
             values = one.values
             if OTHER in known and (others := {name: value for name, value in values.items() if name not in known}):
@@ -59,8 +59,12 @@ def read_rows(source: FileSource, header: tuple[str, ...]) -> Iterator[tuple[int
             made, filled = made + len(header), filled + len(values)
             if is_nearly_empty(filled, made):
                 raise source.bad(line, _("nearly every object has other keys than the ones before; is it a table?"))
-            yield line, [as_cell(values.get(name)) for name in header]
+            yield line, parquet_rows.read_cells(source, line, values, header)
+
+
+def _objects(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
+    return parquet_rows.read_objects(source) if source.form == PARQUET else read_objects(source)
 
 
 def _flat_rows(row: dict[str, Any]) -> list[FlatRow]:
-    return flatten(row) if is_tool_export(row) else [FlatRow(own_exports.read_line(row), ())]
+    return flatten(row) or [FlatRow(own_exports.read_line(row), ())]

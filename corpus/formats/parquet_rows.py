@@ -1,6 +1,6 @@
 """Rows of a Parquet file, a batch at a time. Pure."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,18 +21,29 @@ def read_header(source: FileSource) -> tuple[str, ...]:
 
 def read_rows(source: FileSource, left_out: Collection[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield (number from 1, cells) of each row; cells of columns that are left out are empty and never read."""
+    names = read_header(source)
+    for number, row in read_objects(source, left_out):
+        yield number, read_cells(source, number, row, names)
+
+
+def read_cells(source: FileSource, number: int, row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return the cells of a row. Raises BadInput for bytes that are no text."""
+    try:
+        return [as_cell(row.get(name)) for name in names]
+    except UnicodeDecodeError:
+        raise source.bad(number, _("bytes that are not UTF-8; write texts as strings")) from None
+
+
+def read_objects(source: FileSource, left_out: Collection[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number from 1, values by column) of each row, without the columns that are left out."""
     with _open_file(source) as file:
         _refuse_empty_columns(source, file)
-        names = file.schema_arrow.names
-        kept = [name for name in names if name not in left_out]
+        kept = [name for name in file.schema_arrow.names if name not in left_out]
         number = 0
         for batch in file.iter_batches(batch_size=BATCH, columns=kept, use_threads=False):
             for row in batch.to_pylist():
                 number += 1
-                try:
-                    yield number, [as_cell(row.get(name)) for name in names]
-                except UnicodeDecodeError:
-                    raise source.bad(number, _("bytes that are not UTF-8; write texts as strings")) from None
+                yield number, row
 
 
 def _refuse_empty_columns(source: FileSource, file: Any) -> None:

@@ -23,6 +23,11 @@ _QUERY_KEYS = {
     "grade": "", "score": "", "assumed": "",
 }  # fmt: skip
 
+_IDS_OF_ANYTHING = {"_id", "id"}
+_DOCUMENT = " ".join(one for one in f"{_KEYS['id']} {_KEYS['text']} docs documents passages contexts".split()
+                     if one not in _IDS_OF_ANYTHING)  # fmt: skip
+_QUERY = "qid query_id query question query_text"
+
 
 class TextValue(NamedTuple):
     """A document, or a query, of a cell. `unread`: keys of its object that mean nothing here."""
@@ -81,11 +86,26 @@ def unread_keys(cells: Iterable[str]) -> list[str]:
     return list(names)
 
 
+def simplify(name: str) -> str:
+    """Return a key in small letters, with "_" between its words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_")
+
+
+def names_document(row: dict[str, Any]) -> bool:
+    """Return whether keys of an object name a document or its text."""
+    return bool(find_key(row, _DOCUMENT))
+
+
+def names_text(row: dict[str, Any]) -> bool:
+    """Return whether keys of an object name a document or a query."""
+    return bool(find_key(row, f"{_DOCUMENT} {_QUERY}"))
+
+
 def as_rows(value: dict[str, Any]) -> Any:
     """Return the objects of an object of equally long lists, as Parquet holds them; else the object in a list."""
     lists = {name: part for name, part in value.items() if isinstance(part, list)}
     lengths = {len(part) for part in lists.values()}
-    if lists.keys() != value.keys() or len(lengths) != 1 or not _find(lists, _KEYS["text"] + " " + _KEYS["id"]):
+    if lists.keys() != value.keys() or len(lengths) != 1 or not find_key(lists, _KEYS["text"] + " " + _KEYS["id"]):
         return [value]
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
@@ -110,7 +130,7 @@ def _is_turn(value: Any) -> bool:
 
 
 def _read_object(value: dict[str, Any], keys: dict[str, str]) -> TextValue:
-    names = {field: _find(value, choices) for field, choices in keys.items()}
+    names = {field: find_key(value, choices) for field, choices in keys.items()}
     inner = TextValue()
     if names["text"] and not isinstance(value[names["text"]], str | None):
         inner = _read_value(value[names["text"]], keys)
@@ -131,7 +151,7 @@ def _read_object(value: dict[str, Any], keys: dict[str, str]) -> TextValue:
     )
 
 
-def _find(value: dict[str, Any], choices: str) -> str:
+def find_key(value: dict[str, Any], choices: str) -> str:
     """Return the key that one of the choices is, in their order; "" for none."""
-    simple = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_"): name for name in value}
+    simple = {simplify(name): name for name in value}
     return next((simple[choice] for choice in choices.split() if choice in simple), "")

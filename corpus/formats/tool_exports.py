@@ -1,13 +1,29 @@
-"""Exports of Label Studio and Argilla: each judgment with its texts as one flat row. Pure.
+"""Objects that hold several judgments, as exports of Label Studio, Argilla and others do, as flat rows. Pure.
 
 A row has the fields of the task or record, `annotator`, and each answer by the name of its question. A record that
-nobody judged is one row without an annotator.
+nobody judged is one row without an annotator. Of an object around a list of rows, as programs write them, the rows
+count.
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from corpus.formats import passages
+from corpus.formats.grade_values import is_grade
+
 ANNOTATOR = "annotator"
+# Keys of lists of judgments, each with who gave it and the grade; or of an object of grades by who gave them.
+JUDGMENTS = {"annotations", "judgments", "judgements", "ratings", "labels", "grades", "votes", "assessments", "reviews"}
+JUDGMENTS |= {"responses", "evaluations", "annotator_labels", "relevance", "relevance_judgments", "relevant_docs"}
+_PEOPLE = (
+    "annotator annotator_id rater rater_id assessor assessor_id worker worker_id user user_id username reviewer "
+    "reviewer_id coder labeler labeller judge person completed_by created_by email name"
+)
+_GRADES = "label grade rating relevance judgment judgement relevance_label labels vote value answer score"
+# Keys of lists of rows, in an object around them.
+_AROUND = {"data", "rows", "records", "items", "results", "examples", "instances", "entries", "judgment_ratings"}
+_AROUND |= {"requests", "topics", "questions", "queries", "documents", "corpus", "collection", "passages", "qrels"}
+_AROUND |= {"judgments", "annotations", "tasks"}
 _CONTROLS = ("choices", "rating", "number")  # What of Label Studio's controls can hold a grade.
 _FLAT = ".responses"
 
@@ -19,22 +35,26 @@ class FlatRow(NamedTuple):
     answers: tuple[str, ...]
 
 
-def is_tool_export(row: dict[str, Any]) -> bool:
-    """Return whether an object is a task of Label Studio or a record of Argilla."""
-    return _is_task(row) or _is_record(row) or _is_flat_record(row)
-
-
-def flatten(row: dict[str, Any]) -> list[FlatRow]:
-    """Return the judgments of a task or record, each with its texts."""
+def flatten(row: dict[str, Any]) -> list[FlatRow] | None:
+    """Return the judgments of an object, each with its texts; None for an object that is a row as it is."""
+    judged: list[tuple[str, dict[str, Any]]]
     if _is_task(row):
-        texts, judged = dict(row["data"]), list(_of_task(row["annotations"]))
+        texts, judged = dict(row["data"]), list(_of_task(row.get("annotations") or []))
     elif _is_record(row):
         metadata = row.get("metadata")
         texts = {**row["fields"], **(metadata if isinstance(metadata, dict) else {})}
         judged = list(_of_record(row["responses"] or {}))
-    else:
+    elif _is_flat_record(row):
         texts = {name: value for name, value in row.items() if "." not in name and name not in ("id", "_server_id")}
         judged = list(_of_flat_record(row))
+    elif not any(isinstance(value, list | dict) for value in row.values()):
+        return None
+    elif inner := _rows_of(row):
+        return [flat for one in inner for flat in flatten(one) or [FlatRow(one, ())]]
+    elif name := next((name for name, value in row.items() if _are_judgments(row, name, value)), ""):
+        return _of_list(row, name)
+    else:
+        return None
     rows = []
     for annotator, answers in judged:
         # A question may have the name of a field: its answer must not take the place of the text that was judged.
@@ -44,7 +64,7 @@ def flatten(row: dict[str, Any]) -> list[FlatRow]:
 
 
 def _is_task(row: dict[str, Any]) -> bool:
-    return isinstance(row.get("data"), dict) and isinstance(row.get("annotations"), list)
+    return isinstance(row.get("data"), dict) and (isinstance(row.get("annotations"), list) or row.keys() == {"data"})
 
 
 def _is_record(row: dict[str, Any]) -> bool:
@@ -53,6 +73,61 @@ def _is_record(row: dict[str, Any]) -> bool:
 
 def _is_flat_record(row: dict[str, Any]) -> bool:
     return any(name.endswith(_FLAT) and f"{name}.users" in row for name in row)
+
+
+def _rows_of(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows that an object is written around; [] for an object that is a row."""
+    if isinstance(row.get("paragraphs"), list):
+        return list(_of_article(row))
+    lists = [name for name, value in row.items() if passages.simplify(name) in _AROUND and _are_objects(value)]
+    if len(lists) != 1 or passages.names_text({name: value for name, value in row.items() if name != lists[0]}):
+        return []
+    inner: list[dict[str, Any]] = row[lists[0]]
+    return inner
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def _of_article(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the questions of an article of SQuAD, each with its paragraph."""
+    for paragraph in row["paragraphs"]:
+        inner = paragraph.get("qas") if isinstance(paragraph, dict) else None
+        for one in inner if isinstance(inner, list) else []:
+            if isinstance(one, dict):
+                rest = {name: value for name, value in one.items() if name != "id"}
+                texts = {"title": row.get("title"), "context": paragraph.get("context"), "question_id": one.get("id")}
+                yield {**texts, **rest}
+
+
+def _are_judgments(row: dict[str, Any], name: str, value: Any) -> bool:
+    """Return whether a value holds judgments of the document of its row, each with who gave it."""
+    if not isinstance(value, list | dict) or passages.simplify(name) not in JUDGMENTS:
+        return False
+    if not passages.names_document(row):
+        return False
+    if isinstance(value, dict):
+        return bool(value) and all(is_grade(str(grade)) for grade in value.values())
+    # Without any, the row waits for judgments.
+    return (bool(value) or name in ("annotations", "judgments", "ratings")) and all(
+        isinstance(one, dict) and passages.find_key(one, _PEOPLE) and passages.find_key(one, _GRADES) for one in value
+    )
+
+
+def _of_list(row: dict[str, Any], name: str) -> list[FlatRow]:
+    """Return the judgments that a key of a row holds; of an object of grades its keys are the people."""
+    texts = {key: value for key, value in row.items() if key != name}
+    judgments = row[name]
+    if isinstance(judgments, dict):
+        judgments = [{ANNOTATOR: who, "grade": grade} for who, grade in judgments.items()]
+    answer = "grade (answer)" if "grade" in texts else "grade"
+    rows = []
+    for one in judgments:
+        who, grade = passages.find_key(one, _PEOPLE), passages.find_key(one, _GRADES)
+        rest = {f"{name}.{key}": value for key, value in one.items() if key not in (who, grade)}
+        rows.append(FlatRow({**texts, ANNOTATOR: _name_person(one[who]), answer: one[grade], **rest}, (answer,)))
+    return rows or [FlatRow({**texts, ANNOTATOR: ""}, ())]
 
 
 def _of_task(annotations: list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -15,6 +15,7 @@ from corpus.formats.files import MAX_LINE, FileSource
 
 _TAG = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<(/?)([A-Za-z][\w.-]*)(?:\s[^<>]*)?/?>", re.DOTALL)
 _NUL = re.compile(r"&#(?:0+|[xX]0+);")
+_NO_CHARACTER = re.compile(r"&#(?:[0-9]{8}|[xX][0-9a-fA-F]{8})")  # No character has so long a number.
 # Of topics, in TREC's years: 51 to 200 have <head>, <dom>, <smry>, <con>, <fac> with <nat> in it, and <def>.
 _TOPIC = {"num", "number", "query", "title", "question", "summary", "description", "desc", "narrative", "narr"}
 _TOPIC |= {"head", "dom", "smry", "con", "fac", "nat", "time", "def", "identifier", "id"}
@@ -105,6 +106,10 @@ def _without_declarations(text: str, opening: re.Pattern[str]) -> tuple[str, boo
 def _parse_fields(source: FileSource, line: int, body: str, record: str, opening: str) -> dict[str, str]:
     if nul := _NUL.search(body):
         raise source.bad(line + body.count("\n", 0, nul.start()), _("a NUL character (&#0;); remove it"))
+    whole = opening + body
+    if wrong := _NO_CHARACTER.search(whole):
+        at = line + whole.count("\n", 0, wrong.start())
+        raise source.bad(at, _("a number of no character: %(text)s") % {"text": whole[wrong.start() :][:20]})
     known = _FIELDS[record]
     fields: dict[str, list[str]] = {}
     number = _NUMBER.search(opening) if record != "doc" else None

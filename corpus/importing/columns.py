@@ -2,35 +2,39 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.formats import passages
 from corpus.formats.cell_values import as_cell, parse_cell
+from corpus.formats.files import MAX_COLUMNS
 from corpus.formats.grade_values import is_grade
+from corpus.formats.tool_exports import JUDGMENTS
 
 # What a column can be, with the headers that say so: small letters, what is no letter or digit as "_".
 HEADERS = {
     "query_id": "query_id qid queryid q_id query_no query_number topic topic_id topic_no search_id question_id",
-    "query": "query query_text querytext question question_text search search_term search_query keywords anchor",
-    "answers": "answers answer reference_answer reference_answers gold_answer",
+    "query": "query query_text querytext question question_text search search_term search_query keywords anchor "
+    "search_phrase user_input user_query",
+    "answers": "answers answer reference_answer reference_answers gold_answer answers_text ground_truth ground_truths",
     "instruction": "instruction instructions",
     "doc_id": "doc_id docid docno document_id documentid d_id did corpus_id corpusid pid passage_id product_id "
-    "corpus_ids doc_ids docids document_ids candidate_ids",
-    "title": "title doc_title document_title headline product_title",
+    "corpus_ids doc_ids docids document_ids candidate_ids retrieved_context_ids",
+    "title": "title doc_title document_title headline product_title product_name",
     "text": "text document doc passage body content contents document_text doc_text passage_text abstract segment "
-    "context",
+    "context product_description",
     "positive": "positive pos positive_passage positive_document positive_text pos_text positives positive_passages "
     "positive_ctxs positive_ctx positive_docs positive_documents positive_messages pos_docs relevant_passages "
-    "relevant_passage relevant_docs relevant_documents relevant_document gold_passages",
+    "relevant_passage relevant_docs relevant_documents relevant_document gold_passages reference_contexts chosen",
     "negative": "negative neg negative_passage negative_document negative_text neg_text negatives negative_passages "
     "negative_ctxs negative_ctx negative_docs negative_documents negative_messages neg_docs hard_negative "
-    "hard_negatives hard_negative_ctxs hard_negative_passages hard_neg hard_negs irrelevant_passages",
+    "hard_negatives hard_negative_ctxs hard_negative_passages hard_neg hard_negs irrelevant_passages rejected",
     "passages": "passages docs documents ctxs contexts candidates hits retrieved_passages retrieved_documents "
     "retrieved_contexts",
     "positive_id": "positive_id pos_id positive_doc_id positive_docid positive_pid pos_pid doc_id_a positive_ids "
-    "pos_ids positive_doc_ids positive_docids",
+    "pos_ids positive_doc_ids positive_docids reference_context_ids gold_ids gold_doc_ids answer_pids",
     "negative_id": "negative_id neg_id negative_doc_id negative_docid negative_pid neg_pid doc_id_b negative_ids "
     "neg_ids negative_doc_ids negative_docids",
     "grade": "grade label gold relevance rel rating judgment judgement qrel relevance_label relevance_grade labels "
@@ -51,12 +55,20 @@ LISTS = frozenset(
 )
 IDS = ("id", "identifier", "key")  # Of the query or of the document: the other columns tell.
 _RATED = ("grade", "score", "positive", "negative", "passages", "positive_id", "negative_id")
+_JUDGED = ("annotations", "judgments", "judgements", "ratings", "assessments")  # Of which each is somebody's.
 _TASK = "annotation_id"  # The column by which Label Studio's tables are known; their column "id" is the task's.
 _FIELD_OF = {header: field for field, headers in HEADERS.items() for header in headers.split()}
 # Headers that may mean a text or its id, a grade or a teacher's score: what stands in the column tells.
 _TEXT_OR_ID = {"query": "query_id", "search": "query_id", "doc": "doc_id", "document": "doc_id", "passage": "doc_id"}
 _GRADE_OR_SCORE = ("label", "labels", "relevance", "relevance_score", "relevance_label", "score")
 _GRADES_TOO = ("relevant", "is_relevant", "relevancy", "is_selected", "positive")  # Where no other column is.
+# Who gave a grade, where no column says so more plainly. Without grades they are whoever made a text, or read it.
+_PEOPLE = {"annotator_id", "rater_id", "assessor_id", "worker", "worker_id", "annotator_name", "user", "user_id"}
+_PEOPLE |= {"user_name", "username", "labeler", "labeller", "labeled_by", "reviewer", "judge", "completed_by"}
+# Statistics of several grades are none.
+_STATISTIC = re.compile(r".*_(?:variance|var|std|stdev|count|confidence|reason|comment|id)")
+# What forms of crowdsourcing put before the name: "INPUT:query", "Answer.relevance".
+_PREFIX = re.compile(r"(?:input|output|answer|data|fields?|assignment|golden)[:.](?=.)", re.IGNORECASE)
 _ASSESSOR = re.compile(
     r"(?:annotator|rater|assessor|coder|expert|person|labell?er|reviewer)_?(?:\d+|[a-z])(?:_(?:label|grade|rating))?"
     r"|(?:label|grade|rating|relevance|judge?ment)_(?:\d+|[a-z])"
@@ -94,13 +106,14 @@ def without_option(problem: str) -> str:
 
 def simplify(header: str) -> str:
     """Return a header in small letters, with what is no letter or digit as "_"; `queryId` is `query_id`."""
-    return re.sub(r"[^0-9a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", header).lower()).strip("_")
+    plain = _PREFIX.sub("", header, count=1)
+    return re.sub(r"[^0-9a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", plain).lower()).strip("_")
 
 
 def name_fields(header: Iterable[str]) -> dict[str, str]:
     """Return the fields of headers, as far as their names alone tell."""
     found = {}
-    for name in header:
+    for name in islice(header, MAX_COLUMNS):
         simple = simplify(name)
         # negative_1, negative_2: lists in several columns.
         field = _FIELD_OF.get(simple) or _FIELD_OF.get(re.sub(r"_?\d+$", "", simple), "")
@@ -111,15 +124,25 @@ def name_fields(header: Iterable[str]) -> dict[str, str]:
 
 def name_pair(header: Sequence[str]) -> bool:
     """Return whether headers name a query, a document, and a grade, a score or a rank."""
+    if len(header) > MAX_COLUMNS:
+        return False
     fields = set(name_fields(header).values())
     if any(simplify(name) in _GRADES_TOO for name in header):
         fields.add("grade")
     return all(fields & some for some in ({"query_id", "query"}, {"doc_id", "text"}, {"grade", "score", "rank"}))
 
 
-def name_assessors(header: Sequence[str], said: Mapping[str, str]) -> bool:
-    """Return whether columns of grades are one assessor's each: by their names, or as the user `said`."""
-    return all(_ASSESSOR.fullmatch(simplify(name)) or said.get(name) == "grade" for name in header)
+def name_assessors(header: Sequence[str], said: Mapping[str, str], *, of: Sequence[str] = ()) -> bool:
+    """Return whether columns of grades are one assessor's each: by their names, or as the user `said`.
+
+    `of`: the header of the whole table.
+    """
+    return _is_book(of) or all(_ASSESSOR.fullmatch(simplify(name)) or said.get(name) == "grade" for name in header)
+
+
+def _is_book(header: Sequence[str]) -> bool:
+    """Return whether a table is a book of Quepid: query, docid, and a column for each person by whatever name."""
+    return [*map(simplify, header[:2])] == ["query", "docid"] and len(header) > 2
 
 
 class _Cells:
@@ -141,6 +164,10 @@ class _Cells:
             and is_plain
             and _most(cells, lambda cell: bool(re.search(r"\d", cell)))
         )
+
+    def are_words(self, name: str) -> bool:
+        """True if no value of the column has blanks."""
+        return bool(self.of[name]) and not any(re.search(r"\s", cell) for cell in self.of[name])
 
     def values(self, name: str) -> list[str]:
         """Return the single values of a column, also of one that holds lists of them."""
@@ -184,9 +211,33 @@ class _Cells:
         lists = [some for value, some in zip(values, rows, strict=True) if isinstance(some, list) and some != [value]]
         return any(isinstance(one, dict) for some in lists for one in some)
 
+    def are_lists(self, name: str) -> bool:
+        """True if the column holds lists alone."""
+        return bool(self.of[name]) and all(isinstance(parse_cell(cell), list) for cell in self.of[name])
+
+    def hold_structures(self, name: str) -> bool:
+        """True if a cell of the column is a list or an object, and not empty."""
+        return any(isinstance(value := parse_cell(cell), list | dict) and value for cell in self.of[name])
+
+    def hold_documents(self, name: str) -> bool:
+        """True if cells of the column hold objects, in lists, that name documents; ids of anything else do not."""
+        return self.hold_objects(name) and not _problem_of_passages(self.of[name])
+
+    def are_unique(self, name: str) -> bool:
+        """True if no two rows have the same value."""
+        return len(set(self.of[name])) == len(self.of[name])
+
     def length(self, name: str) -> float:
         cells = self.of[name]
         return sum(map(len, cells)) / len(cells) if cells else 0.0
+
+
+def _problem_of_passages(cells: Sequence[str]) -> str:
+    try:
+        found = [one for cell in cells for one in passages.read_passages(cell)]
+    except passages.NoPassageError as error:
+        return str(error)
+    return "" if all(one.id or one.text for one in found) else "?"
 
 
 def _most(cells: Sequence[str], test: Callable[[str], bool]) -> bool:
@@ -199,6 +250,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def hold_grades(name: str, header: Sequence[str], rows: Rows) -> bool:
+    """Return whether a column holds grades alone."""
+    return _Cells(header, rows).are_grades(name)
 
 
 def guess_fields(header: Sequence[str], rows: Rows, *, is_about_queries: bool) -> dict[str, str]:
@@ -230,6 +286,27 @@ def _tell_texts_from_ids(found: dict[str, str], simple: Mapping[str, str], cells
             found[name] = as_id
         elif field == "text" and cells.hold_objects(name):
             found[name] = "passages"
+    # Judgments that name the documents, as OpenSearch's ratings of a query.
+    for name, one in simple.items():
+        if one in JUDGMENTS and found.get(name, "grade") == "grade" and cells.hold_documents(name):
+            found[name] = "passages"
+    texts = [name for name, field in found.items() if field == "text"]
+    # A word in each row beside a text in each row is its id, whatever letters it has.
+    if len(texts) == 2 and "doc_id" not in found.values():
+        short, long = sorted(texts, key=cells.length)
+        if simple[short] in _TEXT_OR_ID and cells.are_words(short) and cells.length(long) > 2 * cells.length(short):
+            found[short] = "doc_id"
+    ids = [name for name, field in found.items() if field == "doc_id"]
+    # PyTerrier numbers documents beside their own ids.
+    if "docno" in simple.values() and len(ids) > 1:
+        for name in [name for name in ids if simple[name] != "docno"]:
+            del found[name]
+            ids.remove(name)
+    # A passage's id beside its document's: the one that tells rows apart.
+    if len(ids) > 1 and "text" in found.values() and any(map(cells.are_unique, ids)):
+        for name in ids:
+            if not cells.are_unique(name):
+                del found[name]
 
 
 def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
@@ -250,8 +327,15 @@ def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: _Cells
         if not others and fields & {"query", "query_id"}:
             # gold_label, or human_relevance: of several nobody knows which is meant.
             alike = [name for name, one in simple.items() if name not in found and _GRADE_OF.fullmatch(one)]
+            alike = [name for name in alike if not _STATISTIC.fullmatch(simple[name])]
             others = alike if len(alike) == 1 and cells.are_grades(alike[0]) else []
         found |= dict.fromkeys(assessed if len(assessed) > 1 else others[:1], "grade")
+        people = [name for name in list(simple)[2:] if cells.of[name]]
+        if _is_book(list(simple)) and all(map(cells.are_grades, people)):
+            found |= dict.fromkeys(list(simple)[2:] if people else (), "grade")
+    if "grade" in found.values() and "assessor" not in found.values():
+        people = [name for name, one in simple.items() if one in _PEOPLE and name not in found and cells.of[name]]
+        found |= dict.fromkeys(people[:1], "assessor")
     # An answer with a label is a candidate, and none of reference.
     answer = next((name for name, one in simple.items() if one in ("answer", "response")), "")
     if answer and "grade" in found.values() and not set(found.values()) & ({"text", "doc_id"} | LISTS):
@@ -275,8 +359,8 @@ def _find_lists(found: dict[str, str], simple: Mapping[str, str], cells: _Cells)
         found |= {name: named[field] for name, field in found.items() if field in named}
     if set(found.values()) & {"positive", "negative"}:
         for name, one in simple.items():
-            # ms-swift's chats, and FlagEmbedding's prompt.
-            if one == "messages" and "query" not in found.values():
+            # ms-swift's chats, TRL's preferences, and FlagEmbedding's prompt.
+            if one in ("messages", "prompt") and "query" not in found.values():
                 found[name] = "query"
             elif one == "prompt" and "instruction" not in found.values():
                 found[name] = "instruction"
@@ -337,13 +421,23 @@ def likely_header(field: str, header: Sequence[str], fields: Mapping[str, str], 
 def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
     """Return why a table cannot be imported as what its columns say, with the option that helps; "" where it can."""
     has = set(fields.values())
+    cells = _Cells(header, rows)
     rated = next((name for field in _RATED for name in header if fields[name] == field), "")
+    # A list of documents is of a query, unless it holds their texts.
+    rated = rated or next((name for name in header if fields[name] == "doc_id" and cells.are_lists(name)), "")
+    for name in header if not has & {"grade", "assessor"} else ():
+        if fields[name] == METADATA and simplify(name) in _JUDGED and cells.hold_structures(name):
+            said = _(
+                '"%(header)s" holds judgments that cannot be read: %(value)s; write each as {"annotator", "label"}, '
+                "or leave them out with --column %(header)s=ignore"
+            )
+            return said % {"header": name, "value": cells.of[name][0][:60]}
     if kind not in ("", "queries", "documents") or not rated:
         return "" if kind else _("say what its columns are")
     has_query = bool(has & {"query", "query_id"})
     missing = "text" if has_query else "query"
     likely = likely_header(missing, header, fields, rows)
-    if not kind and likely != "HEADER" and _Cells(header, rows).are_ids(likely):
+    if not kind and likely != "HEADER" and cells.are_ids(likely):
         missing = "doc_id" if has_query else "query_id"
     said = (
         _('no column is the document that "%(rated)s" is about; name it with --column %(header)s=%(field)s')

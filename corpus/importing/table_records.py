@@ -253,7 +253,9 @@ def _answers(source: FileSource, table: Table, line: int, row: list[str]) -> lis
     if isinstance(value, dict):
         # SQuAD's {"text": [...]}, and TriviaQA's {"value", "aliases"}, which say an answer several times.
         held = [value[name] for name in ("text", "value", "aliases", "answer", "answers") if name in value]
-        value = list(dict.fromkeys(_flat_answers(held))) or [value]
+        texts = list(dict.fromkeys(_flat_answers(held)))
+        # SQuAD's questions without an answer have empty lists.
+        value = texts if texts or (held and not any(held)) else [value]
     if isinstance(value, list) and (isinstance(cell, StructuredCell) or all(isinstance(one, str) for one in value)):
         texts = list(_flat_answers(value))
         if value and not texts:

@@ -27,7 +27,7 @@ _DELIMITERS = "\t,;|^~\x1f\x01"
 BLANKS = " "  # The delimiter of a table whose columns stand between blanks, as in TREC's files.
 _QUERIES = re.compile(r"quer|topic|question", re.IGNORECASE)  # In names of files.
 _SEPARATOR = re.compile(r'"?sep=(\\t|.)"?\s*', re.IGNORECASE)  # Excel's own first line.
-_JSON = "json"
+_OBJECTS = "objects"  # Of JSON, and of Parquet whose rows hold several judgments.
 _OUR_LABELS = ("query_id", "doc_id", "grade", "origin")  # Our own labels.csv, whose cells no spreadsheet runs.
 LOOKED_AT, LOOKED_AT_CHARACTERS = 100, 1 << 18  # Rows at the beginning that show what the columns are.
 Rows = list[list[str]]
@@ -124,6 +124,8 @@ def read_table(source: FileSource) -> Table | None:
     Raises BadInput for a header that stands twice, and for two columns that are the same field.
     """
     if source.form == PARQUET:
+        if table := _read_json_table(source, 1):
+            return table
         header = parquet_rows.read_header(source)
         return _build_table(source, 1, header, _first_rows(parquet_rows.read_rows(source, ())), form=PARQUET)
     if source.form == SHEET:
@@ -250,9 +252,9 @@ def _read_json_table(source: FileSource, number: int) -> Table | None:
         return None
     header, answers = found
     first = _first_rows(json_rows.read_rows(source, header))
-    table = _build_table(source, number, header, first, form=_JSON, answers=answers)
+    table = _build_table(source, number, header, first, form=_OBJECTS, answers=answers)
     # Another tool's texts with labels that speak of no query are not what a person wants to import.
-    is_tool = not answers and table.kind in ("", "documents", "queries") and not source.fields
+    is_tool = source.form == TEXT and not answers and table.kind in ("", "documents", "queries") and not source.fields
     if is_tool and (known := recognition.tool_of(source.head())):
         raise source.bad(number, str(known))
     return table
@@ -284,7 +286,7 @@ def _build_table(
     table = Table(delimiter, header, has_header, fields, form, number, tuple(first))
     for field, places in table.columns.items():
         same = [header[place] for place in places]
-        if len(same) > 1 and field not in columns.LISTS and not columns.name_assessors(same, source.fields):
+        if len(same) > 1 and field not in columns.LISTS and not columns.name_assessors(same, source.fields, of=header):
             said = _('the columns "%(first)s" and "%(second)s" are both "%(field)s"; choose one')
             raise source.bad(number, said % {"first": same[0], "second": same[1], "field": field})
     return table
@@ -324,6 +326,7 @@ def read_ragged_rows(source: FileSource, table: Table) -> Iterator[tuple[int, li
     if table.form == TEXT:
         yield from _read_lines(source, table)
         return
+    rows: Iterator[tuple[int, list[str]]]
     if table.form == PARQUET:
         rows = parquet_rows.read_rows(source, {name for name, field in table.fields.items() if field == IGNORED})
     elif table.form == SHEET:
@@ -397,8 +400,8 @@ def _choose_fields(
     else:
         guessed = _guess_without_header(source, header, [cell.strip() for cell in first[0]] if first else [])
     # What people answered is the grade, whatever the question was called, where they were asked one thing.
-    if len(answers) == 1 and "grade" not in guessed.values():
-        guessed[answers[0]] = "grade"
+    if len(answers) == 1 and ("grade" not in guessed.values() or columns.hold_grades(answers[0], header, first)):
+        guessed = {name: field for name, field in guessed.items() if field != "grade"} | {answers[0]: "grade"}
     taken = set(found.values()) - columns.LISTS
     for name in header:
         if name in found:
@@ -407,7 +410,7 @@ def _choose_fields(
         is_unnamed = has_header and re.fullmatch(r"column \d+", name)
         field = guessed.get(name, IGNORED if is_unnamed else METADATA)
         found[name] = METADATA if field in taken - {METADATA, IGNORED} else field
-        if not columns.name_assessors([name], {}):
+        if not columns.name_assessors([name], {}, of=header):
             taken |= {found[name]} - columns.LISTS
     return found
 

@@ -75,7 +75,7 @@ A relevant document will.
 <def> Definition(s):
 </top>
 """
-QUESTION = "what is tea"
+QUESTION, TEA, WATER = "what is tea", "Tea is a drink", "Water boils"
 
 # F1: a header is believed, whatever stands between the columns, and in whatever order they are.
 NAMED: dict[str, Files] = {
@@ -229,4 +229,150 @@ TEXTS: dict[str, Files] = {
         "</topic></topics>"},
     "topics of TREC RAG": {"topics.rag25.jsonl": lines({"id": "1", "title": "why tea"})},
 }  # fmt: skip
-CASES = {**NAMED, **NESTED, **COLUMNS, **TEXTS}
+# What popular tools and published sets write.
+TOOLS: dict[str, Files] = {
+    "annotations in a list": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "annotations": [{"annotator": "a",
+        "label": 1}, {"annotator": "b", "label": 0}]})},
+    "ratings in a list": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "ratings": [{"user": "a", "rating":
+        1}, {"user": "b", "rating": 0}]})},
+    "annotations without people": {"m.jsonl": lines({"query": QUESTION, "document": TEA,
+        "annotations": [{"label": 1}, {"label": 0}]})},
+    "ids without digits": {"m.csv": f"query,doc,text\n{QUESTION},alpha,{TEA}\n{QUESTION},beta,{WATER}\n"},
+    "two ids, one of the passage": {"m.jsonl": lines({"docid": "a", "passage_id": "a1", "text": TEA},
+        {"docid": "a", "passage_id": "a2", "text": WATER})},
+    "judgments of workers": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "judgments": [{"worker_id": "w1",
+        "relevance": 2}, {"worker_id": "w2", "relevance": 0}]})},
+    "labels by annotator": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "labels": {"alice": 1, "bob": 0}})},
+    "labels without people": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "labels": [1, 0, 1]})},
+    "SQuAD, Parquet": {"m.parquet": parquet_of({"id": "5", "title": "Tea", "context": TEA, "question": QUESTION,
+        "answers": {"text": ["a drink"], "answer_start": [7]}})},
+    "SQuAD as it is published": {"m.json": json.dumps({"version": "1.1", "data": [{"title": "Tea", "paragraphs":
+        [{"context": TEA, "qas": [{"id": "5", "question": QUESTION, "answers": [{"text": "a drink", "answer_start":
+        7}]}]}]}]})},
+    "SQuAD, CSV of pandas": {"m.csv":
+        "id,title,context,question,answers\n5,Tea,Tea is a drink,what is tea,"
+        "\"{'text': ['a drink'], 'answer_start': [7]}\"\n"},
+    "SQuAD, flat": {"m.jsonl": lines({"id": "5", "title": "Tea", "context": TEA, "question": QUESTION, "answers.text":
+        ["a drink"], "answers.answer_start": [7]})},
+    "SQuAD, no answer": {"m.jsonl": lines({"id": "5", "title": "Tea", "context": TEA, "question": QUESTION, "answers":
+        {"text": [], "answer_start": []}})},
+    "answers in a list": {"m.jsonl": lines({"question": QUESTION, "answer": ["a drink", "drink"]})},
+    "Label Studio, JSON": {"m.json": json.dumps([{"id": 1, "data": {"query": QUESTION, "document": TEA},
+        "annotations": [{"id": 5, "completed_by": {"id": 1, "email": "a@x.org"}, "result": [{"from_name": "rel",
+        "to_name": "d", "type": "choices", "value": {"choices": ["Relevant"]}}]}], "predictions": [], "project": 1}])},
+    "Label Studio, two controls": {"m.json": json.dumps([{"id": 1, "data": {"query": QUESTION, "document": TEA},
+        "annotations": [{"id": 5, "completed_by": 1, "result": [{"from_name": "relevance", "value": {"choices":
+        ["2"]}}, {"from_name": "comment", "value": {"text": ["ok"]}}]}], "project": 1}])},
+    "Label Studio, nobody yet": {"m.json": json.dumps([{"id": 1, "data": {"query": QUESTION, "document": TEA},
+        "annotations": [], "predictions": [], "project": 1}])},
+    "Label Studio, tasks": {"m.json": json.dumps([{"data": {"query": QUESTION, "document": TEA}}])},
+    "Label Studio, a ranker": {"m.json": json.dumps([{"id": 1, "data": {"query": QUESTION, "items": [{"id": "d1",
+        "title": "x", "body": TEA}, {"id": "d2", "body": WATER}]}, "annotations": [{"completed_by": 1, "result":
+        [{"from_name": "rank", "type": "ranker", "value": {"ranker": {"rank": ["d2", "d1"]}}}]}], "project": 1}])},
+    "Label Studio, JSON-MIN": {"m.json": json.dumps([{"id": 1, "query": QUESTION, "document": TEA, "relevance":
+        "Relevant", "annotator": 1, "annotation_id": 5, "created_at": "2024", "updated_at": "2024", "lead_time":
+        3.2}])},
+    "Label Studio, CSV": {"m.csv":
+        "annotation_id,annotator,created_at,document,id,lead_time,query,relevance,updated_at\n"
+        "5,1,2024,Tea is a drink,1,3.2,what is tea,2,2024\n"
+        "6,2,2024,Tea is a drink,1,3.2,what is tea,0,2024\n"},
+    "Argilla 2": {"m.json": json.dumps([{"id": "r1", "status": "completed", "_server_id": "x", "fields": {"query":
+        QUESTION, "document": TEA}, "metadata": {}, "suggestions": {}, "responses": {"relevance": [{"value": 2,
+        "user_id": "u1"}, {"value": 1, "user_id": "u2"}]}, "vectors": {}}])},
+    "Argilla, dataset of Hugging Face": {"m.parquet": parquet_of({"id": "r1", "status": "completed", "query":
+        QUESTION, "document": TEA, "relevance.responses": [2, 1], "relevance.responses.users": ["u1", "u2"],
+        "relevance.responses.status": ["submitted", "submitted"], "_server_id": "x"})},
+    "Argilla 1": {"m.jsonl": lines({"fields": {"query": QUESTION, "document": TEA}, "responses": [{"user_id": "u1",
+        "status": "submitted", "values": {"rel": {"value": 2}}}], "suggestions": [], "metadata": None, "external_id":
+        "5"})},
+    "Quepid, basic": {"m.csv": "query,docid,rating\nwhat is tea,d1,3\nwhat is tea,d2,\n"},
+    "Quepid, a book": {"m.csv": "query,docid,Alice Smith,Bob Jones\nwhat is tea,d1,3,2\nwhat is tea,d2,0,\n"},
+    "Quepid, general": {"m.csv":
+        "Team Name,Case Name,Case ID,Query Text,Doc ID,Doc Position,Title,Rating\nT,C,1,what is tea,d1,1,Tea,3\n"},
+    "Quepid, LTR": {"m.txt": "3 qid:1 # d1 what is tea\n0 qid:1 # d2 what is tea\n"},
+    "OpenSearch, judgments": {"m.json": json.dumps({"name": "x", "type": "IMPORT_JUDGMENT", "judgmentRatings":
+        [{"query": QUESTION, "ratings": [{"docId": "d1", "rating": "3"}, {"docId": "d2", "rating": "0"}]}]})},
+    "OpenSearch, lines": {"m.jsonl": lines({"query": QUESTION, "ratings": [{"docId": "d1", "rating": "3.000"},
+        {"docId": "d2", "rating": "0"}]})},
+    "Elasticsearch, rank evaluation": {"m.json": json.dumps({"requests": [{"id": "q1", "request": {"query": {"match":
+        {"text": QUESTION}}}, "ratings": [{"_index": "i", "_id": "d1", "rating": 3}]}]})},
+    "user behavior insights": {"m.jsonl": lines({"application": "a", "query_id": "u1", "client_id": "c", "user_query":
+        QUESTION, "query_response_hit_ids": ["d1", "d2"], "timestamp": "t"})},
+    "MIRACL": {"m.jsonl": lines({"query_id": "1", "query": QUESTION, "positive_passages": [{"docid": "10#0", "title":
+        "Tea", "text": TEA}], "negative_passages": [{"docid": "11#1", "title": "W", "text": WATER}]})},
+    "MIRACL, topics": {"topics.miracl-v1.0-en-dev.tsv": "0\tIs Creole a pidgin of French?\n3\tWhat is tea?\n"},
+    "MTEB, reranking": {"m.parquet": parquet_of({"query": QUESTION, "positive": [TEA], "negative": [WATER]})},
+    "MTEB, qrels of floats": {"test.parquet": parquet_of({"query-id": "q1", "corpus-id": "d1", "score": 1.0},
+        {"query-id": "q1", "corpus-id": "d2", "score": 0.0})},
+    "MS MARCO v2": {"msmarco_passage_00.jsonl": lines({"pid": "msmarco_passage_00_0", "passage": TEA, "spans":
+        "(0,14)", "docid": "msmarco_doc_00_0"})},
+    "MS MARCO, triples of ids": {"qidpidtriples.train.full.2.tsv":
+        "1000094\t5399011\t4239068\n1000094\t5399011\t2329699\n"},
+    "TREC RAG, UMBRELA's grades": {"q.txt":
+        "2024-1 0 msmarco_v2.1_doc_00_0#0_0 2\n2024-1 0 msmarco_v2.1_doc_00_0#1_1 0\n"},
+    "UMBRELA": {"u.jsonl": lines({"qid": "1", "docid": "d1", "query": QUESTION, "passage": TEA, "judgment": 2,
+        "prediction": "2"})},
+    "RankLLM": {"r.json": json.dumps([{"query": QUESTION, "ranking_exec_summary": "x", "hits": [{"content": TEA,
+        "qid": 1, "docid": "d1", "rank": 1, "score": 3.5}]}])},
+    "Ragas": {"r.jsonl": lines({"user_input": QUESTION, "retrieved_contexts": [TEA, WATER], "response": "a drink",
+        "reference": "a drink"})},
+    "Ragas, ids": {"r.jsonl": lines({"user_input": QUESTION, "retrieved_context_ids": ["d1"], "reference_context_ids":
+        ["d1"]})},
+    "LlamaIndex": {"r.json": json.dumps({"queries": {"q1": QUESTION}, "corpus": {"d1": TEA}, "relevant_docs": {"q1":
+        ["d1"]}, "mode": "text"})},
+    "Haystack": {"r.jsonl": lines({"query": QUESTION, "documents": [{"content": TEA, "id": "d1", "meta": {}}],
+        "labels": [1]})},
+    "ESCI": {"e.parquet": parquet_of({"example_id": 1, "query": QUESTION, "query_id": 1, "product_id": "B00",
+        "product_locale": "us", "esci_label": "E", "small_version": 1, "split": "train"})},
+    "ESCI, products": {"p.parquet": parquet_of({"product_id": "B00", "product_title": "Tea", "product_description":
+        TEA, "product_bullet_point": "x", "product_brand": "b"})},
+    "WANDS": {"label.csv": "id\tquery_id\tproduct_id\tlabel\n0\t0\t25434\tExact\n1\t0\t12088\tIrrelevant\n"},
+    "Home Depot": {"train.csv":
+        '"id","product_uid","product_title","search_term","relevance"\n'
+        '2,100001,"Simpson Angle","angle bracket",3\n'
+        '3,100001,"Simpson Angle","l bracket",2.5\n'},
+    "CrowdFlower": {"train.csv":
+        '"id","query","product_title","product_description","median_relevance","relevance_variance"\n'
+        '1,"bridal shower decorations","Accent Pillow","Red satin",1,0\n'},
+    "Toloka": {"a.tsv":
+        "INPUT:query\tINPUT:document\tOUTPUT:relevance\tASSIGNMENT:worker_id\nwhat is tea\tTea is a drink\t1\tw1\n"},
+    "Mechanical Turk": {"b.csv":
+        '"HITId","WorkerId","Input.query","Input.document","Answer.relevance"\n'
+        '"h","w1","what is tea","Tea is a drink","2"\n'},
+    "a decimal comma": {"m.csv": "query;document;score\nwhat is tea;Tea is a drink;0,75\n"},
+    "workbook with TRUE and FALSE": {"m.xlsx": workbook_of(["query", "document", "relevant"], [QUESTION, TEA, True],
+        [QUESTION, WATER, False])},
+    "Parquet, a label is missing": {"m.parquet": parquet_of({"query": QUESTION, "text": TEA, "label": 1.0}, {"query":
+        QUESTION, "text": WATER, "label": None})},
+    "Parquet, an index of pandas": {"m.parquet": parquet_of({"query": QUESTION, "text": TEA, "label": 1,
+        "__index_level_0__": 5})},
+    "lists of pandas": {"m.csv":
+        "query,positive,negative\nwhat is tea,\"['Tea is a drink', 'Tea is hot']\",\"['Water boils']\"\n"},
+    "lists of JSON in CSV": {"m.csv":
+        "query,pos,neg\nwhat is tea,\"[\"\"Tea is a drink\"\"]\",\"[\"\"Water boils\"\"]\"\n"},
+    "arrays of NumPy": {"m.csv":
+        "query,answers,context\n"
+        "what is tea,\"{'text': array(['a drink'], dtype=object), 'answer_start': array([7])}\","
+        "Tea is a drink\n"},
+    "lists of ids in CSV": {"m.csv": "query_id,doc_ids\n1,\"['10', '11']\"\n"},
+    "single quotes": {"m.jsonl": "{'query':'a b','document':'c d','label':1}\n"},
+    "TRL, preferences": {"m.jsonl": lines({"prompt": QUESTION, "chosen": TEA, "rejected": WATER})},
+    "chosen and rejected": {"m.jsonl": lines({"query": QUESTION, "chosen": TEA, "rejected": WATER})},
+    "run, Parquet": {"run.parquet": parquet_of({"query_id": "q1", "doc_id": "d1", "rank": 1, "score": 2.5})},
+    "PyTerrier, results": {"r.csv": "qid,docid,docno,rank,score,query\n1,0,d1,0,2.5,what is tea\n"},
+    "PyTerrier, qrels": {"q.csv": "qid,docno,label,iteration\n1,d1,1,0\n"},
+    "Solr": {"m.json": json.dumps({"response": {"numFound": 1, "docs": [{"id": "d1", "title": "Tea", "body": TEA}]}})},
+    "DPR, Wikipedia": {"psgs_w100.tsv": 'id\ttext\ttitle\n1\t"Aaron Aaron ( or ; ) is a prophet"\tAaron\n'},
+    "LoTTE": {"qas.search.jsonl": lines({"qid": 0, "query": QUESTION, "url": "u", "answer_pids": [1, 2]})},
+    "BioASQ": {"b.json": json.dumps({"questions": [{"id": "5", "body": QUESTION, "documents": ["http://x/1"],
+        "ideal_answer": ["a"], "type": "yesno", "snippets": [{"text": TEA, "document": "http://x/1",
+        "offsetInBeginSection": 1}]}]})},
+    "ELI5": {"m.jsonl": lines({"q_id": "1", "title": QUESTION, "selftext": "", "answers": {"a_id": ["a"], "text":
+        ["a drink"], "score": [5]}})},
+    "HotpotQA as it is published": {"h.json": json.dumps([{"_id": "5", "question": QUESTION, "answer": "a", "type":
+        "bridge", "level": "hard", "supporting_facts": [["Tea", 0]], "context": [["Tea", ["Tea is.", " A drink."]],
+        ["Water", ["Water boils."]]]}])},
+    "TriviaQA": {"m.jsonl": lines({"question": QUESTION, "question_id": "t1", "answer": {"value": "a", "aliases":
+        ["b"]}, "search_results": {"title": ["Tea"], "search_context": [TEA]}})},
+}  # fmt: skip
+CASES = {**NAMED, **NESTED, **COLUMNS, **TEXTS, **TOOLS}

@@ -1,4 +1,4 @@
-"""Inputs of eighty public reports of errors: what is read of each, or the one line that refuses it."""
+"""Inputs of public reports of errors, and files of popular tools: what is read of each, or the line that refuses it."""
 
 from pathlib import Path
 
@@ -75,14 +75,15 @@ READ = {
     "ms-swift": "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0",
     "ERank": "all -chain -prompt -completion -k -mean d1[10||Tea is a drink|{}] q1[1|what is tea] 1>10=1@0.8",
     "SQuAD": 'all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink=',
-    "BRIGHT": 'queries q1[1|what is tea|{"excluded_ids": ["10"], "gold_ids": ["11"]}]',
+    "BRIGHT": "queries-pairs -excluded_ids q1[1|what is tea] 1>11=1",
     "hard negatives by system": (
         'm.jsonl, line 1: "neg" holds no text that can be read: bm25; write it as {"id", "title", "text"}'
     ),
     "HotpotQA": 'all d2[|Water|Water boils.|{}] q1[5|what is tea|["a drink"]] 5>Tea is\na drink.= 5>Water boils.=',
     "docs, ids and labels": "all d2[d2||Water boils|{}] q1[|what is tea] what is tea>d1=1 what is tea>d2=0",
     "queries, corpus and relevant_docs": (
-        'no column is the query that "relevant_docs" is about; name it with --column queries=query'
+        "m.json, line 1: this is a data set of LlamaIndex, which is not read here: write its rows as JSON lines "
+        "or columns, as docs/importing.md shows them"
     ),
     "texts that look like JSON": 'documents d3[3||{"a": 1}|{}]',
     "anchor and positive": (
@@ -191,6 +192,180 @@ READ = {
     "topics in fields of their own": 'queries q1[1|Liposarcoma CDK4|{"disease": "Liposarcoma", "gene": "CDK4"}]',
     "topics of CLEF": "queries q1[401-AH|Inflation]",
     "topics of TREC RAG": "queries q1[1|why tea]",
+    "annotations in a list": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
+        "what is tea>Tea is a drink=1 by a what is tea>Tea is a drink=0 by b"
+    ),
+    "ratings in a list": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
+        "what is tea>Tea is a drink=1 by a what is tea>Tea is a drink=0 by b"
+    ),
+    "annotations without people": (
+        '"annotations" holds judgments that cannot be read: [{"label": 1}, {"label": 0}]; write each as '
+        '{"annotator", "label"}, or leave them out with --column annotations=ignore'
+    ),
+    "ids without digits": "all d2[beta||Water boils|{}] q1[|what is tea] what is tea>alpha= what is tea>beta=",
+    "two ids, one of the passage": 'documents d2[a2||Water boils|{"docid": "a"}]',
+    "judgments of workers": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
+        "what is tea>Tea is a drink=2 by w1 what is tea>Tea is a drink=0 by w2"
+    ),
+    "labels by annotator": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
+        "what is tea>Tea is a drink=1 by alice what is tea>Tea is a drink=0 by bob"
+    ),
+    "labels without people": "m.jsonl, line 1: the grade is not an integer, nor yes or no: '[1, 0, 1]'",
+    "SQuAD, Parquet": 'all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink=',
+    "SQuAD as it is published": 'all d1[|Tea|Tea is a drink|{}] q1[5|what is tea|["a drink"]] 5>Tea is a drink=',
+    "SQuAD, CSV of pandas": (
+        'all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink='
+    ),
+    "SQuAD, flat": (
+        'all -id -answers.answer_start d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea '
+        "is a drink="
+    ),
+    "SQuAD, no answer": "all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=",
+    "answers in a list": 'queries q1[|what is tea|["a drink", "drink"]]',
+    "Label Studio, JSON": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink=1 "
+        "by a@x.org"
+    ),
+    "Label Studio, two controls": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink=2 by 1"
+    ),
+    "Label Studio, nobody yet": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=",
+    "Label Studio, tasks": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=",
+    "Label Studio, a ranker": (
+        "m.json, line 1: this is a Label Studio export, which is not read here: write its rows as JSON lines or "
+        "columns, as docs/importing.md shows them (object 1)"
+    ),
+    "Label Studio, JSON-MIN": (
+        "all -id -annotation_id -created_at -updated_at -lead_time d1[||Tea is a drink|{}] q1[|what is tea] what "
+        "is tea>Tea is a drink= what is tea>Tea is a drink=1 by 1"
+    ),
+    "Label Studio, CSV": (
+        "all -annotation_id -created_at -id -lead_time -updated_at d1[||Tea is a drink|{}] q1[|what is tea] what "
+        "is tea>Tea is a drink= what is tea>Tea is a drink= what is tea>Tea is a drink=2 by 1 what is tea>Tea is "
+        "a drink=0 by 2"
+    ),
+    "Argilla 2": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
+        "what is tea>Tea is a drink=2 by u1 what is tea>Tea is a drink=1 by u2"
+    ),
+    "Argilla, dataset of Hugging Face": (
+        "all -status d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a "
+        "drink= what is tea>Tea is a drink=2 by u1 what is tea>Tea is a drink=1 by u2"
+    ),
+    "Argilla 1": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink=2 by u1"
+    ),
+    "Quepid, basic": "queries-pairs q1[|what is tea] what is tea>d1=3 what is tea>d2=",
+    "Quepid, a book": (
+        "queries-pairs q1[|what is tea] what is tea>d1= what is tea>d2= what is tea>d1=3 by Alice Smith what is "
+        "tea>d1=2 by Bob Jones what is tea>d2=0 by Alice Smith"
+    ),
+    "Quepid, general": (
+        "queries-pairs -Team Name -Case Name -Case ID -Doc Position -Title q1[|what is tea] what is tea>d1=3"
+    ),
+    "Quepid, LTR": "m.txt, line 1: not JSON, XML, a table, qrels or a run; see docs/importing.md",
+    "OpenSearch, judgments": "queries-pairs q1[|what is tea] what is tea>d1=3 what is tea>d2=0",
+    "OpenSearch, lines": "queries-pairs q1[|what is tea] what is tea>d1=3 what is tea>d2=0",
+    "Elasticsearch, rank evaluation": (
+        "m.json, line 1: this is a rank evaluation of Elasticsearch, which is not read here: write its rows as "
+        "JSON lines or columns, as docs/importing.md shows them"
+    ),
+    "user behavior insights": (
+        'queries q1[u1|what is tea|{"application": "a", "client_id": "c", "query_response_hit_ids": ["d1", '
+        '"d2"], "timestamp": "t"}]'
+    ),
+    "MIRACL": "all d2[11#1|W|Water boils|{}] q1[1|what is tea] 1>10#0=1 1>11#1=0",
+    "MIRACL, topics": "queries q2[3|What is tea?]",
+    "MTEB, reranking": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "MTEB, qrels of floats": "qrels q1>d1=1 q1>d2=0",
+    "MS MARCO v2": (
+        'documents d1[msmarco_passage_00_0||Tea is a drink|{"spans": "(0,14)", "docid": "msmarco_doc_00_0"}]'
+    ),
+    "MS MARCO, triples of ids": "pairs 1000094>5399011=1 1000094>4239068=0 1000094>5399011=1 1000094>2329699=0",
+    "TREC RAG, UMBRELA's grades": "qrels 2024-1>msmarco_v2.1_doc_00_0#0_0=2 2024-1>msmarco_v2.1_doc_00_0#1_1=0",
+    "UMBRELA": "all -prediction d1[d1||Tea is a drink|{}] q1[1|what is tea] 1>d1=2",
+    "RankLLM": (
+        "all -ranking_exec_summary -hits.qid -hits.rank d1[d1||Tea is a drink|{}] q1[|what is tea] what is tea>d1=@3.5"
+    ),
+    "Ragas": (
+        "all -response -reference d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink= what is "
+        "tea>Water boils="
+    ),
+    "Ragas, ids": "queries-pairs q1[|what is tea] what is tea>d1=1 what is tea>d1=",
+    "LlamaIndex": (
+        "r.json, line 1: this is a data set of LlamaIndex, which is not read here: write its rows as JSON lines "
+        "or columns, as docs/importing.md shows them"
+    ),
+    "Haystack": "all -documents.meta d1[d1||Tea is a drink|{}] q1[|what is tea] what is tea>d1=1",
+    "ESCI": "queries-pairs -example_id -product_locale -esci_label -small_version -split q1[1|what is tea] 1>B00=",
+    "ESCI, products": 'documents d1[B00|Tea|Tea is a drink|{"product_bullet_point": "x", "product_brand": "b"}]',
+    "WANDS": "label.csv, line 2: the grade is not an integer, nor yes or no: 'Exact'",
+    "Home Depot": (
+        'no column is the document that "relevance" is about; name it with --column product_title=text, or keep '
+        '"relevance" as it is with --column relevance=metadata'
+    ),
+    "CrowdFlower": (
+        "all -id -relevance_variance d1[|Accent Pillow|Red satin|{}] q1[|bridal shower decorations] bridal "
+        "shower decorations>Red satin=1"
+    ),
+    "Toloka": (
+        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink=1 by w1"
+    ),
+    "Mechanical Turk": (
+        "all -HITId d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a "
+        "drink=2 by w1"
+    ),
+    "a decimal comma": "m.csv, line 2: the score is not a finite number: '0,75'",
+    "workbook with TRUE and FALSE": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "Parquet, a label is missing": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils="
+    ),
+    "Parquet, an index of pandas": (
+        "all -__index_level_0__ d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=1"
+    ),
+    "lists of pandas": (
+        "all d3[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Tea is hot=1 what is "
+        "tea>Water boils=0"
+    ),
+    "lists of JSON in CSV": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "arrays of NumPy": 'all d1[||Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink=',
+    "lists of ids in CSV": "pairs 1>10= 1>11=",
+    "single quotes": "m.jsonl, line 1: not JSON, from character 2 on",
+    "TRL, preferences": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "chosen and rejected": (
+        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
+    ),
+    "run, Parquet": "runs -rank q1>d1",
+    "PyTerrier, results": "queries-pairs -docid -rank q1[1|what is tea] 1>d1=@2.5",
+    "PyTerrier, qrels": "qrels -iteration 1>d1=1",
+    "Solr": (
+        "m.json, line 1: this is an answer of Solr, which is not read here: write its rows as JSON lines or "
+        "columns, as docs/importing.md shows them"
+    ),
+    "DPR, Wikipedia": "documents d1[1|Aaron|Aaron Aaron ( or ; ) is a prophet|{}]",
+    "LoTTE": "queries-pairs -url q1[0|what is tea] 0>1=1 0>2=1",
+    "BioASQ": 'no column is the query that "documents" is about; name it with --column snippets=query',
+    "ELI5": 'queries q1[1|what is tea|["a drink"]]',
+    "HotpotQA as it is published": (
+        'h.json, line 1: "context" holds no text that can be read: [["Tea", ["Tea is.", " A drink."]], ["Water", '
+        '["Water boils.; write it as {"id", "title", "text"} (object 1)'
+    ),
+    "TriviaQA": (
+        'queries q1[t1|what is tea|["a", "b"]|{"search_results": {"title": ["Tea"], "search_context": ["Tea is a '
+        'drink"]}}]'
+    ),
 }
 
 
