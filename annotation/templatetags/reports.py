@@ -41,8 +41,10 @@ def tenths(value: float | None) -> str:
 
 @register.filter
 def download_cell(cell: Cell) -> str:
-    """A cell of a table to save as a page shows it: measured shares as percentages."""
-    return tenths(cell.value) if isinstance(cell, Figure) else "–" if cell is None else str(cell)
+    """A cell of a table to save as a page shows it: measured shares as percentages, counts with their thousands."""
+    if isinstance(cell, Figure):
+        return tenths(cell.value)
+    return "–" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
 @register.filter

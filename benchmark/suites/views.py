@@ -10,6 +10,7 @@ from benchmark.forms import SuiteForm
 from benchmark.models import Suite
 from benchmark.report import tables
 from benchmark.suites import groups as services
+from benchmark.suites.funnels import funnel_table
 from benchmark.suites.page import show_suite, suites_of
 from corpus.access import AccessSiteScope, action, administered
 from corpus.errors import BadInput
@@ -49,9 +50,10 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
     """Systems by members, by one measure, and the unweighted mean."""
     found = get_suite(scope, suite)
     shown = show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
-    if (file := tables.download(request, [], [shown["table"]])) is not None:
+    funnel = funnel_table(found)
+    if (file := tables.download(request, [], [shown["table"], funnel])) is not None:
         return file
-    return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown})
+    return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown, "funnel": funnel})
 
 
 @action("site")

@@ -1,4 +1,4 @@
-"""`suite make NAME COLLECTION...`, `suite list`, `suite report NAME`: collections that are measured together."""
+"""`suite make NAME COLLECTION...`, `suite list`, `suite report|funnel NAME`: collections that are measured together."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,8 @@ from benchmark.models import Suite
 from benchmark.report import reports
 from benchmark.report.measures import BY_VERSION
 from benchmark.report.naming import ASPECTS, measure_label
-from benchmark.suites import groups
+from benchmark.suites import funnels, groups
+from charts.downloads import DownloadTable
 from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
@@ -27,7 +28,7 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         """Add the act, and what it is done to."""
-        parser.add_argument("what", choices=["make", "list", "report", "delete"], help="what to do")
+        parser.add_argument("what", choices=["make", "list", "report", "funnel", "delete"], help="what to do")
         parser.add_argument("suite", nargs="?", metavar="NAME", help="name of the suite")
         parser.add_argument(
             "collections", nargs="*", metavar="COLLECTION", help="for make: member collections, in order"
@@ -35,8 +36,10 @@ class Command(QuorumCommand):
         parser.add_argument("--title", default="", help="for make: title shown on pages")
         parser.add_argument("--measure", choices=MEASURES, default="ndcg", help="for report: measure")
         parser.add_argument("--k", type=int, default=reports.K, help="for report: cutoff rank")
-        parser.add_argument("--csv", type=Path, metavar="F", help="for report: also write the table as CSV")
-        parser.add_argument("--latex", type=Path, metavar="F", help="for report: also write the table as LaTeX")
+        parser.add_argument("--csv", type=Path, metavar="F", help="for report and funnel: also write the table as CSV")
+        parser.add_argument(
+            "--latex", type=Path, metavar="F", help="for report and funnel: also write the table as LaTeX"
+        )
 
     def run(self, **options: Any) -> object:
         """Make, list, report or delete a suite."""
@@ -54,7 +57,21 @@ class Command(QuorumCommand):
             groups.delete_suite(suite)
             self.say(f"suite {suite.name} is gone; its collections stay")
             return {"suite": options["suite"], "deleted": True}
-        return self.reported(suite, options)
+        return self.filled(suite, options) if options["what"] == "funnel" else self.reported(suite, options)
+
+    def filled(self, suite: Suite, options: dict[str, Any]) -> object:
+        """Print how the members' holes were filled, step by step."""
+        table = funnels.funnel_table(suite)
+        if table is None:
+            raise BadInput(f"no member of {suite.name} has had its holes filled: start with holes NAME --fill")
+        _write_table(table, options)
+        for name, *steps in table.rows:
+            told = [
+                f"{step} {count:,}" for step, count in zip(table.header[1:], steps, strict=True) if count is not None
+            ]
+            self.say(f"{name}: {', '.join(told) or 'nothing filled yet'}")
+        members = [(one.name, funnel and funnel.document) for one, funnel in funnels.member_funnels(suite)]
+        return {"suite": suite.name, "members": [{"collection": name, "funnel": found} for name, found in members]}
 
     def listed(self) -> object:
         """Print all suites with their members."""
@@ -73,9 +90,7 @@ class Command(QuorumCommand):
         key, columns = options["measure"], groups.suite_columns(suite, options["k"])
         lines = groups.suite_lines(columns, key)
         table = groups.suite_table(suite, columns, lines, key, options["k"])
-        for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
-            if path:
-                path.write_text(text, encoding="utf-8")
+        _write_table(table, options)
         names = [collection.name for collection, _report in columns]
         self.say(f"{measure_label(key, options['k'])} after filling (change)")
         heads = [*(f"{name:>18}" for name in (*names, "mean")), "95% of its change; p (Holm); letters"]
@@ -100,6 +115,12 @@ class Command(QuorumCommand):
                 for line in lines
             ],
         }
+
+
+def _write_table(table: DownloadTable, options: dict[str, Any]) -> None:
+    for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
+        if path:
+            path.write_text(text, encoding="utf-8")
 
 
 def describe_suite(suite: Suite) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """Suites: members' columns, the unweighted mean, and blanks where a system or a report is missing."""
 
+import csv
 import json
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import AuditEntry, Role
-from benchmark.models import Report, Suite
+from benchmark.hole_filling.funnel import Funnel
+from benchmark.models import Filling, Report, Suite
 from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.suites import groups
@@ -143,6 +147,49 @@ def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, Any
         assert told.out == ""
         return int(str(ended.code)), told.err
     return 0, json.loads(capsys.readouterr().out)
+
+
+def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The first two rows of DREAM table 8, and a member whose debates had one round."""
+    worlds = [World(), World(), World()]
+    names = [world.collection.name for world in worlds]
+    command(capsys, "make", "all", *names)
+    code, told = command(capsys, "funnel", "all")
+    assert code == 2 and "no member of all has had its holes filled" in told
+    steps = [(35_579, 20_137, [17_893, 2_244, 1_382, 862]), (41_656, 11_126, [10_558, 568, 422, 146]), (10, 8, [7, 1])]
+    for world, (candidates, left, debated) in zip(worlds, steps, strict=True):
+        begun = Funnel.begun(candidates + 5, 5, candidates, 0)
+        rounds = [
+            {"round": at, "agreed": debated[2 * at - 2], "open": debated[2 * at - 1]}
+            for at in (1, 2)[: len(debated) // 2]
+        ]
+        funnel = replace(begun, after_filter=left, rounds=rounds, to_people=debated[-1], relevant=3).document
+        about = {"collection": world.collection, "depth": 10, "before": world.before}
+        Filling.objects.create(**about, funnel={}, state="preparing")
+        Filling.objects.create(**about, funnel=funnel)
+        Filling.objects.create(**about, funnel={**funnel, "pool": 1}, state="cancelled")
+    _, found = command(capsys, "funnel", "all", "--csv", tmp_path / "f.csv")
+    assert [one["collection"] for one in found["members"]] == names and found["members"][2]["funnel"]["pool"] == 15
+    header, *rows, total = csv.reader(StringIO((tmp_path / "f.csv").read_text()))
+    assert header[3:7] == [
+        "after filtering",
+        "consensus in round 1",
+        "disagreement after round 1",
+        "consensus in round 2",
+    ]
+    assert rows[0] == [names[0], "35584", "35579", "20137", "17893", "2244", "1382", "862", "862", "3"]
+    assert rows[2][4:] == ["7", "1", "", "", "1", "3"]
+    assert total == ["total", "77260", "77245", "31271", "28458", "2813", "", "", "1009", "9"]
+    client, suite = Client(), Suite.objects.get()
+    for world in worlds:
+        client.force_login(make_member(world.collection, "charlie", Role.ADMIN).user)
+    page = client.get(f"/suites/{suite.pk}/").content.decode()
+    assert "Hole filling on all" in page and "31,271" in page
+    assert (
+        client.get(f"/suites/{suite.pk}/?table=all-funnel&as=csv").content.decode() == (tmp_path / "f.csv").read_text()
+    )
 
 
 def test_the_command_makes_lists_reports_and_deletes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
