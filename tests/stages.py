@@ -36,10 +36,10 @@ def is_left_out(item: pytest.Item, slow: bool, weekly: str) -> bool:
     return not slow and bool(item.get_closest_marker("slow") or item.get_closest_marker("browser"))
 
 
-def first_quick(values: Iterable[Any]) -> list[Any]:
-    """The parameters of a costly test: the quick suite takes the first, the others are slow."""
-    first, *others = values
-    return [first, *(_slow(one) for one in others)]
+def first_quick(values: Iterable[Any], count: int = 1) -> list[Any]:
+    """The parameters of a costly test: the quick suite takes the first `count`, the others are slow."""
+    rows = list(values)
+    return [*rows[:count], *(_slow(one) for one in rows[count:])]
 
 
 def first_slow(values: Iterable[Any], count: int = 1) -> list[Any]:

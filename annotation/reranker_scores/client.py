@@ -9,8 +9,7 @@ from corpus.collections.secrets import read_secret
 from corpus.errors import BadInput
 from judges.errors import BadAnswer, Unreachable
 from judges.providers.connections import (
-    certificate_advice,
-    certificate_error,
+    describe_failure,
     is_loopback,
     only_loopback,
     proxy_for,
@@ -73,8 +72,7 @@ class Client:
                     if len(data) > MAX_BODY:
                         break
         except httpx2.TransportError as error:
-            why = f"{self.teacher.host}: {type(error).__name__}: {error}".rstrip(": ")
-            failed = Unreachable(f"{why}: {certificate_advice(found)}" if (found := certificate_error(error)) else why)
+            failed = Unreachable(f"{self.teacher.host}: {describe_failure(error, begun=bool(data))}")
             # Only a call that never connected is surely free; any other may have been answered, and so paid for.
             failed.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
             raise failed from None

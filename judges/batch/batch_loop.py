@@ -26,6 +26,7 @@ from judges.batch.endpoints import (
 from judges.batch.store import LEASE_S, Collected, Out
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import is_batched, price_for_judge
+from judges.domain import refusals
 from judges.domain.verdicts import NoVerdict
 from judges.engine import leases, pairs
 from judges.engine.answers import Sent, interpret_body, one_line
@@ -304,10 +305,11 @@ class BatchWorkerLoop:
         except NotThereYet as error:
             await self._trouble(batch, str(error))
         except Exception as error:
-            await self._trouble(batch, describe_error(error))
+            problem = describe_error(error, batch.judge.provider)
+            await self._trouble(batch, problem)
             known = error if isinstance(error, ProviderError) else read_refusal(error)
             if known is not None and not known.retry and is_of_account(known):
-                await self._pause_for(batch, describe_error(error))
+                await self._pause_for(batch, problem)
 
     async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
         """Ask the provider to end the batch; where it did not hear that, it is asked again at the next look."""
@@ -317,7 +319,7 @@ class BatchWorkerLoop:
             # A provider that did not clearly refuse the request may still be able to cancel the batch.
             status = status_of(error)
             if status is None or status >= 500 or status in NOT_HEARD:
-                await self._trouble(batch, describe_error(error))
+                await self._trouble(batch, describe_error(error, batch.judge.provider))
                 return
         self.cancelled.add(batch.id)
 
@@ -351,10 +353,11 @@ class BatchWorkerLoop:
         except Exception as error:
             # Whether the provider has it is unknown. Sending again could pay twice, so an admin decides (`send-again`).
             if sent and not was_not_created(error):
-                await self._trouble(batch, _describe_unconfirmed(batch, one_line(describe_error(error))))
+                problem = one_line(describe_error(error, batch.judge.provider))
+                await self._trouble(batch, _describe_unconfirmed(batch, problem))
                 return
             await self._update(store.UNSENT, batch=batch.id)
-            refusal = read_refusal(error)
+            refusal = read_refusal(error, batch.judge.provider)
             if refusal is None or refusal.retry:
                 raise
             await self._refuse(batch, refusal)
@@ -393,7 +396,8 @@ class BatchWorkerLoop:
             await self._all_failed(batch, error)
 
     async def _pause_for(self, batch: Out, why: str) -> None:
-        await self._pause(one_line(f"{batch.judge.name}, account {' '.join(filter(None, batch.judge.account))}: {why}"))
+        account = " ".join(filter(None, batch.judge.account))
+        await self._pause(one_line(f"{batch.judge.name}, account {account}: {why}{refusals.advise(why)}"))
 
     async def _pause(self, why: str) -> None:
         """Let the campaign stand still: what was not sent goes back, and whoever mends the account resumes it."""
@@ -429,7 +433,7 @@ class BatchWorkerLoop:
             if status_of(error) != 404 or self.missing.get(batch.id, 0) >= MISSING_LOOKS:
                 raise
             self.missing[batch.id] = self.missing.get(batch.id, 0) + 1
-            raise NotThereYet(describe_error(error)) from error
+            raise NotThereYet(describe_error(error, batch.judge.provider)) from error
 
     async def _all_failed(self, batch: Out, error: ProviderError) -> None:
         """Calls that brought nothing are tried again, or their pairs fail, as the error says; the batch is over."""

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from judges.engine.answers import describe_own_fault
 from judges.errors import ProviderError, Unreachable
 from judges.providers import open_provider
 from judges.providers.base import SdkProvider
-from judges.providers.connections import certificate_advice, certificate_error, tls_context
+from judges.providers.connections import describe_failure, is_of_connection, tls_context
 from judges.providers.replies import NO_QUOTA, get_path, parse_body, refusal_error
 from judges.records import Body, Judge, ModelRequest
 
@@ -359,22 +360,24 @@ def was_not_created(error: Exception) -> bool:
     return cause is not None
 
 
-def read_refusal(error: Exception) -> ProviderError | None:
+def read_refusal(error: Exception, host: str = "the provider") -> ProviderError | None:
     """Return the error of a single call that a refusal of the batch stands for; None where it was not refused."""
     status = status_of(error)
-    if status is None or not 400 <= status < 500:
-        return None
-    body = getattr(error, "body", None) or getattr(error, "details", None)
-    return refusal_error("", status, _dump_json(body) if body else str(error), None)
+    return _read_error(error, status, host) if status is not None and 400 <= status < 500 else None
 
 
-def describe_error(error: Exception) -> str:
-    """Return an error in one line, with its cause: SDKs say of a connection only that it failed."""
-    cause: BaseException = error
-    while status_of(error) is None and cause.__cause__ is not None:
-        cause = cause.__cause__
-    text = f"{type(cause).__name__}: {cause}".rstrip(": ") if status_of(error) is None else str(error)
-    return f"{text}: {certificate_advice(untrusted)}" if (untrusted := certificate_error(error)) else text
+def _read_error(error: Exception, status: int, host: str) -> ProviderError:
+    body = getattr(error, "body", None) or getattr(error, "details", None) or str(error)
+    return refusal_error(host, status, body if isinstance(body, str) else _dump_json(body), None)
+
+
+def describe_error(error: Exception, host: str = "the provider") -> str:
+    """Return an error in one line of plain words: SDKs show objects of theirs, and of a connection that it failed."""
+    if isinstance(error, ProviderError):
+        return str(error)
+    if (status := status_of(error)) is not None:
+        return str(_read_error(error, status, host))
+    return f"{host}: {describe_failure(error)}" if is_of_connection(error) else describe_own_fault(error)
 
 
 def _dump_json(value: object) -> str:

@@ -28,7 +28,10 @@ _ADVICE = tuple(
         (r"temperature", 'set temperature = "default" for it in the judges file'),
         (r"on-demand throughput|inference profile", "give its inference profile as the model in the judges file"),
         (r"redirects are not followed", ""),
-        (r"usage limits?|budget|credit|balance|quota|billing", "raise the limit or the credit at the provider"),
+        (
+            r"usage limits?|budget|credit|balance|quota|billing|spend|free tier",
+            "raise the limit or the credit at the provider",
+        ),
         (r"location|country|region", "the provider does not serve this place: take another provider for it"),
         (
             r"context|too long|too large|max_model_len",

@@ -129,7 +129,7 @@ class Sent:
             return Retry(problem=str(error))
         except Exception as error:  # our fault, not the answer's: what was paid for is kept all the same
             logger.exception("an answer of %s cannot be read", self.judge.name)
-            self.row.update(outcome="error", error=one_line(f"{type(error).__name__}: {error}"))
+            self.row.update(outcome="error", error=describe_own_fault(error))
             return NoVerdict("error")
 
     def _cut_prompt(self, reply: Reply) -> str:
@@ -201,6 +201,11 @@ def one_line(text: str) -> str:
     return " ".join(text.replace("\0", "\ufffd").split())[:1000]
 
 
+def describe_own_fault(error: BaseException) -> str:
+    """Return what people read of an error of ours: that it is one, and where more of it stands."""
+    return one_line(f"Quorum itself failed at this, and its log says where ({type(error).__name__}: {error})")
+
+
 async def recover_answers(writer: ResultWriter, folder: Path) -> int:
     """Store the answers in the files of dead processes; return how many there were."""
     count = 0
@@ -237,7 +242,7 @@ async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
 def unexpected_error(error: Exception, body: Body | None) -> ProviderError:
     """Return a surprise in an SDK or our own reading as an error of this attempt, which keeps what was paid for."""
     # Billed, as far as anybody knows: the body came, and only our reading of it failed.
-    found = ProviderError(f"{type(error).__name__}: {error}", raw=body.text if body else "")
+    found = ProviderError(describe_own_fault(error), raw=body.text if body else "")
     if body is not None:
         found.status, found.billed = body.status, True
     return found

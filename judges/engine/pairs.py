@@ -11,6 +11,7 @@ from corpus.document_limit import SHOWN
 from judges.costs.budget import BudgetExhausted
 from judges.domain import audits, debate, ensemble, routing, stance_flip_guard
 from judges.domain.routing import NoVerdict, RoutingOutcome, RoutingState
+from judges.engine.answers import describe_own_fault
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
@@ -239,5 +240,5 @@ def log_outcome(row: Decided) -> None:
 
 def fail_pair(plan: Plan, claimed: Claimed, error: Exception) -> Decided:
     """Return the outcome of a pair that our own code cannot judge: it fails and says why."""
-    claimed.last_error = f"{type(error).__name__}: {' '.join(str(error).split())}"[:1000]
+    claimed.last_error = describe_own_fault(error)
     return build_decision(plan, claimed, FAILED)

@@ -112,7 +112,7 @@ class SdkProvider(ABC):
                 received.broke(error)
             if received.status is None and not received.failure:
                 # No trace of an answer or of a connection: nothing was sent, and the same request would fail alike.
-                raise Rejected(f"{self.host}: the request could not be made: {error!r}") from error
+                raise Rejected(f"{self.host}: the request could not be made: {error}") from error
 
     async def keep(self, call: AbstractAsyncContextManager[Any], received: Received) -> None:
         """Keep the raw answer of an SDK's method `with_streaming_response`."""

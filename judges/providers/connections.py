@@ -1,7 +1,10 @@
 """Connections of model calls: which client, through which proxy, trusting whose certificates."""
 
 import os
+import socket
 import ssl
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -121,6 +124,62 @@ def is_private(base_url: str) -> bool:
         return host == "localhost" or ip_address(host).is_private
     except ValueError:
         return False
+
+
+FAILURES = (aiohttp.ClientError, httpx2.RequestError)
+# Errors of HTTP clients and of the system below them, and what they mean to who reads it. The first that fits.
+_TOLD: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (ssl.SSLError, "it does not speak TLS as https needs it: is the base_url of a server that speaks http?"),
+    ((socket.gaierror, aiohttp.ClientConnectorDNSError), "no machine of this name is known: look at the base_url"),
+    (ConnectionRefusedError, "nothing answers at this address: is the server running, and the base_url right?"),
+    ((aiohttp.ClientHttpProxyError, httpx2.ProxyError), "the proxy on the way to it does not let the call through"),
+    ((aiohttp.InvalidURL, httpx2.UnsupportedProtocol, httpx2.InvalidURL), "the base_url is no address of a server"),
+    ((httpx2.DecodingError, zlib.error), "its answer is packed in a way that cannot be unpacked"),
+)
+_CLOSED = (
+    *(aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionResetError, BrokenPipeError),
+    *(httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError),
+)
+# Looked for last: the SDKs' adapter calls any broken connection of aiohttp a timeout.
+_LATE = (aiohttp.ServerTimeoutError, httpx2.TimeoutException, TimeoutError)
+
+
+def describe_failure(error: BaseException, *, begun: bool = False) -> str:
+    """Say why a call brought no whole answer: what HTTP clients raise is written for programmers.
+
+    `begun`: the answer had begun to arrive.
+    """
+    if untrusted := certificate_error(error):
+        return f"its certificate is not trusted ({untrusted.verify_message}): {certificate_advice(untrusted)}"
+    causes = list(_list_causes(error))
+    closed = f"the connection was closed {'in the middle of the answer' if begun else 'before an answer came'}"
+    late = "no connection, or no answer, came within the time that the client waits"
+    for kinds, words in (*_TOLD, (_CLOSED, closed), (_LATE, late)):
+        if any(isinstance(cause, kinds) for cause in causes):
+            refused = next((cause for cause in causes if isinstance(cause, aiohttp.ClientHttpProxyError)), None)
+            return f"{words} ({refused.status} {refused.message})" if refused is not None else words
+    # No route, no network: the system has words for it.
+    system = next((cause for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
+    if not begun and system is not None and not isinstance(system, ConnectionError):
+        return f"no connection to it can be made ({system.strerror})"
+    return closed
+
+
+def is_of_connection(error: BaseException) -> bool:
+    """Return whether an error is of the connection to a server, and none of ours."""
+    return any(isinstance(cause, (*FAILURES, OSError)) for cause in _list_causes(error))
+
+
+def _list_causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it came from, the innermost last."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        # aiohttp keeps the system's own error beside its own.
+        inner = getattr(cause, "os_error", None)
+        if isinstance(inner, OSError) and inner is not cause:
+            yield inner
+        cause = cause.__cause__ or cause.__context__
 
 
 def certificate_error(error: BaseException) -> ssl.SSLCertVerificationError | None:

@@ -25,7 +25,8 @@ from judges.records import Judge, ModelRequest, Reply, Usage
 FINISH = {
     **dict.fromkeys(("stop", "tool_calls", "function_call", "eos", "eos_token", "stop_sequence", "end_turn"), "stop"),
     **dict.fromkeys(("length", "model_length", "max_tokens", "model_context_window_exceeded"), "length"),
-    **dict.fromkeys(("content_filter", "refusal", "safety", "sensitive"), "refusal"),
+    **dict.fromkeys(("content_filter", "content_filtered", "refusal", "safety", "sensitive"), "refusal"),
+    **dict.fromkeys(("guardrail_intervened", "prohibited_content", "recitation"), "refusal"),
     **dict.fromkeys(("error", "abort", "aborted", "network_error", "insufficient_system_resource"), "failed"),
 }
 # What begins a stream of server-sent events: a field, or a comment.

@@ -1,6 +1,5 @@
 """Answer of one call: kept as it came, within bounds of size, before anybody makes something of it."""
 
-import os
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 import httpx2
 
-from judges.providers.connections import certificate_advice, certificate_error
+from judges.providers.connections import FAILURES, certificate_error, describe_failure
 from judges.rates import read_rate
 from judges.records import Body
 
@@ -28,7 +27,6 @@ UNSENT = (
     httpx2.ProxyError,
     httpx2.UnsupportedProtocol,
 )
-FAILURES = (aiohttp.ClientError, httpx2.RequestError)
 # Headers of a request that nobody else may read.
 SECRET = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-amz-security-token")
 
@@ -82,11 +80,8 @@ class Received:
         if found is None:
             return
         self.unsent = self.status is None and isinstance(found, UNSENT)
-        self.failure = f"{type(found).__name__}: {found}".rstrip(": ")
-        if isinstance(found, aiohttp.ClientConnectorError) and not isinstance(found, aiohttp.ClientSSLError):
-            self.failure = f"cannot be reached: {_read_reason(found.os_error)}"
-        if untrusted := certificate_error(error):
-            self.failure, self.misconfigured = f"{self.failure}: {certificate_advice(untrusted)}", True
+        self.failure = describe_failure(error, begun=self.status is not None)
+        self.misconfigured = certificate_error(error) is not None
 
     @property
     def text(self) -> str:
@@ -98,12 +93,6 @@ class Received:
             if key and key in text:
                 text = text.replace(key, "[key]")
         return text
-
-
-def _read_reason(error: OSError) -> str:
-    """Return why there is no connection in the system's words: connection refused, name or service not known."""
-    number = error.errno or 0
-    return (os.strerror(number) if number > 0 else error.strerror or str(error)).lower()
 
 
 def header_bill(headers: Mapping[str, str]) -> float | None:

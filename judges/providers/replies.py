@@ -13,9 +13,10 @@ from judges.records import Token, Usage
 
 LARGEST = 2**31 - 1  # What the columns of counts hold.
 LONGEST_REASON = 200  # Characters of a provider's own words that a reason keeps.
-# Statuses that speak of the account or the model, and not of the question; 412 is an account that Fireworks holds. 403
-# is not among them: moderation and firewalls answer with it, too.
-REFUSALS = (401, 402, 404, 412)
+# Statuses that speak of the account, the model or the address, and not of the question: a proxy that asks who we are
+# (407), a model that is gone (410), an account that Fireworks holds (412), a server without this endpoint (501). 403 is
+# not among them: moderation and firewalls answer with it, too.
+REFUSALS = (401, 402, 404, 407, 410, 412, 501)
 # Statuses below 500 that pass: a conflict, a failed dependency (Bedrock's ModelErrorException, TGI), too early, Groq's
 # flex tier without room (498), and a gateway that took us for gone (499).
 PASSING = (409, 424, 425, 498, 499)
@@ -27,20 +28,30 @@ MISSED = {"json_validate_failed", "tool_use_failed"}
 # Codes of a 400, 403 or 429 that no waiting ends: no quota, credit or budget is left.
 NO_QUOTA = {
     *("insufficient_quota", "billing_not_active", "billing_hard_limit_reached", "exceeded_current_quota_error"),
-    *("budget_exceeded", "Arrearage"),
+    *("budget_exceeded", "Arrearage", "AllocationQuota.FreeTierOnly"),
 }
-# Words of a 400 or 403 that speak of the account or its settings: credit and spend limits (Anthropic), a wrong key
-# (Google, xAI), a model that is not there (LiteLLM) or goes by a profile alone (Bedrock), a country (Google).
-ACCOUNT = re.compile(
-    r"credit balance is too low|reached your specified .{0,20}usage limits?|budget has been exceeded|"
-    r"incorrect api key|api[_ ]key[_ ]invalid|invalid model name|on-demand throughput isn.t supported|"
-    r"user location is not supported",
+# The same in words: money that is spent (xAI, Zhipu, Google's prepaid accounts and spend caps, free tiers).
+SPENT = re.compile(
+    r"insufficient (account )?(balance|funds|credits?)|please recharge|out of credits|used all available credits|"
+    r"credits? (balance )?(is|are|has been|have been) (depleted|exhausted|used up)|spend(ing)? (cap|limit)|"
+    r"free tier .{0,40}exhausted|budget has been exceeded",
     re.IGNORECASE,
 )
+# Words of a 400 or 403 that speak of the account or its settings: credit and spend limits (Anthropic), a wrong key
+# (Google, xAI), a model that is not there (LiteLLM, Groq) or goes by a profile alone (Bedrock), a country (Google), an
+# organization that is closed (Anthropic, Groq), another address than the API's (LM Studio, which answers 200).
+ACCOUNT = re.compile(
+    r"credit balance is too low|reached your specified .{0,20}usage limits?|incorrect api key|api[_ ]key[_ ]invalid|"
+    r"invalid model name|has been decommissioned|on-demand throughput isn.t supported|user location is not supported|"
+    r"organization has been (disabled|restricted)|unexpected endpoint or method",
+    re.IGNORECASE,
+)
+# Words of a 400 that speak of the moment: the model fell over or is being loaded (LM Studio).
+MOMENT = re.compile(r"has crashed|model (is )?unloaded|temporarily unavailable|is overloaded|try again later", re.I)
 # Words of a 403 that speak of the key's rights, where none of what was sent.
 DENIED = re.compile(
     r"permission.?(denied|error)|does not have.{0,20}permission|accessdenied|unrecognizedclient|signature|credential|"
-    r"security token|unsupported_country|not authorized",
+    r"security token|unsupported_country|not authorized|access denied due to",
     re.IGNORECASE,
 )
 # Words of a refusal that speak of what was sent: moderation, content filters, guardrails, and its length.
@@ -48,12 +59,12 @@ CONTENT = re.compile(
     r"content.{0,3}(policy|filter|management|safety|violat|moderation|risk|exists risk)|moderat(ion|ed)|flagged|"
     r"safety.{0,3}(check|system|polic|filter|reason)|usage.{0,3}(guideline|polic)|responsible.?ai|"
     r"data.?inspection|inappropriate|sensitive.{0,3}(content|words?|information)|invalid_prompt|prohibited.{0,3}content|"
-    r"harmful|jailbreak|guardrail|unsafe|high.risk|blocked by|violat.{0,60}(polic|guideline|terms|practice)",
+    r"harmful|jailbreak|guardrail|unsafe|high.risk|blocked by|violat.{0,60}(polic|guideline|terms|practice)|敏感|违规",
     re.IGNORECASE,
 )
+CONTEXT = re.compile(r"context[ _]?(length|window|size)|maximum (context|model length)|max_model_len", re.IGNORECASE)
 LENGTH = re.compile(
-    r"context[ _]?(length|window|size)|maximum context|max_model_len|too (long|large|many tokens)|"
-    r"exceeds?.{0,40}(tokens?|length|size)",
+    CONTEXT.pattern + r"|too (long|large|many tokens)|exceeds?.{0,40}(tokens?|length|size)|tokens?.{0,40}must be <=",
     re.IGNORECASE,
 )
 HTML = re.compile(r"\s*(<!doctype html|<html|<head|<body|<title|<h1|<center)", re.IGNORECASE)
@@ -181,10 +192,10 @@ def refusal_error(
     """
     whole: object = body or _parse_any(raw)
     error = get_path(whole, "error") or whole
-    said, codes = error_text(error, raw), [*_codes_of(error), *_codes_of(whole)]
+    said, codes = error_text(error, raw), [*_codes_of(error), *_codes_of(whole), *_codes_of(_error_behind(error))]
     if 300 <= status < 400:
         said = "redirects are not followed; correct the base_url"
-    kind = _error_kind(status, error, [*codes, said], raw)
+    kind = _error_kind(status, error, codes, said, raw)
     if kind is RateLimited:
         waits = (retry_after, _retry_delay(error), _format_wait(said))
         retry_after = next((wait for wait in waits if wait), retry_after)
@@ -192,15 +203,17 @@ def refusal_error(
     return kind(message, status=status, raw=raw, retry_after=retry_after)
 
 
-def _error_kind(status: int, error: object, told: list[str], raw: str) -> type[ProviderError]:
-    """`told`: the codes of the error and its words."""
+def _error_kind(status: int, error: object, codes: list[str], said: str, raw: str) -> type[ProviderError]:
+    """`codes` and `said`: those of the error, its words."""
+    told = [*codes, said]
     if status in REFUSALS:
         return Refused
     if status == 408:
         return Unreachable
     if status >= 500 or status in PASSING:
-        return Overloaded
-    if not NO_QUOTA.isdisjoint(told):
+        # Gateways answer so when what stands behind them refused the text, and llama.cpp to what is too long for it.
+        return Declined if _is_content(error, codes) or CONTEXT.search(said) else Overloaded
+    if not NO_QUOTA.isdisjoint(told) or any(map(SPENT.search, told)):
         return Refused
     if status == 429:
         # More tokens than the account has in a minute: no wait makes it smaller.
@@ -217,6 +230,8 @@ def _error_kind(status: int, error: object, told: list[str], raw: str) -> type[P
         return Declined
     if status == 403 and any(map(DENIED.search, told)):
         return Refused
+    if status == 400 and MOMENT.search(said):
+        return Overloaded
     return BadAnswer if status < 300 else Rejected
 
 
@@ -233,8 +248,7 @@ def error_text(error: object, raw: str) -> str:
     """Return what an error says in plain words, on one line: its message, a page's headline, else the body's begin."""
     said = _shorten_text(error) or raw
     # Gateways say of another provider's error only that there was one, and show the error beside it.
-    if behind := get_path(error, "metadata", "raw"):
-        behind = _shorten_text(_parse_any(behind)) or behind if isinstance(behind, str) else _shorten_text(behind)
+    if behind := _shorten_text(_error_behind(error)):
         said = f"{said}: {behind}"
     if HTML.match(said):
         headline = HEADLINE.search(said)
@@ -242,6 +256,13 @@ def error_text(error: object, raw: str) -> str:
     said = html.unescape(TAG.sub(" ", said)) if TAG.search(said) else said
     said = storable_text(" ".join(said.split()))
     return said if len(said) <= LONGEST_REASON else said[: LONGEST_REASON - 3].rstrip() + "..."
+
+
+def _error_behind(error: object) -> object:
+    """Return the error of another provider that a gateway shows beside its own; None where it shows none."""
+    behind = get_path(error, "metadata", "raw")
+    found = (_parse_any(behind) or behind) if isinstance(behind, str) else behind
+    return get_path(found, "error") or found
 
 
 def _shorten_text(value: object, depth: int = 4) -> str:

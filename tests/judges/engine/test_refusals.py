@@ -1,4 +1,7 @@
-"""A refusal is of a call until several documents show that it is of the account; then the campaign pauses."""
+"""A refusal is of a call until several documents show that it is of the account; then the campaign pauses.
+
+Which refusals there are stands in tests/judges/providers/test_behaviours.py, without the database.
+"""
 
 import json
 from typing import Any
@@ -8,6 +11,7 @@ import pytest
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -29,12 +33,10 @@ def after_the_first(models: LocalModels, status: int) -> int:
     return sum(one["arrived"] > first for one in requests)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("status", "body"), OF_ONE)
+@pytest.mark.parametrize(("status", "body"), first_slow(OF_ONE))
 def test_one_document_of_forty_that_is_refused_costs_one_vote(
     worker: object, model_server: LocalModels, status: int, body: Any
 ) -> None:
-    """D1, D4. On a3455fca a 403 paused the campaign for ever, and a 400 failed the pair."""
     collection_of(40)
     make_panel(model_server, debate=())
     yes = {"verdict": "yes", "latency": 0.02}
@@ -95,12 +97,10 @@ OF_ALL = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", OF_ALL)
+@pytest.mark.parametrize("case", first_slow(OF_ALL, 2))
 def test_a_judge_that_is_refused_whatever_it_asks_pauses_after_at_most_twenty_calls(
     worker: object, model_server: LocalModels, case: str
 ) -> None:
-    """D2. On a3455fca the campaign was bought and failed to the last pair."""
     status, body, words = OF_ALL[case]
     collection_of(100)
     make_panel(model_server, debate=())
@@ -138,7 +138,6 @@ def test_an_account_that_reaches_its_limit_in_the_middle_pauses_within_twenty_ca
 
 @pytest.mark.slow
 def test_a_judge_without_a_usable_answer_pauses_after_twenty(worker: object, model_server: LocalModels) -> None:
-    """D7: 120 calls for no vote."""
     collection_of(100)
     make_panel(model_server, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
     fenced = {"text": '```json\n{"response": "yes", "reason": "r"}\n```', "latency": 0.05}

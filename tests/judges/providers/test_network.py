@@ -3,17 +3,24 @@
 import asyncio
 import contextlib
 import gzip
+import re
+import socket
 import ssl
 import subprocess
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+import aiohttp
+import httpx2
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from judges.errors import ProviderError, Refused, Unreachable
 from judges.prompts.render import VOTE_SCHEMA, vote_prompt
 from judges.providers import close_providers, connections, open_provider
+from judges.providers.connections import describe_failure, is_of_connection
 from judges.providers.received import Received
 from judges.records import Body, Inputs, Judge, ModelRequest
 from tests.modelserver.fixtures import KEY, KEY_ENV
@@ -204,8 +211,48 @@ def test_a_connection_that_breaks_before_the_answer_is_no_refused_connection(sdk
         with pytest.raises(Unreachable) as refused:
             await post("http://127.0.0.1:9", sdk)
         assert (broken.value.billed, refused.value.billed) == (True, False)
+        assert str(broken.value).endswith(": the connection was closed before an answer came")
+        assert str(refused.value).startswith("127.0.0.1:9: nothing answers at this address")
 
     against(mute, calls)
+
+
+def caused(error: BaseException, *causes: BaseException) -> BaseException:
+    """The error, each of the others the cause of the one before."""
+    for outer, inner in pairwise((error, *causes)):
+        outer.__cause__ = inner
+    return error
+
+
+PLACE = ConnectionKey("host", 443, True, True, None, None, None)
+NO_ROUTE = OSError(101, "Network is unreachable")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (caused(httpx2.ConnectError("x"), socket.gaierror(-2, "Name or service not known")), "no machine of this name"),
+        (aiohttp.ClientConnectorDNSError(PLACE, socket.gaierror(-2, "x")), "no machine of this name"),
+        (aiohttp.ClientConnectorError(PLACE, ConnectionRefusedError(111, "x")), "nothing answers at this address"),
+        (aiohttp.ClientConnectorError(PLACE, NO_ROUTE), "can be made (Network is unreachable)"),
+        (caused(httpx2.ConnectError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), "does not speak TLS"),
+        (httpx2.ProxyError("407"), "the proxy on the way"),
+        (httpx2.UnsupportedProtocol("x"), "no address of a server"),
+        (httpx2.ReadTimeout(""), "within the time"),
+        (httpx2.RemoteProtocolError("<x>"), "closed before an answer came"),
+        (aiohttp.ServerDisconnectedError(), "closed before an answer came"),
+        (ConnectionResetError(104, "Connection reset by peer"), "closed before an answer came"),
+    ],
+)
+def test_errors_of_http_clients_are_told_in_words(error: Exception, words: str) -> None:
+    told = describe_failure(error)
+    assert words in told and not re.search(r"Error\b|Exception|<|\[|ssl:", told)
+    assert is_of_connection(error) and not is_of_connection(ValueError())
+
+
+def test_an_answer_that_broke_off_is_told_apart_from_none() -> None:
+    error = aiohttp.ClientPayloadError("Response payload is not completed: <ContentLengthError: 400>")
+    assert describe_failure(error, begun=True) == "the connection was closed in the middle of the answer"
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
@@ -227,7 +274,7 @@ def test_encrypted_connections_are_checked_and_used_again(
         assert (await post(url, sdk, "x" * 1_000_000)).text == ANSWER.decode()
 
     async def bad(url: str) -> None:
-        with pytest.raises(Refused, match="CERTIFICATE_VERIFY_FAILED") as caught:
+        with pytest.raises(Refused, match="its certificate is not trusted") as caught:
             await post(url, sdk)
         assert "name a PEM file with the authority's certificate in SSL_CERT_FILE" in str(caught.value)
 
