@@ -54,7 +54,7 @@ def run_within_limits(judges: Sequence[Judge], work: Callable[[RateLimits], Awai
 async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterator[tuple[Reply | ProviderError, int]]:
     """Send a request, again where its provider failed: what came of each try, and its milliseconds. The last counts.
 
-    Raises CircuitOpen for an account that answers with errors only.
+    Raises CircuitOpen for an account that does not answer.
     """
     account, judge = shared.account(request.judge.account), request.judge
     # A token is at least one byte, so bytes and the answer's limit bound what the call can take of a quota.
