@@ -23,7 +23,7 @@ from training.jobs.first_stage import BM25
 from training.jobs.folder import JobFolder
 from training.jobs.outcomes import CAVEAT, MEASURES
 from training.jobs.shared_folder import fetch_news
-from training.jobs.significance import LEVEL, TOO_FEW
+from training.jobs.significance import TOO_FEW
 from training.models import Job, Model
 from training.recipes.table import RECIPES
 
@@ -290,8 +290,7 @@ def explain_no_gain(found: Mapping[str, Any], *, tiny: bool) -> str:
             "%(queries)s dev queries are too few: create an export with a smaller share of queries for training, or "
             "label more queries."
         ) % {"queries": queries}
-    first = found.get("first_stage") or {}
-    if first and first["difference"] < 0 and first["p"] < LEVEL:
+    if found.get("below"):
         return _(
             "What it would rerank is better left as it is. Train on more labels that people or judges gave, with fewer "
             "assumed negatives, or lower the learning rate."

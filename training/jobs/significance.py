@@ -26,7 +26,7 @@ def compare_models(
     `first`: the same of the ranking that the model would reorder, which `first_stage` names. `random_head`: the base
     had no head to score with, and got a random one. `shown` is true only for a rise with p below the level over the
     base, or over the first stage where the head is random, and never below the first stage or with fewer queries than
-    `least`.
+    `least`; `below` only for a loss to the first stage.
     """
     shared = sorted(base.keys() & tuned.keys())
     figures: dict[str, Any] = dict.fromkeys(("base", "tuned", "difference", "low", "high", "p"))
@@ -38,16 +38,17 @@ def compare_models(
         against_first = compare_runs(measure, after, first) if first else None
     enough = len(shared) >= least
     gained = against_first if random_head else against_base
-    shown = enough and is_above(gained) and not is_below(against_first)
+    below = enough and is_below(against_first)
+    shown = enough and is_above(gained) and not below
     words = gain_verdict(measure, figures["difference"], figures["p"], len(shared), least)
     if enough and against_base is not None:
         words = f"{RANDOM_HEAD} ({len(shared)} queries)" if random_head else words
         words = _compose_verdict(words, against_first, first_stage, random_head=random_head)
-    found = {"measure": measure, **figures, "queries": len(shared), "random_head": random_head, "shown": shown}
+    found = {"measure": measure, **figures, "queries": len(shared), "random_head": random_head}
     if first and against_first is not None:
         mean = _mean({query: first[query] for query in shared if query in first})
         found["first_stage"] = {"name": first_stage, "mean": mean, **_figures(against_first)}
-    return {**found, "words": words}
+    return {**found, "below": below, "shown": shown, "words": words}
 
 
 def is_above(found: Paired | None) -> bool:
