@@ -88,12 +88,31 @@ class Table(BaseModel):
 Model = TypeVar("Model", bound=Table)
 
 
+LONGEST = 1_000_000
+# The parser takes the square of a dotted key's parts: nobody writes as many as this.
+PARTS = 20
+_PART = r"""(?:[\w-]+|"[^"\n]{0,99}"|'[^'\n]{0,99}')[ \t]*\.[ \t]*"""
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}){{{PARTS}}}")
+
+
+def read_tables(text: str, name: str) -> dict[str, Any]:
+    """Return what TOML says, unchecked. Raises BadInput with `name` and, if known, the line."""
+    if len(text) > LONGEST:
+        raise BadInput(
+            _("%(name)s: %(count)d characters are too many for settings") % {"name": name, "count": len(text)}
+        )
+    if key := _LONG_KEY.search(text):
+        words = _("%(name)s, line %(line)s: a key of more than %(count)s parts")
+        raise BadInput(words % {"name": name, "line": text.count("\n", 0, key.start()) + 1, "count": PARTS})
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: a number of too many digits
+        raise BadInput(_("%(name)s: %(what)s") % {"name": name, "what": _describe_syntax(error)}) from error
+
+
 def read_toml(model: type[Model], text: str, name: str) -> Model:
     """Return the file's text as the model. Raises BadInput with `name`, line if known, key and what to do."""
-    try:
-        tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadInput(_("%(name)s: %(what)s") % {"name": name, "what": _describe_syntax(error)}) from error
+    tables = read_tables(text, name)
     try:
         return model.model_validate(tables)
     except ValidationError as error:

@@ -1,6 +1,5 @@
 """Options of the recipes' table as fields of the form and as options of the command, with their defaults."""
 
-import tomllib
 from argparse import BooleanOptionalAction
 from collections.abc import Mapping
 from dataclasses import fields
@@ -10,10 +9,10 @@ from typing import Any
 from django import forms
 from django.core.management.base import CommandParser
 from django.utils.text import format_lazy
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from corpus.errors import BadInput
+from corpus.formats.files import read_text
+from corpus.importing.toml_files import read_tables
 from training.recipes.table import CHOICES, LOSSES, TABLE, RecipeOptions, kind_of_option
 
 # Option -> what it is. One that is not here is shown by its name.
@@ -157,9 +156,4 @@ def read_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return what a TOML file holds; the table checks names and values."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(_("%(path)s is not TOML: %(error)s") % {"path": path, "error": error}) from None
+    return read_tables(read_text(path), str(path))

@@ -15,7 +15,7 @@ from tests.factories import make_collection, make_member
 from tests.large_site import TEXTS, analyse
 from tests.speed import slowness
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.weekly]
 MANY, MOST_S = 10_000, 5.0
 
 # The first pairs were judged by one person each, the second are held by six people, the third are new.

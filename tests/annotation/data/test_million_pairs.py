@@ -11,7 +11,7 @@ from corpus.search import full_text
 from tests.large_site import analyse, large_site
 from tests.speed import slowness
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.weekly]
 PAIRS = int(os.environ.get("QUORUM_TEST_PAIRS", 1_000_000))
 OPENS_S, ANSWERS_S = 0.3, 4.0  # the slowest answer is a word of every document, sorted by label
 

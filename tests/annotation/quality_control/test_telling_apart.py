@@ -136,7 +136,7 @@ def plant(collection) -> None:
         item.save(update_fields=["turns"])
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_classifier_cannot_tell_checks_from_ordinary_items():
     """Four walks of 400 items, and the low end of Student's interval of their mean AUC: t(0.975, 3 degrees) = 3.182.
 

@@ -71,7 +71,7 @@ def test_the_number_that_pages_showed_is_worked_out_as_before(settings) -> None:
     migration._key.cache_clear()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.django_db(transaction=True)
 def test_a_page_that_was_open_during_the_upgrade_is_still_answered() -> None:
     books = make_collection("books")

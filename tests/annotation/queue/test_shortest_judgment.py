@@ -206,7 +206,7 @@ class Nervous(Annotator):
         self.writer.close()
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_thirty_two_nervous_annotators_store_no_judgment_that_nobody_looked_at(live_site, instance) -> None:
     books = make_collection("books", min_judgment_ms=300)
     make_scene(books, 900)

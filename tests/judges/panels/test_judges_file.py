@@ -170,6 +170,8 @@ WRONG_FILES = [
     ("[panel]\n", "judge is missing"),
     ("judge = 7", "judge is no list of tables"),
     ("[judge]\nname = 'a'", "judge is no list of tables"),
+    ("a." * 20 + "b = 1", "judges.toml, line 1: a key of more than 20 parts"),
+    ("x = " + "9" * 5_000, "judges.toml: this is not TOML (“Exceeds the limit"),
     ("x = = 1", "judges.toml: this is not TOML in line 1, column 5 (“Invalid value”): check quotes and brackets"),
     (text() + "\n[other]\na = 1", "line 24: other is unknown"),
     ("\n".join(text().splitlines()[:20]), "panel is missing"),
