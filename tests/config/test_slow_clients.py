@@ -11,8 +11,7 @@ import pytest
 from tests.plugin_browser import site
 from tests.slow_clients import HALF_BODY, HALF_HEADER, IDLE, clients, longest_of_five
 from tests.speed import slowness
-
-pytestmark = pytest.mark.slow
+from tests.stages import first_slow
 
 KINDS = {"idle": IDLE, "half a header": HALF_HEADER, "half a body": HALF_BODY}
 MANY = {"idle": 2500, "half a header": 2500, "half a body": 2000}
@@ -26,7 +25,7 @@ def port(instance_environment: dict[str, str]) -> Iterator[int]:
         yield urlsplit(address).port or 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_slow(KINDS))
 def test_a_site_answers_within_a_second_beside_a_hundred_slow_clients(port: int, kind: str) -> None:
     longest_of_five(port)
     with clients(port, FEW, KINDS[kind]):
@@ -34,7 +33,7 @@ def test_a_site_answers_within_a_second_beside_a_hundred_slow_clients(port: int,
         assert longest_of_five(port) < 1 * slowness()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_slow(KINDS))
 def test_a_site_answers_within_a_second_beside_thousands_of_slow_clients(port: int, kind: str) -> None:
     longest_of_five(port)
     with clients(port, MANY[kind], KINDS[kind]):
@@ -42,6 +41,7 @@ def test_a_site_answers_within_a_second_beside_thousands_of_slow_clients(port: i
         assert longest_of_five(port) < 1 * slowness()
 
 
+@pytest.mark.slow
 def test_whoever_sends_the_rest_of_a_body_late_is_answered(port: int) -> None:
     with clients(port, 1, HALF_BODY) as (client,):
         time.sleep(0.5)
@@ -50,6 +50,7 @@ def test_whoever_sends_the_rest_of_a_body_late_is_answered(port: int) -> None:
         assert client.recv(15) == b"HTTP/1.1 200 OK"
 
 
+@pytest.mark.slow
 def test_stalled_downloads_keep_nobody_from_being_answered(port: int) -> None:
     with urlopen(f"http://127.0.0.1:{port}/accounts/login/") as page:
         (script,) = re.findall(r"/static/vendor/htmx\.min\.[0-9a-f]+\.js", page.read().decode())

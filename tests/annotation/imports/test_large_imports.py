@@ -19,7 +19,7 @@ from config.env import ROOT
 from corpus.models import Collection
 from tests.factories import make_collection, make_member
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.weekly, pytest.mark.django_db(transaction=True)]
 DOCUMENTS = int(os.environ.get("QUORUM_IMPORT_TEST_DOCUMENTS", "300000"))
 SMALL = 20_000
 PAIRS = 10  # Documents for each pair.

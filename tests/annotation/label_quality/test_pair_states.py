@@ -139,7 +139,9 @@ def belongs(pair: Pair) -> bool:
     return pair.is_candidate or pair.labels.exists() or asked.exists() or work.exists()
 
 
-@pytest.mark.parametrize("seeds", [range(25), pytest.param(range(25, 325), marks=pytest.mark.weekly)], ids=["25", "300"])
+@pytest.mark.parametrize(
+    "seeds", [range(25), pytest.param(range(25, 325), marks=pytest.mark.weekly)], ids=["25", "more"]
+)
 def test_the_states_of_all_pairs_sum_up_to_the_pairs_whatever_happened(seeds: range) -> None:
     met: set[str] = set()
     for seed in seeds:
