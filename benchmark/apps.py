@@ -5,7 +5,7 @@ from typing import Any
 from django.apps import AppConfig
 
 
-def _keep_runs(collection: Any, sources: Any, files: Any) -> int:
+def _keep_runs(collection: Any, sources: Any, files: Any) -> tuple[int, list[str]]:
     from benchmark.runs.importing import keep_runs  # loads numpy, which most commands need not wait for
 
     return keep_runs(collection, sources, files)

@@ -56,6 +56,10 @@ class FilesField(forms.FileField):
         return [super(FilesField, self).clean(one, initial) for one in given] or super().clean(None, initial)
 
 
+# As the form of imports says it of candidates.
+KEEP_SELF = gettext_lazy("Keep a query that is also a document in its own ranking")
+
+
 class UploadForm(forms.Form):
     """Runs of systems that work elsewhere."""
 
@@ -83,6 +87,7 @@ class UploadForm(forms.Form):
     skip_unknown = forms.BooleanField(
         required=False, label=gettext_lazy("Skip queries and documents that are not in the collection")
     )
+    keep_self = forms.BooleanField(required=False, label=KEEP_SELF)
 
     def clean(self) -> dict[str, Any]:
         """Refuse a name for several files: each keeps its own."""
@@ -177,16 +182,36 @@ class MakeForm(LimitsForm):
     document_prefix = forms.CharField(
         required=False, max_length=200, strip=False, label=gettext_lazy("Document prefix")
     )
+    keep_self = forms.BooleanField(required=False, label=KEEP_SELF)
 
     FIELDS = {
-        Run.Kind.BM25: ("name", "depth", "k1", "b"),
-        Run.Kind.HYBRID: ("name", "depth", "run", "method", "scores", "k1", "b"),
-        Run.Kind.REWRITE: ("name", "depth", "method", "judge", "samples", "over", *LIMITS),
-        Run.Kind.REASONING: ("name", "depth", "judge", "over", *LIMITS),
-        Run.Kind.DENSE: ("name", "depth", "judge", "instruction", "query_prefix", "document_prefix", *LIMITS),
-        Run.Kind.RERANK: ("name", "depth", "run", "judge", "instruction", "top", *LIMITS),
-        Run.Kind.SPARSE: ("name", "depth", "model", "batch_size"),
-        Run.Kind.RERANK_FOLDER: ("name", "depth", "run", "model", "prompt", "instruction", "top", "batch_size"),
+        Run.Kind.BM25: ("name", "depth", "keep_self", "k1", "b"),
+        Run.Kind.HYBRID: ("name", "depth", "keep_self", "run", "method", "scores", "k1", "b"),
+        Run.Kind.REWRITE: ("name", "depth", "keep_self", "method", "judge", "samples", "over", *LIMITS),
+        Run.Kind.REASONING: ("name", "depth", "keep_self", "judge", "over", *LIMITS),
+        Run.Kind.DENSE: (
+            "name",
+            "depth",
+            "keep_self",
+            "judge",
+            "instruction",
+            "query_prefix",
+            "document_prefix",
+            *LIMITS,
+        ),
+        Run.Kind.RERANK: ("name", "depth", "keep_self", "run", "judge", "instruction", "top", *LIMITS),
+        Run.Kind.SPARSE: ("name", "depth", "keep_self", "model", "batch_size"),
+        Run.Kind.RERANK_FOLDER: (
+            "name",
+            "depth",
+            "keep_self",
+            "run",
+            "model",
+            "prompt",
+            "instruction",
+            "top",
+            "batch_size",
+        ),
     }
     METHODS = {
         Run.Kind.HYBRID: [

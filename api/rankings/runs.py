@@ -168,10 +168,11 @@ def import_runs(
     run: Form[str] = "",
     instruction: Form[str] = "",
     skip_unknown: Form[bool] = False,
+    keep_self: Form[bool] = False,
 ) -> Any:
     """Import runs in TREC's format, all or none: a file is a run and gives it its name, or `run` does for one file."""
     scope = scope_of(request)
-    data = {"name": run, "instruction": instruction, "skip_unknown": skip_unknown}
+    data = {"name": run, "instruction": instruction, "skip_unknown": skip_unknown, "keep_self": keep_self}
     form = UploadForm(data, request.FILES)
     given = validate_form(form, {"name": "run"})
     named = form.named()
@@ -185,6 +186,7 @@ def import_runs(
             scope.user.username,
             instruction=given["instruction"],
             skip_unknown=given["skip_unknown"],
+            keep_self=given["keep_self"],
         )
         record(scope, "runs.imported", runs=[one.name for one, _counts in found])
     return Status(201, [{"number": one.pk, **counts} for one, counts in found])

@@ -90,17 +90,19 @@ def import_runs(
         return found
 
 
-def keep_runs(collection: Collection, sources: Sequence[FileSource], files: ImportFiles) -> int:
-    """Keep the runs of an import as runs, by the names of their files; return how many are new.
+def keep_runs(collection: Collection, sources: Sequence[FileSource], files: ImportFiles) -> tuple[int, list[str]]:
+    """Keep the runs of an import as runs, by the names of their files; return how many are new, and names taken.
 
-    A name that has a run already is that run. Lines of ranks below those that became pairs may name unknown texts.
+    A name that has a run already is that run, whatever it holds. Lines of ranks below those that became pairs may name
+    unknown texts.
     """
     current = Query.objects.filter(collection=collection, is_current=True)
     queries = dict(current.values_list("external_id", "pk"))
-    new = 0
+    new, taken = 0, []
     for source in sources:
         name = re.sub(r"[^A-Za-z0-9._+-]+", "-", name_of(Path(source.name))).strip("-.")[:60] or "run"
         if builders.find_run(collection, name) is not None:
+            taken.append(name)
             continue
         builders.check_name(collection, name)
         file = RunFile(source)
@@ -110,7 +112,7 @@ def keep_runs(collection: Collection, sources: Sequence[FileSource], files: Impo
         run.recipe = {rankings.KEEP_SELF: True} if files.keep_self else {}
         _store_run(run, Path(source.name), file, queries, _document_keys(collection, file.documents))
         new += 1
-    return new
+    return new, taken
 
 
 def _document_keys(collection: Collection, names: list[str]) -> dict[str, int]:

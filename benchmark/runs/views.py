@@ -64,7 +64,7 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             if len({name for name, _file in named}) < len(named):
                 raise BadInput(_("two files have the same name: each run needs its own name"))
             files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
-            given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown")}
+            given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown", "keep_self")}
             found = importing.import_runs(scope.collection, files, scope.user.username, **given)
             record_act(scope, "runs.imported", runs=[run.name for run, _told in found])
     except BadInput as error:

@@ -96,14 +96,14 @@ def import_judgments(
 
     Human grades settle pairs that no person of the collection judged. `assessor` names who graded where the file does
     not, and `kind` says what they are, but for our own judgments.jsonl, which says so itself. Raises BadInput for bad
-    rows unless `skip_invalid`: then they are left out, and of rows that contradict or repeat each other the first is
-    taken.
+    rows unless `skip_invalid`: then they are left out, and of rows that contradict each other the first is taken. A row
+    that repeats another counts once.
     """
     source = file if isinstance(file, FileSource) else FileSource(file)
     staging.plan_for_bulk()
     collection = hold(Collection.objects, collection.pk, no_key=True)
     found, bad = stage_judgments(collection, source, assessor, KINDS[kind], progress)
-    if bad.counts and not skip_invalid:
+    if bad.counts.keys() - {DUPLICATE} and not skip_invalid:
         raise bad.refusal(source)
     found = store_staged(collection, found)
     table_statistics.renew_statistics(found.new, Pair, Judgment)

@@ -54,6 +54,7 @@ LISTS = frozenset(
     {"positive", "negative", "passages", "positive_id", "negative_id", "positive_score", "negative_score"}
 )
 IDS = ("id", "identifier", "key")  # Of the query or of the document: the other columns tell.
+SHOWN_VALUES = 1_000  # Of a list in a cell, that show what all of them are.
 _RATED = ("grade", "score", "positive", "negative", "passages", "positive_id", "negative_id")
 _JUDGED = ("annotations", "judgments", "judgements", "ratings", "assessments")  # Of which each is somebody's.
 _TASK = "annotation_id"  # The column by which Label Studio's tables are known; their column "id" is the task's.
@@ -192,7 +193,8 @@ class _Cells:
         found = []
         for cell in self.of[name]:
             value = parse_cell(cell)
-            for one in value if isinstance(value, list) else [value]:
+            # The first of many tell what the others are.
+            for one in value[:SHOWN_VALUES] if isinstance(value, list) else [value]:
                 if isinstance(one, dict):
                     try:
                         found.append(passages.read_document(as_cell(one)).text is None)
@@ -209,7 +211,7 @@ class _Cells:
         values = [parse_cell(cell) for cell in self.of[name]]
         rows = [passages.as_rows(value) if isinstance(value, dict) else value for value in values]
         lists = [some for value, some in zip(values, rows, strict=True) if isinstance(some, list) and some != [value]]
-        return any(isinstance(one, dict) for some in lists for one in some)
+        return any(isinstance(one, dict) for some in lists for one in some[:SHOWN_VALUES])
 
     def are_lists(self, name: str) -> bool:
         """True if the column holds lists alone."""

@@ -75,8 +75,9 @@ class ImportFiles:
         return assess.KINDS[self.graded_by or PEOPLE]
 
 
-# Who keeps runs registers here: (collection, files, import) -> how many are new. The benchmark does.
-RUN_KEEPERS: list[Callable[[Collection, list[FileSource], ImportFiles], int]] = []
+# Who keeps runs registers here: (collection, files, import) -> how many are new, and names that had a run already. The
+# benchmark does.
+RUN_KEEPERS: list[Callable[[Collection, list[FileSource], ImportFiles], tuple[int, list[str]]]] = []
 
 
 def list_files(given: GivenFile | list[GivenFile] | tuple[GivenFile, ...] | None) -> list[GivenFile]:
@@ -145,9 +146,10 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             pairs = _add_up(pairs, more)
             graded = _add_up(graded, (added.new, 0, added.unchanged))
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
-        runs = 0
-        if files.keep_runs and sources["runs"]:
-            runs = sum(keep(collection, sources["runs"], files) for keep in RUN_KEEPERS)
+        runs, runs_taken = 0, list[str]()
+        for keep in RUN_KEEPERS if files.keep_runs and sources["runs"] else ():
+            new, taken = keep(collection, sources["runs"], files)
+            runs, runs_taken = runs + new, runs_taken + taken
         changes = _describe_changes({"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded})
         report = {
             "collection": name,
@@ -155,6 +157,7 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
             **changes,
             **left_out.report(),
             "runs": runs,
+            "runs_taken": runs_taken,
             "empty_documents": len(empty),
             "long_documents": count_long_documents(collection),
             "grades_below_zero": unjudged,

@@ -37,10 +37,17 @@ class Runs(Jobs[RunOut]):
         return self.transport.post(RunEstimateOut, self.at("runs", "estimate"), body)
 
     def import_files(
-        self, files: Iterable[str | Path], *, name: str = "", instruction: str = "", skip_unknown: bool = False
+        self,
+        files: Iterable[str | Path],
+        *,
+        name: str = "",
+        instruction: str = "",
+        skip_unknown: bool = False,
+        keep_self: bool = False,
     ) -> Sequence[ImportedRunOut]:
         """Import TREC files, all or none: each is a run. `name` is for a single file."""
-        data = {"run": name, "instruction": instruction, "skip_unknown": str(skip_unknown).lower()}
+        options = {"skip_unknown": skip_unknown, "keep_self": keep_self}
+        data = {"run": name, "instruction": instruction, **{key: str(value).lower() for key, value in options.items()}}
         paths = [Path(file) for file in files]
         return self.transport.upload(tuple[ImportedRunOut, ...], self.at("runs", "import"), paths, data)
 

@@ -179,6 +179,9 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
         more = ", ..." if report["unknown"] > len(report["unknown_first"]) else ""
         named = "; ".join(report["unknown_first"])
         lines.append(f"{report['unknown']:,} rows with unknown ids were left out: {named}{more}")
+    if report["runs_taken"]:
+        named = ", ".join(report["runs_taken"])
+        lines.append(f"Runs of these names are kept already and were not replaced: {named}.")
     if report["own_document"]:
         lines.append(
             f"{report['own_document']:,} candidates were their own query and were left out; --keep-self keeps them."

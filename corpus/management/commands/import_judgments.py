@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand, collection_named
 from corpus.formats.files import FileSource
-from corpus.importing.assess import KINDS, import_judgments
+from corpus.importing.assess import DUPLICATE, KINDS, import_judgments
 from corpus.importing.columns import COLUMN_HELP, parse_columns
 from corpus.importing.staging import ProgressLine
 from corpus.importing.tables import describe_unused
@@ -39,7 +39,8 @@ class Command(QuorumCommand):
         added = f"{report['judgments']:,} judgments added, {report['unchanged']:,} were there already"
         self.say(f"{report['collection']}: {added}")
         for kind, count in report["skipped"].items():
-            self.say(f"Left out: {count:,} {kind}")
+            repeats = kind == DUPLICATE
+            self.say(f"Repeated rows that count once: {count:,}." if repeats else f"Left out: {count:,} {kind}")
         if unjudged := report["grades_below_zero"]:
             self.say(f"{unjudged:,} grades below 0 were left out: they mean not judged.")
         return report

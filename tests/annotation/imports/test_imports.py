@@ -324,6 +324,10 @@ def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -
     )
     again = start(charlie, bring(charlie, "birds", files))
     assert (again.report["runs"], Run.objects.count()) == (0, 1)
+    assert (
+        "The benchmark has a run called system-A already."
+        in charlie.get(f"/c/birds/import/{again.pk}/").content.decode()
+    )
 
 
 def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:

@@ -357,6 +357,15 @@ def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie: Client) ->
     assert "Instruction</dt>" not in text(charlie, f"{HOME}runs/{Run.objects.get(name='c').pk}/")
 
 
+def test_a_query_that_is_a_document_stays_in_its_own_ranking_where_a_page_says_so(charlie: Client) -> None:
+    line = "q0 Q0 d0-1 1 2.5 x\n"
+    for name, given in (("without", {}), ("with", {"keep_self": "on"})):
+        charlie.post(f"{HOME}runs/upload/", upload((f"{name}.run", line), **given))
+        charlie.post(f"{HOME}runs/make/?type=bm25", {"name": f"{name}-bm25", "depth": 10, "k1": 1, "b": 0, **given})
+    kept = Run.objects.filter(recipe__keep_self=True).values_list("name", flat=True)
+    assert sorted(kept) == ["with", "with-bm25"] and Run.objects.count() == 4
+
+
 def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(charlie: Client) -> None:
     wrong = "q0 Q0 d0-1 1 2.5 x\nq0 Q0 d0-1 2 2.0 x\nq0 Q0 d0-2 3 nan x\nq0 d0-3 4\nq0 Q0 nowhere 5 1 x\n"
     response = charlie.post(f"{HOME}runs/upload/", upload(("mine.run", wrong), name="mine-2", skip_unknown=""))

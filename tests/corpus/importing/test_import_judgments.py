@@ -89,6 +89,12 @@ def test_bad_rows_refuse_the_file_by_line(bring):
     assert not Judgment.objects.exists() and not Assessor.objects.exists()
 
 
+def test_a_row_that_repeats_another_counts_once(bring):
+    report = bring("q1 0 d1 2\nq1 0 d1 2\nq1 0 d2 0\nq1 0 d1 2\n")
+    assert (report["judgments"], report["unchanged"], report["skipped"]) == (2, 0, {"duplicate": 2})
+    assert labels() == {"d1": (2, "people"), "d2": (0, "people")}
+
+
 def test_skipped_rows_are_counted_by_kind_and_the_others_taken(bring):
     report = bring(BAD, skip_invalid=True)
     assert report["skipped"] == {"conflicting": 1, "duplicate": 1, "malformed": 2, "out-of-range": 1, "unknown": 2}

@@ -82,7 +82,7 @@ READ = {
     "HotpotQA": 'all d2[|Water|Water boils.|{}] q1[5|what is tea|["a drink"]] 5>Tea is\na drink.= 5>Water boils.=',
     "docs, ids and labels": "all d2[d2||Water boils|{}] q1[|what is tea] what is tea>d1=1 what is tea>d2=0",
     "queries, corpus and relevant_docs": (
-        "m.json, line 1: this is a data set of LlamaIndex, which is not read here: write its rows as JSON lines "
+        "m.json, line 1: this is a data set of LlamaIndex, which cannot be read here: write its rows as JSON lines "
         "or columns, as docs/importing.md shows them"
     ),
     "texts that look like JSON": 'documents d3[3||{"a": 1}|{}]',
@@ -236,7 +236,7 @@ READ = {
     "Label Studio, nobody yet": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=",
     "Label Studio, tasks": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=",
     "Label Studio, a ranker": (
-        "m.json, line 1: this is a Label Studio export, which is not read here: write its rows as JSON lines or "
+        "m.json, line 1: this is a Label Studio export, which cannot be read here: write its rows as JSON lines or "
         "columns, as docs/importing.md shows them (object 1)"
     ),
     "Label Studio, JSON-MIN": (
@@ -271,7 +271,7 @@ READ = {
     "OpenSearch, judgments": "queries-pairs q1[|what is tea] what is tea>d1=3 what is tea>d2=0",
     "OpenSearch, lines": "queries-pairs q1[|what is tea] what is tea>d1=3 what is tea>d2=0",
     "Elasticsearch, rank evaluation": (
-        "m.json, line 1: this is a rank evaluation of Elasticsearch, which is not read here: write its rows as "
+        "m.json, line 1: this is a rank evaluation of Elasticsearch, which cannot be read here: write its rows as "
         "JSON lines or columns, as docs/importing.md shows them"
     ),
     "user behavior insights": (
@@ -299,7 +299,7 @@ READ = {
     ),
     "Ragas, ids": "queries-pairs q1[|what is tea] what is tea>d1=1 what is tea>d1=",
     "LlamaIndex": (
-        "r.json, line 1: this is a data set of LlamaIndex, which is not read here: write its rows as JSON lines "
+        "r.json, line 1: this is a data set of LlamaIndex, which cannot be read here: write its rows as JSON lines "
         "or columns, as docs/importing.md shows them"
     ),
     "Haystack": "all -documents.meta d1[d1||Tea is a drink|{}] q1[|what is tea] what is tea>d1=1",
@@ -351,7 +351,7 @@ READ = {
     "PyTerrier, results": "queries-pairs -docid -rank q1[1|what is tea] 1>d1=@2.5",
     "PyTerrier, qrels": "qrels -iteration 1>d1=1",
     "Solr": (
-        "m.json, line 1: this is an answer of Solr, which is not read here: write its rows as JSON lines or "
+        "m.json, line 1: this is an answer of Solr, which cannot be read here: write its rows as JSON lines or "
         "columns, as docs/importing.md shows them"
     ),
     "DPR, Wikipedia": "documents d1[1|Aaron|Aaron Aaron ( or ; ) is a prophet|{}]",
