@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from corpus.labels import REFERENCE
 from corpus.models import Collection
-from corpus.search.text import tokenize_text
+from corpus.search.text import count_words
 from judges.campaigns.selectors import campaigns_of, collection_status, count_filtered
 from judges.models import Campaign
 
@@ -46,6 +46,18 @@ TEXTS = """
     SELECT {text} FROM corpus_{table}
     WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0
 """
+# Aspects, the queries that have some, and the documents that are relevant to any of a query's (BRIGHT-Pro table 1).
+ASPECTS = """
+    SELECT count(DISTINCT a.id), count(DISTINCT a.query_id), count(DISTINCT (a.query_id, p.document_id))
+    FROM corpus_aspect a JOIN corpus_query q ON q.id = a.query_id
+    LEFT JOIN (corpus_label l JOIN corpus_pair p ON p.id = l.pair_id JOIN corpus_document d ON d.id = p.document_id
+        AND d.is_current) ON l.aspect_id = a.id AND l.grade >= %(relevant_from)s
+    WHERE q.collection_id = %(collection)s AND q.is_current AND a.is_current
+"""
+ASPECT_TEXTS = """
+    SELECT a.text FROM corpus_aspect a JOIN corpus_query q ON q.id = a.query_id
+    WHERE q.collection_id = %(c)s AND q.is_current AND a.is_current AND abs(hashint8(a.id)::bigint) %% %(every)s = 0
+"""
 
 
 def statistics_of(collection: Collection) -> dict[str, Any]:
@@ -53,7 +65,7 @@ def statistics_of(collection: Collection) -> dict[str, Any]:
 
     `relevant_a_query`: relevant documents of each query with a label or a reference grade, by the label where a pair
     has both; `relevant_before`: by reference grades alone, which is what holes were filled in (D table 7). `sampled`:
-    the words are counted in a sample.
+    the words are counted in a sample. `positive_a_query` and `aspects_a_query` are of the queries with aspects.
     """
     # By language, too: the steps of the funnel are stored in words.
     key = f"collection-statistics:{collection.pk}:{get_language()}"
@@ -65,6 +77,8 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         values = {"collection": collection.pk, "relevant_from": collection.relevant_from}
         cursor.execute(COUNTS, values)
         documents, queries, answers, answered, synthetic, keywords, *of_pairs = cursor.fetchone()
+        cursor.execute(ASPECTS, values)
+        aspects, queries_with_aspects, positive = cursor.fetchone()
     pairs, asked, scored, labelled, judged, relevant, judged_before, relevant_before = of_pairs
     document = collection_status(collection, by_judge=False)
     campaigns = campaigns_of(collection)[:2]
@@ -88,6 +102,10 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "relevant_a_query": float(relevant) / judged if judged else None,
         "relevant_before": float(relevant_before) / judged_before if judged_before else None,
         "queries_labelled": judged,
+        "queries_with_aspects": queries_with_aspects,
+        "aspects_a_query": aspects / queries_with_aspects if queries_with_aspects else None,
+        "positive_a_query": positive / queries_with_aspects if queries_with_aspects else None,
+        "words_an_aspect": _mean_words(ASPECT_TEXTS, collection, aspects),
         "sampled": max(documents, queries) > SAMPLE,
         "campaign": campaign.pk if campaign else None,
         "funnel": _build_funnel(pairs, document, campaign, dropped),
@@ -96,10 +114,13 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
 
 def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -> float | None:
     """Return the mean number of words of about SAMPLE texts, chosen by the hash of their ids: always the same ones."""
+    return _mean_words(TEXTS.format(table=table, text=text), collection, rows)
+
+
+def _mean_words(statement: str, collection: Collection, rows: int) -> float | None:
     with connection.cursor() as cursor:
-        values = {"c": collection.pk, "every": max(1, rows // SAMPLE)}
-        cursor.execute(TEXTS.format(table=table, text=text), values)
-        counts = [len(tokenize_text(text)) for (text,) in cursor]
+        cursor.execute(statement, {"c": collection.pk, "every": max(1, rows // SAMPLE)})
+        counts = [count_words(text) for (text,) in cursor]
     return sum(counts) / len(counts) if counts else None
 
 

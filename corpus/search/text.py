@@ -85,6 +85,11 @@ def tokenize_text(text: str) -> list[str]:
     return found
 
 
+def count_words(text: str) -> int:
+    """Count words as papers do: what stands between spaces; Chinese, Japanese and Korean by pairs of characters."""
+    return sum(len(tokenize_text(word)) if _CJK_RUN.search(word) else 1 for word in text.split())
+
+
 def _split_cjk(word: str) -> Iterator[str]:
     """Yield a word without CJK as it is; each CJK run in it as its bigrams (a single character as itself)."""
     at = 0

@@ -10,7 +10,8 @@ from django.test import Client
 from annotation.adjudication.conflicts import why_conflict
 from annotation.data.statistics import statistics_of
 from annotation.models import Role
-from corpus.models import Assessor, Collection, Judgment, Label, Query
+from corpus.models import Assessor, Collection, Judgment, Label, Pair, Query
+from corpus.models.aspects import Aspect
 from judges.models import Campaign, Tally, Work
 from tests.benchmark_scene import collection_of_books, runs_of
 from tests.evidence import make_campaign, make_judge, make_judgment, make_label
@@ -54,6 +55,32 @@ def test_statistics_have_words_of_an_answer_and_relevant_documents_of_a_query(bo
     page = signed_in(books).get("/c/books/statistics/").text
     assert "3.0 words each on average" in page
     assert "1.5 per query, over 2 queries with a label" in page
+
+
+def test_statistics_have_positive_documents_aspects_and_lengths_in_words_between_spaces(books: Collection) -> None:
+    """BRIGHT-Pro table 1, counted by hand: a document of two aspects is one, one that supports none is not counted."""
+    wing, heat = (make_query(books, text) for text in ("Why does a well-shaped wing lift?", "它是映射 again"))
+    make_query(books, "No aspects here.")
+    lift, flow, plate = (
+        Aspect.objects.create(query=query, external_id=name, text=text)
+        for query, name, text in (
+            (wing, "a1", "state-of-the-art lift"),
+            (wing, "a2", "flow"),
+            (heat, "a1", "plates, too"),
+        )
+    )
+    Aspect.objects.create(query=heat, external_id="old", text="gone", is_current=False)
+    first, second, third = (make_document(books, f"text {number}") for number in range(3))
+    supports = [(lift, first, 1), (flow, first, 1), (flow, second, 1), (lift, third, 0), (plate, third, 1)]
+    for aspect, document, grade in supports:
+        pair, _made = Pair.objects.get_or_create(collection=books, query=aspect.query, document=document)
+        Label.objects.create(pair=pair, aspect=aspect, grade=grade, origin="people")
+    found = statistics_of(books)
+    assert (found["queries_with_aspects"], found["aspects_a_query"], found["positive_a_query"]) == (2, 1.5, 1.5)
+    assert found["words_an_aspect"] == (2 + 1 + 2) / 3
+    assert found["words_a_query"] == (6 + (3 + 1) + 3) / 3
+    page = signed_in(books).get("/c/books/statistics/").text
+    assert "1.50 per query with aspects (2), 1.7 words each on average; 1.50 documents" in " ".join(page.split())
 
 
 def test_relevant_documents_of_a_query_are_those_of_the_gold_and_of_filled_holes(books: Collection) -> None:
