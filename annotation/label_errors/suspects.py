@@ -62,8 +62,10 @@ def find_suspects(collection: Collection, tell: Tell = lambda done, total, phase
     chances = signals.chances()
     scores = combine_chances(chances)
     prior = float(np.log(PRIOR / (1 - PRIOR)))
-    # Labels at the prior are those of which no signal says anything: a list of them would be chance.
-    order = [at for at in rank_labels(scores)[:KEPT] if scores[at] > prior + 1e-9]
+    # Labels at the prior are those of which no signal says anything: a list of them would be chance. So it would be of
+    # labels that a weak model alone is unsure about: it speaks against one where it holds the other likelier.
+    against = (np.nan_to_num(chances[:, :3]) > PRIOR).any(axis=1) | (np.nan_to_num(chances[:, 3]) > 0.5)
+    order = [at for at in rank_labels(scores) if scores[at] > prior + 1e-9 and against[at]][:KEPT]
     names = ("votes", "dawid_skene", "near", "model")
     return {
         "at": timezone.now().isoformat(),

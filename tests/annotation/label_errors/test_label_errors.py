@@ -11,12 +11,14 @@ from django.test import Client
 
 from annotation.label_errors import suspects
 from annotation.label_errors.signals import gather_signals, read_labels
+from annotation.label_errors.suspicion import Signals
 from annotation.models import AuditEntry, Computed, Role
 from annotation.models.pair_table import BulkAct
 from annotation.tasks import find_label_errors
 from corpus.models import Collection, Item, Judgment, Label, Pair
 from jobs import background, leases
 from jobs.models import BackgroundJob
+from tests.called import call
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.judged_books import make_books
@@ -72,6 +74,23 @@ def test_near_duplicates_with_another_label_speak_against_both() -> None:
     assert np.isnan(signals.model).all() and np.isnan(signals.dawid_skene).all() and not signals.votes.any()
     found = suspects.find_suspects(birds)
     assert [one["group"] for one in found["suspects"]] == [2, 2]
+
+
+def test_a_model_that_is_unsure_of_every_label_accuses_none(books: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only labels whose other label it holds likelier, and those that something else speaks against."""
+    rows = read_labels(books)
+    silent = np.zeros(len(rows.pairs), np.int64)
+    model = np.full(len(rows.pairs), 0.4)
+    model[3] = 0.6
+    others, group = silent.copy(), silent.copy()
+    others[5], group[5] = 1, 2
+    empty = np.full(len(rows.pairs), np.nan)
+    signals = Signals(silent, silent, empty, others, group, model)
+    monkeypatch.setattr(suspects, "gather_signals", lambda *_: signals)
+    found = suspects.find_suspects(books)["suspects"]
+    assert [one["pair"] for one in found] == [rows.pairs[5], rows.pairs[3]]
+    said = call("label_errors", "books")
+    assert "2 of 30 labels have something that speaks against them" in said.out
 
 
 def test_an_empty_collection_has_no_suspects(alice: Client) -> None:
