@@ -1,6 +1,8 @@
 """Planning of a hole filling: what its pool holds, and what judging would cost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -24,14 +26,23 @@ DEEPEST = 1_000
 ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # A pair's outcome is known.
 
 
-def judging_configuration(policy: str | None, panel: str | None, filters: Sequence[str] = ()) -> Configuration | None:
-    """Return the configuration of the judges; None where people judge every pair. Raises BadInput."""
+def judging_configuration(
+    policy: str | None, panel: str | None, filters: Sequence[str] = (), debate: Mapping[str, Any] = MappingProxyType({})
+) -> Configuration | None:
+    """Return the configuration of the judges; None where people judge every pair. Raises BadInput.
+
+    `debate`: rounds, debaters and adjudicator in place of the usual ones.
+    """
     if policy == PEOPLE:
-        if panel or filters:
+        if panel or filters or debate:
             raise BadInput(_("the policy people uses no models: remove the panel and the filter"))
         return None
     return configurations.build_configuration(
-        panel=panel, policy=policy, options=CampaignOptions(filter=tuple(filters))
+        panel=panel,
+        policy=policy,
+        rounds=debate.get("rounds"),
+        debaters=debate.get("debaters", ()),
+        options=CampaignOptions(filter=tuple(filters), adjudicator=debate.get("adjudicator", "")),
     )
 
 
@@ -70,10 +81,11 @@ def estimate_cost(
     policy: str,
     panel: str | None = None,
     filters: Sequence[str] = (),
+    debate: Mapping[str, Any] = MappingProxyType({}),
     most: int | None = None,
 ) -> Estimate | None:
     """Calls and cost of the judges for `most` pairs at most; None where there is nothing to do. Raises BadInput."""
-    wanted = judging_configuration(policy, panel, filters)
+    wanted = judging_configuration(policy, panel, filters, debate)
     queries, documents = pool_of(collection, runs, depth, before).candidates
     if wanted is None or not len(queries):
         return None

@@ -5,8 +5,9 @@ these pairs, people about what is escalated, or about all. A large one is prepar
 pairs take longer to write than a page may.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ def start_filling(
     policy: str | None = None,
     panel: str | None = None,
     filters: Sequence[str] = (),
+    debate: Mapping[str, Any] = MappingProxyType({}),
     budget: float | None = None,
     max_calls: int | None = None,
     failed_to_people: bool = False,
@@ -83,17 +85,19 @@ def start_filling(
     """Fill `before` (the original where none is given) from the pool of the runs; or go on with an equal filling.
 
     `policy` "people": an item for each pair and no campaign; None: all that the panel's members can do. `pairs`: only
-    these of the pool, in this order, and people get them before everything else. `later`: a worker prepares a large
+    these of the pool, in this order, and people get them before everything else. `debate`: as `judging_configuration`
+    takes it. `later`: a worker prepares a large
     one. The same call again goes on with the unfinished filling, with new limits, and with `retry` judges its failed
     pairs again; a filled one of which nothing changed since is returned as it is. Raises BadInput.
     """
-    wanted = judging_configuration(policy, panel, filters)
+    wanted = judging_configuration(policy, panel, filters, debate)
     policy = policy if wanted is None else wanted.policy
     if wanted is not None:
         lifecycle.check_budget(collection, wanted, budget, max_calls, None)
     limits = {"budget": budget, "max_calls": max_calls, "failed_to_people": failed_to_people}
     first = None if pairs is None else len(pairs)
     options = {"policy": policy, "panel": panel or "", "filters": list(filters), "first": first, **limits}
+    options |= {"debate": dict(debate)} if debate else {}
     with transaction.atomic():
         before = before or versions.original_version(collection, by)
         # Two equal starts at once would make two fillings: the second waits here, and finds the first.
@@ -198,7 +202,9 @@ def prepare_filling(key: int) -> bool:
 
     def prepare(filling: Filling) -> None:
         given = filling.options
-        wanted = judging_configuration(given["policy"], given["panel"] or None, given["filters"])
+        wanted = judging_configuration(
+            given["policy"], given["panel"] or None, given["filters"], given.get("debate", {})
+        )
         runs = list(filling.runs.order_by("pk"))
         wish = _Wish(filling.collection, runs, filling.depth, filling.before, wanted, given, filling.made_by)
         _begin_filling(wish, *_unjudged_pairs(wish, None), own=filling)
@@ -219,8 +225,8 @@ def send_pairs(
 ) -> Filling:
     """A filling over the `first` so many pairs that could settle an order. People get them before all else, in order.
 
-    `asking`: panel, filters, limits and `by`, as `start_filling` takes them. Raises BadInput when every order is
-    settled, or the number is none.
+    `asking`: panel, filters, debate, limits and `by`, as `start_filling` takes them. Raises BadInput when every order
+    is settled, or the number is none.
     """
     if first < 1:
         raise BadInput(_("%(first)s pairs: enter a number of at least 1") % {"first": first})

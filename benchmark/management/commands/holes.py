@@ -61,6 +61,11 @@ class Command(Judge):
             default=(),
             help="three judges that vote first; if all vote no, the pair is not relevant",
         )
+        parser.add_argument("--rounds", type=int, help="maximum number of debate rounds (default: 2)")
+        parser.add_argument("--debaters", type=split_names, default=(), help="two judges that debate, as in `judge`")
+        parser.add_argument(
+            "--adjudicator", default="", help="judge that resolves disagreements; `panel` takes the panel's own"
+        )
         parser.add_argument("--budget", type=float, help="maximum cost of the judges in USD")
         parser.add_argument("--max-calls", type=int, help="maximum number of model calls")
         parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
@@ -133,6 +138,7 @@ class Command(Judge):
             self.note("nothing to fill: no pair of the pool that nobody judged could change what is asked")
             return None
         who = {"policy": policy_of(options), "panel": options["panel"], "filters": options["filter"]}
+        who["debate"] = debate_of(options)
         limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell_user()}
         limits["retry"] = options["retry_failed"]
         depth = options["depth"]
@@ -162,6 +168,8 @@ def check_options(collection: Collection, options: dict[str, Any]) -> None:
     only_filling = ("people", "wait", "with_what_there_is", "out", "retry_failed", "failed_to_people")
     if not options["fill"] and (given := [name for name in only_filling if options[name]]):
         raise BadInput(f"--{given[0].replace('_', '-')} needs --fill")
+    if options["people"] and (debate := debate_of(options)):
+        raise BadInput(f"--{min(debate)} is for judges, and --people asks none")
     if options["people"] and options["retry_failed"]:
         raise BadInput("--retry-failed is for judges, and --people asks none")
     if options["out"] is not None and options["out"].exists():
@@ -173,17 +181,27 @@ def check_options(collection: Collection, options: dict[str, Any]) -> None:
     if options["workers"] is not None and not 1 <= options["workers"] <= 64:
         raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
     if options["fill"]:
-        wanted = planning.judging_configuration(policy_of(options), options["panel"], options["filter"])
+        wanted = planning.judging_configuration(
+            policy_of(options), options["panel"], options["filter"], debate_of(options)
+        )
         if wanted is not None:
             # The budget is known to be too small before a run is imported.
             lifecycle.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
+
+
+def debate_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return how to debate where that was said."""
+    told = {"rounds": options["rounds"], "debaters": list(options["debaters"]), "adjudicator": options["adjudicator"]}
+    return {name: value for name, value in told.items() if value}
 
 
 def policy_of(options: dict[str, Any]) -> str:
     """Return the policy: "people" with --people, else the named one, else the panel's default."""
     if options["people"]:
         return planning.PEOPLE
-    return options["policy"] or configurations.build_configuration(panel=options["panel"]).policy
+    if options["policy"]:
+        return str(options["policy"])
+    return configurations.build_configuration(panel=options["panel"], debaters=options["debaters"]).policy
 
 
 def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from benchmark.hole_filling import funnel, starting
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import reading
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from judges.models import Campaign, Panel, Work
+from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.panels.offline_panel import ensure_offline
 from tests.conftest import Finished, Manage
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -47,6 +47,24 @@ def holes(*args: object) -> Finished:
     except SystemExit as end:
         code = int(end.code or 0)
     return Finished(code, out.getvalue(), err.getvalue())
+
+
+def test_how_to_debate_is_said_as_in_judge_and_belongs_to_the_filling(books: Collection, files: list[Path]) -> None:
+    """The same command goes on; other rounds are another campaign."""
+    ensure_offline()
+    first, second, third, *_ = (
+        JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True)
+    )
+    Panel.objects.create(name="mine", debate=[first, second], ensemble=[], majority=1)
+    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "mine", "--json"]
+    debated = ["--rounds", 3, "--debaters", f"{second},{first}", "--adjudicator", third]
+    for _ in range(2):
+        assert (told := holes(*command, *debated)).code == 0, told.err
+    campaign, filling = Campaign.objects.get(), Filling.objects.get()
+    assert (campaign.policy, campaign.rounds) == ("debate", 3) and campaign.protocol["adjudicator"]
+    assert filling.options["debate"] == {"rounds": 3, "debaters": [second, first], "adjudicator": third}
+    assert holes(*command).code == 0
+    assert sorted(Campaign.objects.values_list("rounds", flat=True)) == [2, 3]
 
 
 def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collection, files: list[Path]) -> None:
@@ -150,6 +168,8 @@ def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
         (["--runs", "one", "--fill", "--people", "--retry-failed"], "--people asks none"),
         (["--runs", "one", "--depth", "0"], "depth 0"),
         (["--runs", "one", "--qrels", "7"], "books has no qrels version 7"),
+        (["--runs", "one", "--fill", "--people", "--rounds", 3], "--rounds is for judges, and --people asks none"),
+        (["--runs", "one", "--fill", "--debaters", "nobody,else"], "nobody"),
         (["--runs", "one", "--fill", "--policy", "oracle"], "'oracle' is no policy"),
         (["--runs", "one", "--fill", "--people", "--panel", "offline"], "uses no models"),
         (["--runs", "one", "--fill", "--filter", "a,b"], "filter"),
