@@ -6,6 +6,7 @@ from itertools import permutations
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import ngettext
 
 from annotation.policies import reading
 from annotation.policies.measures import Classwise
@@ -113,7 +114,8 @@ def name_of(campaign: Campaign) -> str:
     own = {agent.parameters.get("temperature") for agent in agents}
     known = own if protocol.temperature is None else {protocol.temperature}
     parts += [f"temperature {value:g}" for value in sorted(float(value) for value in known if value is not None)]
-    return ", ".join([*parts, f"{campaign.rounds} rounds", *(["played on"] if protocol.play_on else [])])
+    rounds = ngettext("%(number)s round", "%(number)s rounds", campaign.rounds) % {"number": campaign.rounds}
+    return ", ".join([*parts, rounds, *(["played on"] if protocol.play_on else [])])
 
 
 def compare_orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:

@@ -56,6 +56,10 @@ class Command(QuorumCommand):
         result = report.result or {}
         for line in format_lines(result, options["measure"]):
             self.say(line)
+        if options["runs"] is None:
+            shallow = [run.name for run in ready_runs(collection) if run not in runs]
+            if shallow:
+                self.stderr.write(f"left out, because they return fewer documents per query: {', '.join(shallow)}")
         notes = {run.name: told for run in sorted(runs, key=lambda run: run.name) if (told := scores_told(run))}
         for name, told in notes.items():
             self.say(f"  {name}: {told}")
@@ -69,7 +73,14 @@ class Command(QuorumCommand):
 def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run]:
     """Return the runs of these names, or all that are ready and deep enough. Raises BadInput."""
     if names is None:
-        return ready_runs(collection, k)
+        deep, every = ready_runs(collection, k), ready_runs(collection)
+        if every and not deep:
+            shown = ", ".join(f"{run.name} {run.depth}" for run in every[:10])
+            deepest = max(run.depth for run in every)
+            raise BadInput(
+                f"no run of {collection.name} returns {k} documents per query ({shown}): give --k {deepest} or less"
+            )
+        return deep
     found = []
     for name in names:
         run = builders.find_run(collection, name)

@@ -26,6 +26,7 @@ from jobs import leases
 from jobs.models import JobState
 from tests import factories
 from tests.bench.report_s import memory_mb, timed
+from tests.called import call
 from tests.large_report import large_report
 from tests.rankings import make_next_report
 from tests.speed import slowness
@@ -276,3 +277,19 @@ def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> 
             [ours] = [one["values"] for one in report.result["systems"] if one["run"] == run.pk]
             for key, name in (("ndcg", "nDCG@10"), ("recall", "R@10"), ("hit", "Success@10")):
                 assert ours[key][when] == pytest.approx(theirs[name]), (run.name, name)
+
+
+def test_runs_that_are_too_shallow_are_named_and_runs_are_listed() -> None:
+    world = World()
+    name = world.collection.name
+    said = call("report", name, "--k", 50)
+    assert said.code == 2 and f"no run of {name} returns 50 documents per query (one {world.one.depth}" in said.err
+    Run.objects.filter(pk=world.one.pk).update(depth=100)
+    said = call("report", name, "--k", 50, "--json")
+    assert said.code == 0 and "left out, because they return fewer documents per query: two" in said.err
+    listed = call("runs", name, "list", "--json").json["runs"]
+    assert [(one["name"], one["state"], one["depth"]) for one in listed] == [
+        ("one", "ready", 100), ("two", "ready", world.two.depth),
+    ]  # fmt: skip
+    assert call("runs", name, "list").out.startswith("one: imported, ready, depth 100, ")
+    assert call("runs", name, "export", "one").err == f"name the run and the file: runs {name} export RUN F"
