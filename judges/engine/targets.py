@@ -86,11 +86,19 @@ async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target
 
 
 async def measure_target(
-    caller: Caller, claimed: Claimed, measurer: Judge, target: EvidenceTarget, number: int
+    caller: Caller,
+    claimed: Claimed,
+    measurer: Judge,
+    target: EvidenceTarget,
+    number: int,
+    lister: Judge | None = None,
 ) -> tuple[Turn | NoVerdict, Turn | NoVerdict]:
-    """Ask the measuring judge for entities and scores of one target, at the same time. Raises FailedTarget."""
+    """Ask the measuring judge for entities and scores of one target, at the same time. Raises FailedTarget.
+
+    `lister`: another judge that lists the entities.
+    """
     prompt, scoring = writing.entity_prompt(target.evidence), writing.measure_prompt(claimed.inputs, target)
-    entity = JudgeQuestion(("entity", number, 0), measurer, prompt, writing.ENTITY_SCHEMA, written=target)
+    entity = JudgeQuestion(("entity", number, 0), lister or measurer, prompt, writing.ENTITY_SCHEMA, written=target)
     scores = JudgeQuestion(("measure", number, 0), measurer, scoring, writing.MEASURE_SCHEMA, written=target)
     results = await asyncio.gather(
         _ask_or_fail(caller, claimed, entity), _ask_or_fail(caller, claimed, scores), return_exceptions=True

@@ -66,22 +66,27 @@ def measure_rows(
     name: str,
     rows: Iterable[OutputRow],
     *,
+    lister: str = "",
     budget: float | None = None,
     done: Callable[[int], None] = lambda count: None,
 ) -> InlineResult[JudgedOutput]:
-    """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge."""
+    """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge.
+
+    `lister`: name of another judge that lists the entities (P takes two models).
+    """
     wanted = {row.pair: row.target for row in rows if row.target is not None}
 
     async def ask(caller: Caller, claimed: Claimed) -> JudgedOutput | None:
         target = wanted[claimed.pair]
         assert target is not None
         try:
-            listed, scored = await targets.measure_target(caller, claimed, caller.plan.voters[0], target, 1)
+            judge, *others = caller.plan.voters
+            listed, scored = await targets.measure_target(caller, claimed, judge, target, 1, *others)
         except targets.FailedTarget:
             return None
         return _judged_output(claimed, target, listed, scored)
 
-    asked = writer_configuration(name)
+    asked = writer_configuration(name, "" if lister == name else lister)
     return ask_inline(collection, asked, "measuring", list(wanted), ask, budget=budget, done=done)
 
 

@@ -35,6 +35,9 @@ class Command(QuorumCommand):
             "--judge", default="", help="judge that lists entities and scores the texts (default: none, only rules)"
         )
         parser.add_argument(
+            "--entities-by", default="", metavar="J", help="with --judge: another judge that lists the entities"
+        )
+        parser.add_argument(
             "--tokenizer", help="tokenizer.json or model folder whose tokens measure lengths (default: words)"
         )
         parser.add_argument("--max-calls", type=int, help="maximum number of calls; refuse to start if more are needed")
@@ -44,6 +47,8 @@ class Command(QuorumCommand):
         rows = self.rows(collection, options["file"])
         count, unit = length_counter(options["tokenizer"])
         document = {"collection": collection.name, "source": str(options["file"] or "targets"), "tokens": unit}
+        if options["entities_by"] and not options["judge"]:
+            raise BadInput("--entities-by needs --judge, which scores the texts")
         if not options["judge"]:
             return self.told(
                 {**document, "entities_by": "patterns", **measures_table(rows, count=count), "judged": None}
@@ -52,9 +57,11 @@ class Command(QuorumCommand):
         calls = 2 * sum(row.target is not None for row in rows)
         if options["max_calls"] is not None and calls > options["max_calls"]:
             raise BadInput(f"--max-calls {options['max_calls']}: up to {calls:,} calls would be needed")
-        if (known := price_for_judge(judge)) is None or not known.is_free:
-            self.stderr.write(f"{judge.name}: up to {calls:,} calls")
-        found = measuring.measure_rows(collection, judge.name, rows)
+        lister = judge_named(options["entities_by"] or judge.name)
+        if any((known := price_for_judge(one)) is None or not known.is_free for one in (judge, lister)):
+            names = " and ".join(dict.fromkeys([judge.name, lister.name]))
+            self.stderr.write(f"{names}: up to {calls:,} calls")
+        found = measuring.measure_rows(collection, judge.name, rows, lister=lister.name)
         judged = {
             "judge": judge.name,
             "as": measuring.score_meaning(collection, judge),
@@ -65,7 +72,7 @@ class Command(QuorumCommand):
         cost = None if found.calls and found.unpriced == found.calls else found.cost
         spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
         spent["calls_without_price"] = found.unpriced
-        by = f"patterns and {judge.name}"
+        by = f"patterns and {lister.name}"
         told = self.told(
             {**document, "entities_by": by, **measures_table(rows, found.answers, count), "judged": judged, **spent}
         )

@@ -125,6 +125,25 @@ def test_a_judge_scores_outputs_once_and_every_attempt_is_kept(
     assert not Target.objects.exists()
 
 
+def test_another_judge_may_list_the_entities(
+    outputs: Path, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prism 5.3: one model lists, another scores."""
+    monkeypatch.setenv(KEY_ENV, KEY)
+    make_judge(model_server, "measurer")
+    make_judge(model_server, "lister")
+    named = {"contains": LIST, "text": json.dumps({"entities": ["Mapping"]})}
+    model_server.script({"lister": [named], "measurer": [{"contains": MEASURE, **measured(evidence_faithfulness=5)}]})
+    found = measure(str(outputs), "--judge", "measurer", "--entities-by", "lister").json
+    assert (found["entities_by"], found["judged"]["judge"], found["judged"]["rows"]) == (
+        "patterns and lister", "measurer", 2,
+    )  # fmt: skip
+    asked = {(one["model"], LIST in one["user"]) for one in model_server.requests()}
+    assert asked == {("lister", True), ("measurer", False)}
+    refused = measure(str(outputs), "--entities-by", "lister")
+    assert refused.code == 2 and "--entities-by needs --judge" in refused.err
+
+
 def test_the_collections_own_targets_are_measured_and_a_writer_says_fidelity_to_teacher(outputs: Path) -> None:
     pair = Label.objects.filter(grade=1).earliest("pk").pair
     Target.objects.create(
