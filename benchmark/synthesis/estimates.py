@@ -48,6 +48,7 @@ def _sample_prompts(seeds: Sequence[str], personas: Sequence[str], passages: flo
     query, answer = _text_of(QUERY), _text_of(ANSWER)
     aspect = {"aspect": _text_of(ASPECT / 3), "rationale": _text_of(ASPECT * 2 / 3)}
     plan = {
+        "rationale": _text_of(PART),
         "passage_type": _text_of(4),
         "source": _text_of(6),
         "title": _text_of(12),

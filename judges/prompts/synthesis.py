@@ -10,7 +10,7 @@ from judges.prompts.render import DOCUMENT_LIMIT, TEXT_LIMIT, truncated_field
 from judges.records import Prompt
 
 Plan = Mapping[str, str]  # A blueprint as its format has it.
-PLANNED = ("passage_type", "source", "title", "summary")  # What the writer sees of a blueprint.
+PLANNED = ("rationale", "passage_type", "source", "title", "summary")  # What the writer sees of a blueprint.
 AVOID = "must not provide"
 
 

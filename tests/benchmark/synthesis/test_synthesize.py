@@ -138,6 +138,7 @@ def test_negatives_are_planned_from_titles_and_summaries_and_written_without_wha
     assert not any(text in planned or one["rationale"] in planned for text, one in zip(TEXTS, POSITIVES, strict=True))
     positive = json.dumps(sent["Write the passages of these plans.False"]["body"])
     negative = json.dumps(sent["Write the passages of these plans.True"]["body"])
+    assert all(one["rationale"] in positive for one in POSITIVES)
     assert all(one["missing_aspect"] in negative and one["missing_aspect"] not in positive for one in NEGATIVES)
     assert not any(text in negative for text in TEXTS)
 
