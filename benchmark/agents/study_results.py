@@ -20,13 +20,18 @@ FIGURES = ("model", "person", "difference", "low", "high", "p", "alpha", "same",
 
 
 def measure_study(study: ReferenceStudy) -> list[dict[str, Any]]:
-    """A line for completeness and one for quality, over the queries with two ratings that were not undone."""
+    """A line for completeness and one for quality, over the queries with two ratings that were not undone.
+
+    Of a closed study in which no query has two, over those with one, as the paper has it: without agreement.
+    """
     ratings: dict[int, list[StudyRating]] = defaultdict(list)
     rows = StudyRating.objects.filter(answer__study=study, withdrawal=None)
     for one in rows.order_by("answer__reference", "pk"):
         ratings[one.answer_id].append(one)
     # One rating alone is no pair for the agreement, and would weigh as much as two in the means.
     whole = [found for found in ratings.values() if len(found) == RATERS]
+    if not whole and study.closed_at is not None:
+        whole = list(ratings.values())
     lines = []
     for criterion in CRITERIA:
         model = [[getattr(one, f"model_{criterion}") for one in found] for found in whole]
@@ -52,7 +57,7 @@ def measure_line(
         tests = Tests(np.array([ours, theirs], dtype=np.float64).T / width - LOW / width, seed)
         p = tests.p(0, 1)
         low, high = (bound * width for bound in tests.interval(0, 1, LEVEL))
-    pairs = [*model, *person]
+    pairs = [values for values in (*model, *person) if len(values) == RATERS]
     gaps = [abs(first - second) for first, second in pairs]
     return {
         "criterion": criterion,
@@ -63,9 +68,9 @@ def measure_line(
         "low": low,
         "high": high,
         "p": p,
-        "alpha": interval_agreement(pairs),
-        "same": fmean(gap == 0 for gap in gaps),
-        "near": fmean(gap <= 1 for gap in gaps),
+        "alpha": interval_agreement(pairs) if pairs else None,
+        "same": fmean(gap == 0 for gap in gaps) if gaps else None,
+        "near": fmean(gap <= 1 for gap in gaps) if gaps else None,
     }
 
 

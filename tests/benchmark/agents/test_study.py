@@ -163,6 +163,20 @@ def test_two_others_rate_and_never_the_writer(collection, alice, bob, charlie):
     assert (quality["model"], quality["person"]) == (4.0, 3.5)
 
 
+def test_a_closed_study_with_one_rater_has_means_and_no_agreement(collection, alice, bob):
+    """BRIGHT-Pro appendix D: one of the authors rated."""
+    found = started(collection, 2)
+    for model, person in (((5, 5), (4, 5)), ((4, 5), (5, 4))):
+        rated(found, bob, written(found, alice), model, person)
+    assert [line["queries"] for line in measure_study(found)] == [0, 0]
+    closed = study.close_study(collection)
+    closed.refresh_from_db()
+    completeness, quality = measure_study(closed)
+    assert (completeness["model"], completeness["person"], completeness["queries"]) == (4.5, 4.5, 2)
+    assert (quality["model"], quality["person"], quality["difference"]) == (5.0, 4.5, 0.5)
+    assert {line[name] for line in (completeness, quality) for name in ("alpha", "same", "near")} == {None}
+
+
 def test_ratings_are_append_only_and_the_last_one_is_undone_until_the_study_closes(collection, alice, bob):
     found = started(collection, 2)
     answers = [written(found, alice), written(found, alice)]
