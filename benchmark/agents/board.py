@@ -1,11 +1,12 @@
 """The table of agents: retriever by agent, and the mean over the agents. Nothing is a mean of what is not whole.
 
 A cell is whole when every query of the sample has its trace; its grades when every answer of these was graded, or
-named as not gradable. What was not gradable is in no mean, and counted beside them.
+named as not gradable. Grades are means over the queries of which every answer of every cell was graded, so that all
+cells are over the same ones; what was not gradable is counted beside them.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.agents import grading, sampling
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects, sought_by
-from benchmark.agents.grades import UP, efficiency_quality, mean_over_agents, order_by_mean
+from benchmark.agents.grades import UP, efficiency_quality, mean_of, mean_over_agents, order_by_mean
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.traces import agent_ndcg
 from benchmark.models import AgentJob, AnswerAssessment, Trace
@@ -54,6 +55,7 @@ class AgentBoard:
 
     job: AgentJob
     grading: AgentJob | None
+    common: int  # Queries of which no answer could not be graded.
     columns: list[tuple[str, str]]
     lines: list[dict[str, Any]]
 
@@ -90,6 +92,7 @@ class AgentBoard:
             "graded_by": next(iter(self.grading.options["judge"])) if self.grading else None,
             "halves": self.grading.options.get("halves", UP) if self.grading else None,
             "grading": self.grading and self.grading.state,
+            "common_queries": self.common if self.grading else None,
             "retrievers": [
                 {
                     "retriever": line["retriever"],
@@ -156,25 +159,26 @@ def build_board(job: AgentJob) -> AgentBoard:
         traces[one.retriever, one.agent].append(one)
     grades = _load_grades(graded)
     costs = _load_costs(job)
+    asked_of = {one.pk: one.query_id for found in traces.values() for one in found}
+    # A query that one cell lacks would make the means of the others easier or harder than its own.
+    ungraded = {asked_of[trace] for trace, rows in grades.items() if any(row.problem for row in rows.values())}
     lines = []
     for retriever in (str(one["name"]) for one in job.options["retrievers"]):
         cells = []
         for agent in job.options["agents"]:
             found, cell = traces[retriever, agent], (retriever, agent)
-            cells.append(_build_cell(job, cell, found, len(queries), aspects, grades if graded else None, costs))
+            known = grades if graded else None
+            cells.append(_build_cell(job, cell, found, len(queries), aspects, known, ungraded, costs))
         mean = {key: mean_over_agents([cell.values[key] for cell in cells]) for key, _label in columns}
         lines.append({"retriever": retriever, "cells": cells, "mean": mean})
-    return AgentBoard(job, graded, columns, _order_lines(lines, order_column(protocol, rounds)))
+    common = len(set(queries) - ungraded)
+    return AgentBoard(job, graded, common, columns, _order_lines(lines, order_column(protocol, rounds)))
 
 
 def _order_lines(lines: Sequence[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     """Sort the lines by the mean over the agents; where only one agent searched, by its value."""
     by_name = {str(line["retriever"]): line for line in lines}
-    ordering = {}
-    for name, line in by_name.items():
-        cells = line["cells"]
-        # The mean over agents is defined for several only; the value of one stands in its place here.
-        ordering[name] = line["mean"][key] if len(cells) > 1 else cells[0].values[key]
+    ordering = {name: mean_of([cell.values[key] for cell in line["cells"]]) for name, line in by_name.items()}
     return [by_name[name] for name in order_by_mean(ordering)]
 
 
@@ -215,6 +219,7 @@ def _build_cell(
     total: int,
     aspects: Mapping[int, list[SoughtAspect]],
     grades: Mapping[int, Mapping[int, AnswerAssessment]] | None,
+    ungraded: Set[int],
     costs: Mapping[str, tuple[Paid, int]],
 ) -> AgentCell:
     protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
@@ -228,7 +233,8 @@ def _build_cell(
     rows = [grades[trace.pk][number] for trace, number in answers if grades and number in grades[trace.pk]]
     # Graded by half is not graded: the mean would be over whichever answers came first.
     if whole and grades is not None and len(rows) == len(answers):
-        values |= _measure_grades(traces, grades, protocol, rounds)
+        common = [trace for trace in traces if trace.query_id not in ungraded]
+        values |= _measure_grades(common, grades, protocol, rounds)
     paid, tokens = costs.get(f"{cell[0]}/{cell[1]}/{protocol}", (Paid(0.0), 0))
     # Counted whether or not the cell is whole: they say what went otherwise, and are no measure.
     counts = {
@@ -273,7 +279,7 @@ def _lists_of(trace: Trace, upto: int | None) -> list[list[str]]:
 def _measure_grades(
     traces: Sequence[Trace], grades: Mapping[int, Mapping[int, AnswerAssessment]], protocol: str, rounds: int
 ) -> Values:
-    """Means of completeness and quality over the answers that were graded; AER of each query, then its mean."""
+    """Means of completeness and quality over the answers to the common queries; AER of each query, then its mean."""
 
     def means(rows: Sequence[AnswerAssessment]) -> tuple[float | None, float | None]:
         complete = [row.completeness for row in rows if row.completeness is not None]

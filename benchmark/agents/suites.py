@@ -83,5 +83,6 @@ def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
     }
     # With fixed rounds the last column is the quality after the last round, as `board.order_column` has it.
     key = "aer" if columns[0][0] == "aer" else columns[-1][0]
-    order = order_by_mean({retriever: means[retriever][key] for retriever in lines})
+    # With one agent its value orders them, as on a collection's page.
+    order = order_by_mean({name: mean_of([one[key] for one in agents.values()]) for name, agents in lines.items()})
     return SuiteAgentBoard(suite, list(boards), columns, {name: lines[name] for name in order}, means)

@@ -10,8 +10,10 @@ from tokenizers import Tokenizer, models
 
 from annotation.models import AuditEntry, Role
 from benchmark.agents import grading, references
+from benchmark.agents.board import build_board
 from benchmark.agents.sampling import ensure_sample
 from benchmark.agents.searching import start_search
+from benchmark.agents.suites import suite_board
 from benchmark.models import AgentJob, AgentSample, Suite, SuiteMember, Trace
 from tests.benchmark.agents.scripted import finish, wings, with_aspects
 from tests.factories import make_member
@@ -93,6 +95,38 @@ def test_the_table_shows_values_means_and_what_they_are(charlie, collection):
     assert [row[1] for row in rows[1:]] == ["mean", "reader", "writer"]
     assert json.loads(charlie.get(f"{HOME}?table=agents&as=json").content)
     assert b"toprule" in charlie.get(f"{HOME}?table=agents&as=tex").content
+
+
+def test_grades_are_over_the_queries_of_which_every_answer_was_graded(charlie, collection):
+    """The reader's second answer is not gradable: its query is in no cell's mean, and AER is of the first alone."""
+    job = graded(traced(collection))
+    first, second = sorted({row.trace.query_id for row in job.assessments.select_related("trace")})
+    job.assessments.filter(trace__query=first).update(overall_quality=3)
+    job.assessments.filter(trace__query=second).update(overall_quality=5)
+    lost = {"overall_quality": None, "completeness": None, "problem": "it cannot be read"}
+    job.assessments.filter(trace__query=second, trace__agent="reader").update(**lost)
+    board = build_board(job.graded)
+    assert [cell.values["quality"] for cell in board.lines[0]["cells"]] == [3, 3]
+    assert board.lines[0]["mean"]["aer"] == pytest.approx(3 * 0.951229424500714)
+    assert (board.common, board.document["common_queries"]) == (1, 1)
+    assert [cell.not_graded for cell in board.lines[0]["cells"]] == [1, 0]
+
+
+def test_a_suite_with_one_agent_is_in_the_order_of_its_values(collection):
+    """BRIGHT-Pro tables 3 and 16."""
+    job = traced(collection, agents=("reader",))
+    job.options["retrievers"] = [{"name": name, "kind": "bm25", "recipe": {}} for name in ("a", "b", "bm25")]
+    job.save()
+    for trace in list(Trace.objects.filter(job=job)):
+        for name in ("a", "b"):
+            trace.pk, trace.retriever = None, name
+            trace.save()
+    grades = graded(job)
+    grades.assessments.filter(trace__retriever="b").update(overall_quality=5)
+    grades.assessments.filter(trace__retriever="a").update(overall_quality=2)
+    suite = Suite.objects.create(name="one")
+    assert list(suite_board(suite, [build_board(job)]).lines) == ["b", "bm25", "a"]
+    assert [line["retriever"] for line in build_board(job).lines] == ["b", "bm25", "a"]
 
 
 def test_a_single_agent_has_no_mean(charlie, collection):
