@@ -71,7 +71,7 @@ def start_run(
         raise BadInput(
             _("depth %(depth)s: choose a number from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
         )
-    total = len(rankings.current_queries(collection))
+    total = len(rankings.current_queries(collection, recipe))
     if not total:
         raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
     complete = _complete_recipe(collection, kind, recipe, depth)
@@ -88,9 +88,10 @@ def start_run(
 
 def _complete_recipe(collection: Collection, kind: str, recipe: Mapping[str, Any], depth: int) -> dict[str, Any]:
     """Return the recipe as its maker completes it, with what all kinds of runs have. Raises BadInput."""
-    own = {key: value for key, value in recipe.items() if key != rankings.KEEP_SELF}
+    of_all = (rankings.KEEP_SELF, rankings.SYNTHETIC)
+    own = {key: value for key, value in recipe.items() if key not in of_all}
     complete = maker_module(kind).check(collection, own, depth)
-    return {**complete, rankings.KEEP_SELF: True} if recipe.get(rankings.KEEP_SELF) else complete
+    return {**complete, **{key: True for key in of_all if recipe.get(key)}}
 
 
 def start_or_join(
@@ -160,7 +161,7 @@ def each_query(
 ) -> None:
     """Rank every query that has no ranking yet, and store what there is every second."""
     waiting = rankings.unranked_queries(run)
-    total = len(rankings.current_queries(run.collection))
+    total = len(rankings.current_queries(run.collection, run.recipe))
     done, since = total - len(waiting), monotonic()
     batch: dict[int, RankedQuery] = {}
     progress(done, total, phase)
@@ -179,7 +180,7 @@ def each_query(
 
 def ranking_progress(run: Run) -> dict[str, int]:
     """Return `done` and `total` of a run that nobody works on: ranked queries, and all."""
-    total = len(rankings.current_queries(run.collection))
+    total = len(rankings.current_queries(run.collection, run.recipe))
     return {"done": total - len(rankings.unranked_queries(run)), "total": total}
 
 

@@ -70,7 +70,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Estimate the calls for all documents and queries, as if none had its vector yet."""
     rows = Document.objects.filter(collection=collection, is_current=True)
-    documents, queries = rows.count(), len(rankings.current_queries(collection))
+    documents, queries = rows.count(), len(rankings.current_queries(collection, recipe))
     texts = list(rows.order_by("pk").values_list("text", flat=True)[: llm_budget.SAMPLED])
     # As large as real calls, so that the estimate sees their overhead.
     sample = [plain_prompt(ROLE, texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]

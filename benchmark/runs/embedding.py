@@ -65,7 +65,7 @@ def rank_all(run: Run, search: "VectorSearch[Any]", progress: Tell, stopped: Sto
         return
     # Documents that a query excludes are found all the same, so more are asked for.
     left_out = rankings.excluded_documents(run.collection)
-    waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection))
+    waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection, run.recipe))
     for at in range(0, len(waiting), together):
         if stopped():
             return

@@ -24,7 +24,7 @@ from benchmark.runs.reranking import check_first_run, first_documents, instructi
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 
-KEYS = ("run", "model", "top", "instruction", "prompt", "device", "batch_size")
+KEYS = ("run", "model", "top", "instruction", "instructions", "prompt", "device", "batch_size")
 BATCH_SIZE = 32  # Documents that are scored together, at most, unless the recipe says otherwise.
 
 
@@ -35,7 +35,7 @@ class Reranker(Protocol):
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`run` (a name), `model` (a folder), `top`, `instruction`, `prompt`, `device`, `batch_size`. Raises BadInput."""
+    """A recipe of KEYS; `run` is a name, `model` a folder. Raises BadInput."""
     folder = model_folder(recipe, KEYS)
     prompt = str(recipe.get("prompt") or "")
     if not is_reranker(folder):

@@ -63,7 +63,7 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
     Raises Incomplete when the limits are reached, when nobody answers, and in the end when some queries got no answer:
     what there is stays, and going on asks for the rest.
     """
-    waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection))
+    waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection, run.recipe))
     done, failed, error = total - len(waiting), 0, ""
     progress(done, total, phase)
     for begin in range(0, len(waiting), size):

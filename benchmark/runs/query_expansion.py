@@ -69,9 +69,9 @@ def make_expanded_run(
     llm_budget.each_batch(run, work, progress, stopped)
 
 
-def estimate_cost(collection: Collection, judge: Judge, calls: Calls) -> Estimate:
+def estimate_cost(collection: Collection, recipe: Mapping[str, Any], judge: Judge, calls: Calls) -> Estimate:
     """Estimate the calls of the judge who writes; those for vectors are not in it."""
-    queries = rankings.current_queries(collection)
+    queries = rankings.current_queries(collection, recipe)
     asked = [calls(query, query.instruction or collection.instruction) for query in queries[: llm_budget.SAMPLED]]
     prompts = [call.prompt for group in asked for call in group]
     # All queries are asked alike, so the first one tells how many calls each takes.

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ Scores = npt.NDArray[np.float32]
 NAMED_TOGETHER = 200  # Queries whose documents' names are asked for together.
 # In the metadata of a query: ids of documents that no system may return for it (BRIGHT).
 EXCLUDED = "excluded_ids"
+SYNTHETIC = "synthetic"  # In a recipe: queries that models wrote are ranked, too.
 KEEP_SELF = "keep_self"  # In a recipe: a query that is a document stays in its own ranking.
 INSERT = """
 INSERT INTO benchmark_ranking (run_id, query_id, documents, scores, seconds, tokens_in, tokens_out, text)
@@ -126,9 +129,15 @@ def excluded_documents(
     return found
 
 
-def current_queries(collection: Collection) -> list[Query]:
-    """The current queries that a run ranks, by external id."""
-    rows = Query.objects.filter(collection=collection, is_current=True)
+def current_queries(collection: Collection, recipe: Mapping[str, Any] = MappingProxyType({})) -> list[Query]:
+    """The current queries that a run of this recipe ranks, by external id.
+
+    Without those that models wrote (synthetic ones, keyword forms), which are in no qrels, unless the recipe says so or
+    there are no others.
+    """
+    rows = list(Query.objects.filter(collection=collection, is_current=True))
+    if not recipe.get(SYNTHETIC):
+        rows = [query for query in rows if not query.metadata.get("synthetic")] or rows
     # In Python, since PostgreSQL sorts by its collation and programs of the field by code points.
     return sorted(rows, key=lambda query: query.external_id)
 
@@ -136,7 +145,7 @@ def current_queries(collection: Collection) -> list[Query]:
 def unranked_queries(run: Run) -> list[Query]:
     """Queries that have no ranking in the run yet."""
     done = set(Ranking.objects.filter(run=run).values_list("query_id", flat=True))
-    return [query for query in current_queries(run.collection) if query.pk not in done]
+    return [query for query in current_queries(run.collection, run.recipe) if query.pk not in done]
 
 
 def load(runs: Sequence[int], depth: int | None = None) -> dict[int, dict[int, Keys]]:

@@ -26,7 +26,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Estimate the calls of the judge; vectors are not in it."""
-    return query_expansion.estimate_cost(collection, llm_budget.judge_of(ROLE, recipe), _build_requests)
+    return query_expansion.estimate_cost(collection, recipe, llm_budget.judge_of(ROLE, recipe), _build_requests)
 
 
 def _build_requests(query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:

@@ -40,8 +40,8 @@ WRITTEN_TOGETHER = 20  # The same where evidence is written of each: more are re
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`run` (a name), `judge`, `instruction` (else each query's definition of relevance), `top`, limits. BadInput."""
-    llm_budget.known_keys(recipe, ("run", "judge", "instruction", "top"))
+    """`run` (a name), `judge`, `instruction` or `instructions`, `top`, limits. Raises BadInput."""
+    llm_budget.known_keys(recipe, ("run", "judge", "instruction", "instructions", "top"))
     complete = check_first_run(collection, recipe)
     judge = llm_budget.judge_of(ROLE, recipe)
     complete |= {"judge": judge.name}
@@ -49,7 +49,11 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
 
 
 def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return what a reranked run keeps of `run`, `top` and `instruction`. Raises BadInput."""
+    """Return what a reranked run keeps of `run`, `top`, `instruction` and `instructions`. Raises BadInput.
+
+    `instruction` is said with every query, else its definition of relevance; `instructions`: by query id, in place of
+    either (FollowIR changes those of some queries).
+    """
     first = builders.find_run(collection, str(recipe.get("run") or ""))
     if first is None or first.state != JobState.READY:
         raise BadInput(
@@ -63,6 +67,12 @@ def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str,
     own = str(recipe.get("instruction") or "")
     # A recipe's own words hold for all queries; else each query brings its definition.
     told = {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
+    changed = dict(recipe.get("instructions") or {})
+    known = Query.objects.filter(collection=collection, is_current=True, external_id__in=changed)
+    if unknown := sorted(changed.keys() - set(known.values_list("external_id", flat=True))):
+        values = {"query": repr(unknown[0]), "collection": collection.name}
+        raise BadInput(_("instructions: %(collection)s has no query %(query)s") % values)
+    told |= {"instructions": changed} if changed else {}
     return {"run": first.name, "run_id": first.pk, "top": top, **told}
 
 
@@ -92,7 +102,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Estimate the calls from the documents of the first queries."""
-    queries, judge = rankings.current_queries(collection), llm_budget.judge_of(ROLE, recipe)
+    queries, judge = rankings.current_queries(collection, recipe), llm_budget.judge_of(ROLE, recipe)
     sample = queries[: llm_budget.SAMPLED]
     documents = first_documents(recipe, sample)
     texts = texts_of([key for keys in documents.values() for key in keys])
@@ -123,7 +133,9 @@ def _rerank_requests(run: Run, judge: Judge, query: Query, documents: Sequence[s
 
 
 def instruction_for(recipe: dict[str, Any], query: Query) -> str:
-    """Return the instruction: the recipe's, or the relevance definition of the query."""
+    """Return the instruction: the recipe's for this query, or for all, or the query's definition of relevance."""
+    if (changed := recipe.get("instructions", {}).get(query.external_id)) is not None:
+        return str(changed)
     own = str(recipe["instruction"])
     return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
 

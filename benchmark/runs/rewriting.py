@@ -48,7 +48,9 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     """Estimate the calls of the judge; vectors are not in it."""
-    return query_expansion.estimate_cost(collection, llm_budget.judge_of(ROLE, recipe), _request_builder(recipe))
+    return query_expansion.estimate_cost(
+        collection, recipe, llm_budget.judge_of(ROLE, recipe), _request_builder(recipe)
+    )
 
 
 def _request_builder(recipe: dict[str, Any]) -> query_expansion.Calls:

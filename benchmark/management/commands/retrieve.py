@@ -1,5 +1,6 @@
 """`retrieve NAME --system KIND`: make a run for a collection's queries with one of our systems."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ from benchmark.models import Run
 from benchmark.runs import builders
 from benchmark.runs.costs import run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
-from benchmark.runs.rankings import KEEP_SELF
+from benchmark.runs.rankings import KEEP_SELF, SYNTHETIC, current_queries
 from benchmark.runs.searching import BM25
 from benchmark.runs.sparse import is_sparse
 from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
+from corpus.formats.files import read_text
 from corpus.search.selves import find_selves
 from jobs.models import JobState
 from judges.management.commands.judge import split_names
@@ -25,6 +27,7 @@ RECIPE = (
     *("model", "device", "k1", "b", "method", "judge", "samples", "run", "top", "scores"),
     *("instruction", "query_prefix", "document_prefix", "budget", "max_calls", "prompt", "batch_size"),
     "keep_self",
+    "synthetic",
 )
 
 
@@ -81,6 +84,12 @@ class Command(JobCommand):
         )
         parser.add_argument("--top", type=int, help="for rerank and rerank-folder: documents per query")
         parser.add_argument("--instruction", help="for dense, rerank and rerank-folder: instruction for the model")
+        parser.add_argument(
+            "--instructions",
+            type=Path,
+            metavar="F",
+            help="for rerank and rerank-folder: JSON Lines of {query_id, instruction}, in place of the queries' own",
+        )
         parser.add_argument("--query-prefix", help="of dense and embedding")
         parser.add_argument("--document-prefix", help="of dense and embedding")
         parser.add_argument("--budget", type=float, help="maximum cost in USD")
@@ -90,6 +99,12 @@ class Command(JobCommand):
             action="store_true",
             default=None,
             help="keep a query that is a document in its own ranking (default: it is left out)",
+        )
+        parser.add_argument(
+            "--synthetic",
+            action="store_true",
+            default=None,
+            help="rank queries that models wrote, too: synthetic ones and keyword forms (default: left out)",
         )
         parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
         parser.add_argument("--yes", action="store_true", help="start a paid run without asking for confirmation")
@@ -133,6 +148,7 @@ class Command(JobCommand):
             "depth": run.depth,
             "instruction": run.instruction,
             "own_document": 0 if run.recipe.get(KEEP_SELF) else len(find_selves(run.collection)),
+            "synthetic_left_out": count_left_out(run),
             **cost,
             "cost": paid.usd if paid else 0.0,
         }
@@ -151,6 +167,8 @@ def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the run's recipe, with only the options that were given."""
     given = {key: options[key] for key in RECIPE if options[key] is not None}
     given |= {key: list(options[key]) for key in ("runs", "weights") if options[key]}
+    if options["instructions"]:
+        given["instructions"] = read_instructions(options["instructions"])
     if options["over"]:
         kind, _, judge = options["over"].partition(":")
         given["over"] = {"kind": kind, **({"judge": judge} if judge else {})}
@@ -159,6 +177,25 @@ def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:
         given = {key: value for key, value in given.items() if key not in of_bm25}
         given["over"] = {**given.get("over", BM25), **of_bm25}
     return given
+
+
+def read_instructions(file: Path) -> dict[str, str]:
+    """Return instructions by query id. Raises BadInput with the line."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(read_text(file).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+            query, instruction = fields["query_id"], fields["instruction"]
+        except (ValueError, TypeError, KeyError):
+            raise BadInput(f"{file}:{number}: not a JSON object with query_id and instruction") from None
+        if not isinstance(query, str) or not isinstance(instruction, str) or query in found:
+            raise BadInput(f"{file}:{number}: query_id and instruction are texts, and a query stands once")
+        found[query] = instruction
+    if not found:
+        raise BadInput(f"{file}: there is no line; each is {{query_id, instruction}}")
+    return found
 
 
 def system_of_folder(options: dict[str, Any]) -> str:
@@ -182,12 +219,20 @@ def name_for(options: dict[str, Any]) -> str:
     return "-".join(part for part in parts.get(system, (system, judge)) if part)
 
 
+def count_left_out(run: Run) -> int:
+    """Return how many of the collection's queries models wrote and the run leaves out."""
+    every = current_queries(run.collection, {SYNTHETIC: True})
+    return len(every) - len(current_queries(run.collection, run.recipe))
+
+
 def summarise_run(run: Run, document: dict[str, Any], paid: str = "") -> str:
     """A line for people on a run that is ready."""
     seconds = document["seconds_per_query"]
     took = "" if seconds is None else f", {seconds * 1000:,.1f} ms a query"
     tokens = document["tokens_in"] + document["tokens_out"]
     own = f", {document['own_document']:,} without the query itself" if document["own_document"] else ""
+    left = document["synthetic_left_out"]
+    own += f", {left:,} that models wrote left out (--synthetic ranks them)" if left else ""
     missing = own + (f", {document['empty']:,} without a document" if document["empty"] else "")
     asked = (f", {tokens:,} tokens" if tokens else "") + paid
     found = f"{run.name}: {document['queries']:,} queries, {document['documents']:,} documents{missing}{took}{asked}"

@@ -45,6 +45,28 @@ def test_without_wait_the_run_waits_and_the_same_command_joins_it():
 
 
 @pytest.mark.django_db
+def test_queries_that_models_wrote_are_ranked_only_when_asked_for_or_alone():
+    """Synthetic queries and keyword forms are in no qrels; they stood in every run."""
+    collection = wings()
+    for name, metadata in (("syn-1", {"synthetic": True}), ("kw-1", {"synthetic": True, "rewritten_from": "q0"})):
+        make_query(collection, "plate heat", external_id=name, metadata=metadata)
+    for name, options, left in (("plain", (), 2), ("every", ("--synthetic",), 0)):
+        assert call("retrieve", "wings", "--system", "bm25", "--name", name, *options).code == 0
+        run = leases.claim(Run, name=name)
+        assert run.total == 5 - left
+        builders.work_on_run(run, lambda: False)
+        said = call("retrieve", "wings", "--system", "bm25", "--name", name, *options, "--json")
+        assert (said.json["queries"], said.json["synthetic_left_out"]) == (5 - left, left), said.err
+        ranked = Ranking.objects.filter(run=run).values_list("query__external_id", flat=True)
+        assert sorted(ranked) == (["q0", "q1", "q2"] if left else ["kw-1", "q0", "q1", "q2", "syn-1"])
+    shown = call("retrieve", "wings", "--system", "bm25", "--name", "plain").out
+    assert "2 that models wrote left out (--synthetic ranks them)" in shown
+    only = make_collection("only")
+    make_query(only, "plate heat", external_id="s1", metadata={"synthetic": True})
+    assert [one.external_id for one in rankings.current_queries(only)] == ["s1"]
+
+
+@pytest.mark.django_db
 def test_the_command_refuses_what_cannot_be_made():
     wings()
     for args, problem in (

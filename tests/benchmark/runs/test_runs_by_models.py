@@ -9,6 +9,7 @@ import time
 import pytest
 
 from annotation.models import Role
+from benchmark.management.commands.retrieve import read_instructions
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, limits, rankings
 from benchmark.runs.costs import run_cost
@@ -295,6 +296,30 @@ def test_a_reranker_gets_a_querys_own_instruction_unless_the_run_has_one(wings, 
     assert sent == {"wing lift": wings.instruction, "heated plate": wings.instruction, "plate flow": "Only theory."}
     make(start(wings, "rerank", name="own", run="first", judge="ranker", instruction="Mine."))
     assert {one["body"]["instruction"] for one in model_server.requests()[len(sent) :]} == {"Mine."}
+    asked = len(model_server.requests())
+    changed = {"q4": "Only practice.", "q1": "No theory."}
+    make(start(wings, "rerank", name="changed", run="first", judge="ranker", instructions=changed))
+    told = {one["body"]["query"]: one["body"]["instruction"] for one in model_server.requests()[asked:]}
+    # What is said as before was answered before.
+    assert told == {"wing lift": "No theory.", "plate flow": "Only practice."}
+    with pytest.raises(BadInput, match="instructions: wings has no query 'q9'"):
+        start(wings, "rerank", name="wrong", run="first", judge="ranker", instructions={"q9": "?"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("", "there is no line"),
+        ('{"query_id": "q1"}', ":1: not a JSON object with query_id and instruction"),
+        ('{"query_id": "q1", "instruction": "a"}\n{"query_id": "q1", "instruction": "b"}', ":2: query_id and"),
+    ],
+)
+def test_a_file_of_instructions_is_refused_with_its_line(tmp_path, lines, problem):
+    (tmp_path / "changed.jsonl").write_text(lines)
+    with pytest.raises(BadInput, match=problem):
+        read_instructions(tmp_path / "changed.jsonl")
+    (tmp_path / "changed.jsonl").write_text('{"query_id": "q1", "instruction": "a"}\n')
+    assert read_instructions(tmp_path / "changed.jsonl") == {"q1": "a"}
 
 
 def test_a_collection_with_such_runs_can_be_deleted(wings, model_server):
