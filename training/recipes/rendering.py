@@ -106,7 +106,18 @@ PRISM = replace(
     ),
     is_fixed=True,
 )
-PROMPTS = {prompt.name: prompt for prompt in (QUORUM, PRISM, QWEN3_RERANKER, QUORUM_1)}
+# The template that the paper prints (Prism A.1), which is shorter than that of the card.
+PRISM_PAPER = replace(
+    PRISM,
+    name="prism-paper",
+    system="Judge whether the Document meets the requirements based on the Query and the Instruct provided.",
+    instruction=(
+        'Given a query and a document, judge whether the document is relevant to the query. Answer "yes" or "no", then '
+        "provide in XML:\n1. <contribution>: what the document contributes to the query.\n"
+        "2. <evidence>: a self-contained rewrite of relevant content."
+    ),
+)
+PROMPTS = {prompt.name: prompt for prompt in (QUORUM, PRISM, QWEN3_RERANKER, QUORUM_1, PRISM_PAPER)}
 # What sequence-to-sequence rerankers answer: monoT5, and the multilingual ones of mMARCO. All read the same prompt.
 SEQ2SEQ_ANSWERS = {"monot5": ("true", "false"), "mmonot5": ("yes", "no")}
 PROMPT_NAMES = (*PROMPTS, *SEQ2SEQ_ANSWERS)

@@ -185,6 +185,7 @@ ERANK_SFT = ChainOptions(
 )  # fmt: skip
 ERANK_SFT_PRESETS = {
     "paper": ERANK_SFT,
+    "token-mean": replace(ERANK_SFT, preset="token-mean", sft_reduction="mean"),  # LLaMA-Factory's default.
     "tiny": replace(
         ERANK_SFT, preset="tiny", epochs=20.0, batch=16, learning_rate=5e-3, max_length=384, max_prompt=320,
         max_response=64, token_budget=6144, lora_rank=0,
@@ -255,7 +256,7 @@ PACKED = ("prism", "prism-extend")  # Recipes whose rows may share a sequence.
 CHOICES = {
     "schedule": ("cosine", "constant"),
     "sft_reduction": ("sum", "mean"),
-    "prompt": ("quorum", "prism", "qwen3-reranker"),
+    "prompt": ("quorum", "prism", "prism-paper", "qwen3-reranker"),
     "precision": ("auto", "fp32", "bf16"),
     "publish_precision": ("fp32", "fp16", "bf16"),
     "attention": ("auto", "eager", "sdpa", "flash_attention_2"),

@@ -1,10 +1,11 @@
 """The recipes' defaults: the papers' figures, one by one, and options that do not exist."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from corpus.errors import BadInput
+from training.recipes.rendering import PROMPTS
 from training.recipes.table import FAR_RATE, TABLE, find_far_rate, recipe_options
 
 PAPER = {
@@ -70,3 +71,18 @@ def test_a_learning_rate_far_above_the_presets_is_warned_of() -> None:
     assert find_far_rate("cross-encoder", recipe_options("cross-encoder", {"learning_rate": 1e-4})) is not None
     for recipe, presets in TABLE.items():
         assert all(find_far_rate(recipe, preset) is None for preset in presets.values())
+
+
+def test_the_papers_template_stands_beside_the_cards() -> None:
+    """Prism A.1, to the letter; ERank with LLaMA-Factory's reduction is a preset."""
+    given = PROMPTS["prism-paper"].render("Q", "D", "another instruction")
+    assert given == (
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+        "provided.<|im_end|>\n<|im_start|>user\n<Instruct>: Given a query and a document, judge whether the document "
+        'is relevant to the query. Answer "yes" or "no", then provide in XML:\n1. <contribution>: what the document '
+        "contributes to the query.\n2. <evidence>: a self-contained rewrite of relevant content.\n<Query>: Q\n"
+        "<Document>: D<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    )
+    paper, other = TABLE["erank-sft"]["paper"], TABLE["erank-sft"]["token-mean"]
+    assert (paper.sft_reduction, other.sft_reduction) == ("sum", "mean")
+    assert replace(other, preset="paper", sft_reduction="sum") == paper
