@@ -75,7 +75,7 @@ def start_grading(
     asked = model_requests.judge_for(ROLE, judge)
     references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
     # Everything that would make the grades others: with one of these changed it is another grading.
-    depends = {
+    depends: dict[str, Any] = {
         "judge": {asked.name: asked.id},
         "references": references and references.pk,
         "aspects": aspects_mark(search.collection),

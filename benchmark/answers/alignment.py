@@ -87,7 +87,7 @@ def compare_versions(
     names = [f"{system} {generator}" for system in systems for generator in generators]
     aligned = _align_cells(agree, names, seed)
     versions = {"before": before} | ({"after": after} if after is not None else {})
-    cells = [
+    cells: list[dict[str, Any]] = [
         {
             "system": system,
             "generator": generator,

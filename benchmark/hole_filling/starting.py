@@ -96,7 +96,13 @@ def start_filling(
         lifecycle.check_budget(collection, wanted, budget, max_calls, None)
     limits = {"budget": budget, "max_calls": max_calls, "failed_to_people": failed_to_people}
     first = None if pairs is None else len(pairs)
-    options = {"policy": policy, "panel": panel or "", "filters": list(filters), "first": first, **limits}
+    options: dict[str, Any] = {
+        "policy": policy,
+        "panel": panel or "",
+        "filters": list(filters),
+        "first": first,
+        **limits,
+    }
     options |= {"debate": dict(debate)} if debate else {}
     with transaction.atomic():
         before = before or versions.original_version(collection, by)

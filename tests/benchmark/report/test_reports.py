@@ -282,14 +282,15 @@ def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> 
 def test_runs_that_are_too_shallow_are_named_and_runs_are_listed() -> None:
     world = World()
     name = world.collection.name
+    Run.objects.update(depth=2)
     said = call("report", name, "--k", 50)
-    assert said.code == 2 and f"no run of {name} returns 50 documents per query (one {world.one.depth}" in said.err
+    assert said.code == 2 and f"no run of {name} returns 50 documents per query (one 2, two 2): give --k 2" in said.err
     Run.objects.filter(pk=world.one.pk).update(depth=100)
     said = call("report", name, "--k", 50, "--json")
     assert said.code == 0 and "left out, because they return fewer documents per query: two" in said.err
     listed = call("runs", name, "list", "--json").json["runs"]
     assert [(one["name"], one["state"], one["depth"]) for one in listed] == [
-        ("one", "ready", 100), ("two", "ready", world.two.depth),
+        ("one", "ready", 100), ("two", "ready", 2),
     ]  # fmt: skip
     assert call("runs", name, "list").out.startswith("one: imported, ready, depth 100, ")
     assert call("runs", name, "export", "one").err == f"name the run and the file: runs {name} export RUN F"
