@@ -25,6 +25,7 @@ from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationEr
 from psycopg.errors import UniqueViolation
 from pydantic import AfterValidator, ConfigDict
 
+from annotation.for_reader import say_to_program
 from annotation.judging.forms import Invalid
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 from api.etags import PreconditionFailed
@@ -86,7 +87,9 @@ def describe_problems(document: dict[str, Any]) -> None:
 
 def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:
     """Return an answer with a problem."""
-    body = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or []}
+    wrong = [{**error, "problem": say_to_program(error["problem"])} for error in errors or []]
+    said = "; ".join(f"{one['field']}: {one['problem']}" for one in wrong) or say_to_program(detail)
+    body = {"title": HTTPStatus(status).phrase, "status": status, "detail": said, "errors": wrong}
     return JsonResponse(body, status=status, content_type=JSON)
 
 
@@ -182,5 +185,4 @@ def _refuse_validation(request: HttpRequest, error: ValidationError) -> HttpResp
         {"field": ".".join(str(part) for part in one.get("loc", ())), "problem": str(one.get("msg", one))}
         for one in error.errors
     ]
-    told = "; ".join(f"{one['field']}: {one['problem']}" for one in errors)
-    return refuse(422, told or "The request is not valid.", errors)
+    return refuse(422, "The request is not valid.", errors)

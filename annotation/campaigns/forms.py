@@ -203,4 +203,4 @@ class StartForm(forms.Form):
         """A command's error with the words of this page."""
         for option, words in OPTIONS.items():
             error = error.replace(option, str(words))
-        return error[:1].upper() + error[1:]
+        return error

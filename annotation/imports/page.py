@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -145,9 +144,7 @@ def show_error(row: FileImport) -> str:
     error = row.error
     for option, words in OPTIONS.items():
         error = error.replace(option, str(words))
-    error = say_for_page(error)
-    names = tuple(GivenFile.of(one).shown_name for one in row.files)
-    return error if error.startswith(names) else capfirst(error)
+    return say_for_page(error)
 
 
 def recent_imports(collection: Collection) -> QuerySet[FileImport]:

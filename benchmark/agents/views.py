@@ -69,7 +69,7 @@ def start_agents(request: HttpRequest, scope: AccessScope, work: str) -> HttpRes
             context = {"scope": scope, "kind": work, "estimate": form.estimate(), "hidden": hidden}
             return render(request, "benchmark/agents/confirm.html", context)
         except BadInput as error:
-            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+            form.add_error(None, str(error))
     context = {"scope": scope, "kind": work, "form": form}
     return render(request, "benchmark/agents/start.html", context, status=422 if form.is_bound else 200)
 

@@ -137,7 +137,7 @@ def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 return _start_evaluation(scope, options)
             return _render_confirmation(request, scope, form, options)
         except BadInput as error:
-            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+            form.add_error(None, str(error))
     context = {"scope": scope, "form": form}
     return render(request, "benchmark/answers/start.html", context, status=422 if form.is_bound else 200)
 

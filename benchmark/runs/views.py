@@ -104,7 +104,7 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             context["hidden"] = [(field.html_name, field.value()) for field in form]
             return render(request, "benchmark/make_confirm.html", context)
         except BadInput as error:
-            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+            form.add_error(None, str(error))
     page = "benchmark/_make.html" if request.headers.get("HX-Request") else "benchmark/make.html"
     return render(request, page, context, status=422 if form.is_bound else 200)
 

@@ -39,7 +39,7 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             context["hidden"] = [(field.html_name, field.label, field.value()) for field in form]
             return render(request, "benchmark/synthesis_confirm.html", context)
         except BadInput as error:
-            form.add_error(None, str(error).capitalize() if str(error)[:1].islower() else str(error))
+            form.add_error(None, str(error))
     found = list(page.list_syntheses(scope.collection))
     moving = any(not one.is_over for one in found)
     return tables.answer_page(

@@ -188,7 +188,7 @@ def test_of_two_who_make_a_collection_of_one_name_at_once_the_second_is_refused(
     # The other request stored it after this one had looked.
     monkeypatch.setattr(Collection, "full_clean", lambda self: None)
     refused = call(make_user("olga", is_owner=True), "POST", "collections", {"name": "c"})
-    assert refused.status_code == 409 and "somebody else" in refused.json()["detail"].lower()
+    assert refused.status_code == 409 and "someone else" in refused.json()["detail"].lower()
     assert Collection.objects.count() == 1
 
 

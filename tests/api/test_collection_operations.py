@@ -71,7 +71,7 @@ def test_models_self_checks_and_canaries(call: Call, monkeypatch: pytest.MonkeyP
     checks = call(alice, "GET", here).json()
     assert {one["judge"] for one in checks} >= set(OFFLINE) and {one["passes"] for one in checks} == {None}
     refused = call(alice, "POST", here, {"judges": ["nobody"]})
-    assert refused.status_code == 422 and "there is no judge" in refused.json()["detail"]
+    assert refused.status_code == 422 and "There is no judge" in refused.json()["detail"]
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
     assert call(alice, "POST", here, {"judges": OFFLINE[:1]}).json() == {"judges": OFFLINE[:1]}
     twice = call(alice, "POST", here, {"judges": OFFLINE[:1]})

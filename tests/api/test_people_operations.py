@@ -150,7 +150,7 @@ def test_judgments_are_excluded_from_a_moment_on_and_reinstated_once(call: Call)
     judge(bob, [1, 0])
     later = (timezone.now() + timedelta(hours=1)).isoformat()
     refused = call(alice.user, "POST", "collections/c/exclusions", {"member": bob.pk, "since": later})
-    assert refused.status_code == 422 and "nothing to exclude" in refused.json()["detail"]
+    assert refused.status_code == 422 and "Nothing to exclude" in refused.json()["detail"]
     naive = call(alice.user, "POST", "collections/c/exclusions", {"member": bob.pk, "since": "2026-01-01T00:00:00"})
     assert naive.status_code == 422
     key = {"Idempotency-Key": "once"}

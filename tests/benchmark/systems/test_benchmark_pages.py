@@ -466,7 +466,7 @@ def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, book
     assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.pk}/")
     assert charlie.get(f"{HOME}hole-filling/{filling.pk}/", **HTMX).status_code == 200
     refused = charlie.post(f"{HOME}hole-filling/{filling.pk}/finish/", follow=True).content.decode()
-    assert "no pair is resolved yet" in refused
+    assert "No pair is resolved yet" in refused
     charlie.post(f"{HOME}hole-filling/{filling.pk}/cancel/")
     filling.refresh_from_db()
     assert filling.state == "cancelled" and "no version of the qrels was created" in text(
