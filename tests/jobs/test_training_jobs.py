@@ -193,6 +193,7 @@ def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_doc
     done = manage("train", "prism", "--data", rows, "--base", "tiny:qwen3", "--out", tmp_path / "model", *few)
     assert set(done.json) == {"job", "state", "steps", "loss_first", "loss_last", "metrics", "out"}
     assert done.json["state"] == "finished" and done.json["steps"] == 4
+    assert "too few to test" in done.json["metrics"]["gain"]["words"] and done.json["metrics"]["rankings"] == {}
     assert json.loads((tmp_path / "model" / "reranker.json").read_text())["words"] == "tiny model, CPU"
     assert not live_workers(worker_pool.QUEUE)
 

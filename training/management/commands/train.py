@@ -97,16 +97,16 @@ class Command(QuorumCommand):
 
     def end(self, job: Job, *, waited: bool) -> object:
         """Return the document of a job, or raise why there is none."""
+        metrics = job.result.get("metrics")
+        if metrics is not None:  # The verdict, and what it rests on, stand beside the measures.
+            metrics = {**metrics, **{name: job.result.get(name) for name in ("gain", "rankings")}}
         document = {
             "job": job.pk,
             "state": job.state,
             "steps": job.result.get("steps", job.done),
             "loss_first": job.result.get("loss_first"),
             "loss_last": job.result.get("loss_last"),
-            "metrics": job.result.get("metrics"),
-            "verdict": job.verdict if job.state == Job.State.FINISHED else None,
-            "gain": job.result.get("gain"),
-            "rankings": job.result.get("rankings"),
+            "metrics": metrics,
             "out": job.options["out"],
         }
         if not waited:
