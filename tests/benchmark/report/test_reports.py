@@ -293,4 +293,4 @@ def test_runs_that_are_too_shallow_are_named_and_runs_are_listed() -> None:
         ("one", "ready", 100), ("two", "ready", 2),
     ]  # fmt: skip
     assert call("runs", name, "list").out.startswith("one: imported, ready, depth 100, ")
-    assert call("runs", name, "export", "one").err == f"name the run and the file: runs {name} export RUN F"
+    assert call("runs", name, "export", "one").err.strip() == f"name the run and the file: runs {name} export RUN F"
