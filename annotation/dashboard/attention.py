@@ -15,6 +15,7 @@ from annotation.label_quality.records import Audits, PersonQuality
 from annotation.models import Membership, Role
 from annotation.quality_control import onboarding
 from corpus.models import Collection
+from judges.campaigns.judge_reports import join_reports, judge_reports
 from judges.domain.audits import OVERLAP
 from judges.models import Campaign
 
@@ -126,13 +127,13 @@ def _list_silent_accounts(story: CollectionOverview, collection: Collection) -> 
 
 
 def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
-    """Yield a line for a stopped campaign and one for its failed pairs."""
+    """Yield a line for a stopped campaign, one for each of its judges without a vote, and one for its failed pairs."""
     status, campaigns = story.status, _address(collection, "campaigns")
     if status["state"] in (Campaign.State.BUDGET, Campaign.State.PAUSED):
         yield AttentionItem(status["state"], campaigns, count=status["pending"])
-    for report in status.get("judges", []):
-        if report["calls"] >= FEWEST_CALLS and not report["usable"]:
-            yield AttentionItem("no-votes", campaigns, count=report["calls"], name=report["judge"])
+    for report in join_reports(judge_reports([story.campaign.pk] if story.campaign else ()).values()):
+        if report.calls >= FEWEST_CALLS and not report.usable:
+            yield AttentionItem("no-votes", campaigns, count=report.calls, name=report.judge)
     if status["failed"]:
         yield AttentionItem(
             "failed", _address(collection, "pairs", f"{story.filter}state=failed"), count=status["failed"]

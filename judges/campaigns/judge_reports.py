@@ -69,8 +69,10 @@ COUNTS = ("calls", "usable", "truncated", "refused", "unusable", "prompt_cut", "
 def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
     """Return the reports of each campaign's judges, by name. Two statements."""
     counts: dict[tuple[int, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    if not (campaigns := list(campaigns)):
+        return {}
     with connection.cursor() as cursor:
-        cursor.execute(OUTCOMES, [list(campaigns)])
+        cursor.execute(OUTCOMES, [campaigns])
         for campaign, judge, outcome, calls, cached in cursor.fetchall():
             of_judge = counts[campaign, judge]
             of_judge["calls"] += int(calls)

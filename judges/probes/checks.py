@@ -285,7 +285,7 @@ def _list_warnings(first: ProbeCall, context: int | None) -> list[str]:
         thoughts = reply.usage.reasoning if reply else 0
         key = "short thoughts counted" if thoughts else "short thoughts"
         found.append(say(key, now=now, thoughts=thoughts, **remedies.thinking_room(judge)))
-    elif reply is not None and not reply.truncated and reply.usage.output > NEARLY * now:
+    elif reply is not None and not (reply.truncated or judge.decides) and reply.usage.output > NEARLY * now:
         found.append(say("nearly cut", used=reply.usage.output, now=now))
     if reply is not None and asks and not reply.usage.is_known:
         found.append(say("no usage"))

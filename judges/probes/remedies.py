@@ -217,9 +217,9 @@ class ProbeCall:
 
     @property
     def thinks(self) -> bool:
-        """True if the answer shows thoughts, or counts them."""
+        """True if the answer shows thoughts, or counts them; an endpoint that only decides leaves them no room."""
         reply = self.reply
-        if reply is None:
+        if reply is None or self.judge.decides:
             return False
         return bool(reply.usage.reasoning or reply.reasoning or reply.text.lstrip().startswith("<think>"))
 
@@ -316,6 +316,8 @@ def _sends_key(judge: Judge, key: str) -> bool:
         return sent_temperature(judge) is not None
     if key == "system":
         return judge.preset.wire in ("chat", "generate") and not judge.merges_system
+    if key == "max_output_tokens":
+        return not judge.decides
     return key in NO_CHANGE or key in judge.parameters
 
 
@@ -410,7 +412,7 @@ def _join(key: str, settings: Iterable[str]) -> str:
 
 def known_to_think(judge: Judge) -> bool:
     """Return whether the judge's settings or its provider's documentation say that it thinks."""
-    return thinking.known_to_think(judge.model, judge.parameters, judge.preset)
+    return not judge.decides and thinking.known_to_think(judge.model, judge.parameters, judge.preset)
 
 
 def setting_line(key: str, value: object) -> str:

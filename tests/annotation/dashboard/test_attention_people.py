@@ -15,6 +15,7 @@ from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import ConsentText
 from corpus.models import Collection, Judgment
 from judges.models import JudgeVersion
+from judges.models.costs import Ledger
 from tests.evidence import make_attempt, make_campaign
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
@@ -145,3 +146,19 @@ def test_a_provider_that_does_not_answer_stands_on_the_overview_with_since_when(
     page = charlie.get("/c/books/").text
     assert ("openai http://127.0.0.1:9 has not answered since" in page) == shown
     assert attention.SILENT_S == 15
+
+
+@pytest.mark.parametrize(
+    ("calls", "outcome", "shown"), [(7, "refused", True), (4, "refused", False), (7, "labelled", False)]
+)
+def test_a_judge_without_a_vote_stands_on_the_overview(
+    books: Collection, charlie: Client, calls: int, outcome: str, shown: bool
+) -> None:
+    judge = JudgeVersion.objects.create(name="w3", provider="openai", model="w3")
+    campaign = make_campaign(books, [judge], state="running")
+    Ledger.objects.create(
+        campaign=campaign, shard=0, day=timezone.now(), judge=judge, role="vote", round=0, outcome=outcome, calls=calls
+    )
+    page = " ".join(charlie.get("/c/books/").text.split())
+    assert ("w3: 7 calls, 0 votes" in page) == shown
+    assert "w3 has not answered since" not in page

@@ -23,10 +23,10 @@ from judges.panels import judges_file
 from judges.panels.judge_checks import decided
 from judges.presets import PRESETS, SCHEMA_MODES
 from judges.probes import remedies
-from judges.probes.checks import CheckedJudge, run_checks
+from judges.probes.checks import CheckedJudge, _list_warnings, run_checks
 from judges.probes.stored import SHOWN
 from judges.providers import open_provider
-from judges.records import Judge, Reply
+from judges.records import Judge, Reply, Usage
 from tests.judges.panels.test_configure_judges import file_of, run
 from tests.modelserver.fixtures import LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
@@ -132,6 +132,19 @@ def test_a_thinking_model_with_512_tokens_is_warned_about(alike: Any, model_serv
     assert found.found["thinks"] and found.found["reasoning_tokens"] == 200
     (roomy,) = probe(alike("openai", "m", max_output_tokens=4096))
     assert roomy.warnings == ()
+
+
+def test_no_judge_of_a_decisions_endpoint_is_told_of_max_output_tokens(model_server: LocalModels) -> None:
+    # In a chat this model is known to think, by its name.
+    decider = replace(model_server.judge("o4-mini", "openai"), parameters={"endpoint": "decisions"})
+    assert remedies.known_to_think(replace(decider, parameters={})) and not remedies.known_to_think(decider)
+    counted = Reply(text='{"response": "yes"}', usage=Usage(input=900, output=508, reasoning=500))
+    for usage in (counted.usage, Usage(input=900, output=1)):
+        first = remedies.ProbeCall(decider, "vote", "", reply=replace(counted, usage=usage))
+        assert not first.thinks and _list_warnings(first, None) == []
+    error = Rejected("host: 400 max_tokens is too large", status=400)
+    said = remedies.describe_problem(remedies.ProbeCall(decider, "vote", "", error=error), None)
+    assert "max_output_tokens" not in said
 
 
 def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(
