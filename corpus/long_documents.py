@@ -2,17 +2,20 @@
 
 from django.db import connection
 
-from corpus.document_limit import SHOWN, WHOLE
+from corpus.document_limit import SHARED, SHOWN, WHOLE
 from corpus.models import Collection
 
 # The size in bytes is known without reading the text: only what may be too long is counted.
 _LONG = f"octet_length(d.text) > {SHOWN} AND length(d.text) > {SHOWN}"
 DOCUMENTS = f"SELECT count(*) FROM corpus_document d WHERE d.collection_id = %s AND d.is_current AND {_LONG}"
-PAIRS = f"""
-SELECT count(*) FROM corpus_document d JOIN corpus_pair p ON p.document_id = d.id AND p.is_candidate
+_OF_PAIRS = f"""
+FROM corpus_document d JOIN corpus_pair p ON p.document_id = d.id AND p.is_candidate
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current
 WHERE d.collection_id = %s AND d.is_current AND {_LONG}
 """
+PAIRS = f"SELECT count(*) {_OF_PAIRS}"
+# As corpus.document_limit.cut_windows cuts them.
+WINDOWS = f"SELECT COALESCE(sum(ceil((length(d.text) - {SHARED}) / {SHOWN - SHARED}.0)), 0) {_OF_PAIRS}"
 LABELS = f"""
 SELECT count(*) FROM corpus_document d JOIN corpus_pair p ON p.document_id = d.id
 JOIN corpus_label l ON l.pair_id = p.id AND l.aspect_id IS NULL
@@ -28,6 +31,11 @@ def count_long_documents(collection: Collection) -> int:
 def count_long_pairs(collection: Collection) -> int:
     """Count the candidates with such a document."""
     return _count(PAIRS, collection)
+
+
+def count_windows(collection: Collection) -> int:
+    """Count the windows of these candidates' documents."""
+    return _count(WINDOWS, collection)
 
 
 def count_long_labels(collection: Collection) -> int:

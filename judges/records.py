@@ -1,11 +1,11 @@
 """Plain records that prompts, providers and the engine hand to each other. No Django here."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from corpus.document_limit import SHOWN
+from corpus.document_limit import SHOWN, Window, cut_windows
 from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import BY_QUERY, Definition
 from judges.presets import PRESETS, Preset
@@ -75,11 +75,18 @@ class Inputs:
     collection: int = 0
     document_id: int = 0  # Primary key of the document, for the same purpose.
     shown: int = SHOWN  # Characters of the document that judges see at most.
+    window: Window | None = None  # `document` is this part of a longer one.
 
     @property
     def relevance(self) -> Definition:
         """The definition of relevance that holds for the pair."""
         return self.definition or BY_QUERY.definition(answers=bool(self.answers))
+
+    @property
+    def parts(self) -> list["Inputs"]:
+        """Return the views of a long document's windows, in order; none of one that is shown whole."""
+        windows = cut_windows(len(self.document))
+        return [replace(self, document=self.document[one.start : one.end], window=one) for one in windows]
 
     @property
     def titled_document(self) -> str:
@@ -94,6 +101,12 @@ class Quote:
     text: str
     start: int | None = None
     end: int | None = None
+
+    def moved(self, offset: int) -> "Quote":
+        """Return the quote of a document that begins so many characters before the text that was searched."""
+        if self.start is None or self.end is None:
+            return self
+        return Quote(self.text, self.start + offset, self.end + offset)
 
 
 @dataclass(frozen=True, slots=True)

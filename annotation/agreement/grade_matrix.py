@@ -312,8 +312,8 @@ def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDA
     campaigns = {campaign.pk: campaign for campaign in asked}
     found = fetch_columns(
         """
-        SELECT campaign_id, pair_id, judge_id, place::bigint, verdict::bigint FROM judges_attempt
-        WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND counts AND outcome = 'labelled'
+        SELECT campaign_id, pair_id, judge_id, place::bigint, verdict::bigint FROM counted_attempt
+        WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND outcome = 'labelled'
         """,
         [list(campaigns), ids],
         ["campaign", "pair", "who", "place", "verdict"],

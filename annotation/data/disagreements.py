@@ -90,7 +90,7 @@ def _select_texts(pairs: Sequence[int]) -> QuerySet[Pair, Any]:
 def _read_remarks(one: KnownAssessors, pairs: Sequence[int]) -> dict[int, tuple[str, float | None]]:
     """Read comment and seconds of a person, the reason of a judge, by pair."""
     if one.kind == Assessor.Kind.JUDGE:
-        votes = Attempt.objects.filter(pair__in=pairs, judge=one.id, role="vote", counts=True, outcome="labelled")
+        votes = Attempt.deciding.filter(pair__in=pairs, judge=one.id, role="vote", outcome="labelled")
         # Samples of one judge have votes of their own, and none is told apart here.
         kept = votes.order_by("campaign", "-place").values_list("pair", "reason") if not one.sample else ()
         return {pair: (reason, None) for pair, reason in kept}

@@ -22,14 +22,15 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
     # A campaign that was cancelled before it came to the pair says nothing of it.
     ended = [one for one in work if one.ended_at is not None] or work
-    debate = debate_of(_debate_turns(selectors.debate_of(pair)))
+    debate = debate_of(_debate_turns(selectors.debate_of(pair)), len(document.text))
     attempts = selectors.attempts_of(pair)
     # Withdrawn ones too, oldest first.
     judgments = list(pair.judgments.select_related("assessor", "supersedes", "superseded_by").order_by("pk"))
     # Who had the pair, and what came of it besides a grade: skips and flags.
     assignments = Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item")
     name, version = document.external_id, document.version
-    votes = _last_votes(attempts)
+    windows = {place.campaign_id: place.window for place in work}
+    votes = _last_votes([view for view in attempts if view.window == windows.get(view.campaign_id, 0)])
     return {
         "pair": pair,
         "label": pair.labels.filter(aspect=None).first(),
@@ -83,7 +84,7 @@ def _sum_costs(attempts: Sequence[AttemptView]) -> float | None:
 
 def _debate_turns(turns: list[Attempt]) -> list[dict[str, object]]:
     """Return the turns with a verdict in the form that `debate_of` takes."""
-    same = ("round", "verdict", "reason", "quotes")
+    same = ("round", "verdict", "reason", "quotes", "window")
     return [
         {name: getattr(said, name) for name in same}
         | {"couple": said.agent_pair, "side": said.role, "judge": said.judge.name}

@@ -35,7 +35,7 @@ WHERE p.collection_id = %(collection)s
                   OR i.state = 'conflict' OR i.state = 'open' AND (i.taken > 0 OR i.reserved)))
   AND NOT EXISTS (SELECT FROM corpus_item i JOIN annotation_assignment a ON a.item_id = i.id
                   WHERE i.pair_id = p.id AND a.membership_id = ANY (%(people)s))
-  AND EXISTS (SELECT FROM judges_attempt t WHERE t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against'))
+  AND EXISTS (SELECT FROM counted_attempt t WHERE t.pair_id = p.id AND t.role IN ('for', 'against'))
   AND (NOT %(gold)s OR EXISTS (
        SELECT FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
        WHERE j.pair_id = p.id AND a.kind = 'reference' AND j.aspect_id IS NULL))

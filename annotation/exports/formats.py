@@ -66,10 +66,20 @@ def _timed_line(names: Sequence[str], row: Row) -> str:
     return _json_line(names, (*values, time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")))
 
 
+def _judgment_line(row: Row) -> str:
+    *values, window = row
+    return _add_window(_timed_line(JUDGMENT, tuple(values)), window)
+
+
 def _debate_line(row: Row) -> str:
-    *values, quotes = row
+    *values, quotes, window = row
     texts, found = [quote["text"] for quote in quotes], [quote["start"] is not None for quote in quotes]
-    return _json_line(DEBATE, (*values, texts, found))
+    return _add_window(_json_line(DEBATE, (*values, texts, found)), window)
+
+
+def _add_window(line: str, window: int) -> str:
+    """Name the window of a long document that a vote or turn is about, where there is one."""
+    return f'{line.rstrip()[:-1]}, "window": {window}}}\n' if window else line
 
 
 FORMATS = {
@@ -101,7 +111,7 @@ FORMATS = {
             about=gettext_noop(
                 "All active grades from people, policies and imports, and each judge's latest vote on each pair."
             ),
-            line=partial(_timed_line, JUDGMENT),
+            line=_judgment_line,
             counted={"grades": 4, "kinds": 3, "steps": 5},
         ),
         Format(

@@ -21,9 +21,9 @@ FROM ({held}) held GROUP BY query"""
 _JUDGED = f"""SELECT DISTINCT q.id AS query, p.id AS pair, NULL::smallint AS grade, '' AS origin
 FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
 {PAIRS.format(of="j")} WHERE j.aspect_id IS NULL"""
-_VOTED = f"""SELECT DISTINCT q.id, p.id, NULL::smallint, '' FROM judges_attempt v
+_VOTED = f"""SELECT DISTINCT q.id, p.id, NULL::smallint, '' FROM counted_attempt v
 JOIN judges_campaign c ON c.id = v.campaign_id AND c.collection_id = %(collection)s {PAIRS.format(of="v")}
-WHERE v.role = 'vote' AND v.counts AND v.outcome = 'labelled'"""
+WHERE v.role = 'vote' AND v.outcome = 'labelled'"""
 # Of exports without labels: the pairs whose judgments they hold.
 _WITHOUT_LABELS = {"judgments": f"{_JUDGED} UNION {_VOTED}", "marks": f"{_JUDGED} AND j.spans IS NOT NULL"}
 _LABELS = f"SELECT q.id AS query, p.id AS pair, l.grade, l.origin {CHOSEN_LABELS}"

@@ -27,23 +27,24 @@ AGGREGATED_LABELS = f"""SELECT q.external_id, d.external_id, l.grade, l.origin, 
 
 # `again`: places where a judge stands once more on its panel: each of its samples is a vote of its own.
 JUDGMENTS = f"""
-    SELECT q.external_id, d.external_id, j.name, j.kind, j.grade, j.step, j.arm, j.guideline, j.ms, j.time, j.judge,
-           j.number
+    SELECT q.external_id, d.external_id, j.name, j.kind, j.grade, j.step, j.arm, j.guideline, j.ms, j.time,
+           j."window", j.judge, j.number
     FROM (
         SELECT j.pair_id, a.name, a.kind, j.grade, j.step, j.arm, j.guideline, j.milliseconds AS ms,
-               j.created_at AS time, NULL::bigint AS judge, 0 AS number, j.id
+               j.created_at AS time, 0 AS "window", NULL::bigint AS judge, 0 AS number, j.id
         FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
         WHERE j.aspect_id IS NULL
         UNION ALL
         SELECT v.* FROM (
             SELECT DISTINCT ON (pair_id, judge_id, again.number) pair_id, '' AS name, 'judge' AS kind,
                    verdict * %(relevant_from)s AS grade, 'vote' AS step, '' AS arm, 0 AS guideline,
-                   milliseconds AS ms, created_at AS time, judge_id AS judge, COALESCE(again.number, 0) AS number, id
-            FROM judges_attempt
+                   milliseconds AS ms, created_at AS time, "window", judge_id AS judge,
+                   COALESCE(again.number, 0) AS number, id
+            FROM counted_attempt v
             LEFT JOIN unnest(%(again_campaigns)s::bigint[], %(again_places)s::int[], %(again_numbers)s::int[])
-                AS again(campaign, place, number) ON again.campaign = campaign_id AND again.place = judges_attempt.place
-            WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND counts AND outcome = 'labelled'
-            ORDER BY pair_id, judge_id, again.number, campaign_id DESC, judges_attempt.place
+                AS again(campaign, place, number) ON again.campaign = campaign_id AND again.place = v.place
+            WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND outcome = 'labelled'
+            ORDER BY pair_id, judge_id, again.number, campaign_id DESC, v.place
         ) v
     ) j {PAIRS.format(of="j")}
     ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.number, j.id
@@ -61,12 +62,12 @@ MARKS = f"""
 """
 
 DEBATES = f"""
-    SELECT q.external_id, d.external_id, t.round, t.role, t.judge_id, t.verdict, t.reason, t.quotes
+    SELECT q.external_id, d.external_id, t.round, t.role, t.judge_id, t.verdict, t.reason, t.quotes, t."window"
     FROM (
-        SELECT a.pair_id, a.round, a.role, a.judge_id, a.verdict, a.reason, a.quotes,
+        SELECT a.pair_id, a.round, a.role, a.judge_id, a.verdict, a.reason, a.quotes, a."window",
                rank() OVER (PARTITION BY a.pair_id ORDER BY {LAST_DEBATE.format(of="a")}) AS place
-        FROM judges_attempt a
-        WHERE campaign_id = ANY(%(campaigns)s) AND role IN ('for', 'against') AND counts AND outcome = 'labelled'
+        FROM counted_attempt a
+        WHERE campaign_id = ANY(%(campaigns)s) AND role IN ('for', 'against') AND outcome = 'labelled'
     ) t {PAIRS.format(of="t")}
     WHERE t.place = 1
     ORDER BY {ORDER}, t.round, t.role = 'against'
@@ -104,8 +105,15 @@ def rows_of(
         names = judge_names(campaigns)
         for batch in fetch_batches(DEBATES, parameters):
             yield [
-                (*start, names[judge], verdict, reason, json.loads(quotes) if isinstance(quotes, str) else quotes)
-                for *start, judge, verdict, reason, quotes in batch
+                (
+                    *start,
+                    names[judge],
+                    verdict,
+                    reason,
+                    json.loads(quotes) if isinstance(quotes, str) else quotes,
+                    window,
+                )
+                for *start, judge, verdict, reason, quotes, window in batch
             ]
     elif aggregated is not None:
         yield from fetch_batches(AGGREGATED_LABELS, parameters | aggregated.columns)

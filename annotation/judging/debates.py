@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from corpus.document_limit import Window, cut_windows
 from corpus.search.text import detect_language, text_direction
 from judges.domain.stance_flips import Stance, flips
 
@@ -68,16 +69,20 @@ class Debate:
 
     rounds: tuple[HighlightedRound, ...]
     spans: tuple[Span, ...] = field(repr=False)
+    window: Window | None = None  # The part of a long document that it is about; None: the document.
 
 
-# {side, round, verdict, reason, quotes: [{text, start, end}]} and optionally couple (from 0) and judge.
+# {side, round, verdict, reason, quotes: [{text, start, end}]}; optionally couple (from 0), judge and window (from 1).
 Turn = Mapping[str, Any]
 
 Places = dict[tuple[str, int, int], Span]
 
 
-def debate_of(turns: Sequence[Turn]) -> Debate:
-    """Build the debate of turns in the order in which they were said, for before against."""
+def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
+    """Build the debate of turns in the order in which they were said, for before against.
+
+    `length`: characters of the document, which tell where its windows are.
+    """
     # `seen` travels through all turns: only the first quotation of a place is linked from the document.
     spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
     said: dict[tuple[int, int, str], DebateTurn] = {}
@@ -90,7 +95,11 @@ def debate_of(turns: Sequence[Turn]) -> Debate:
         silent = {} if couple else {side: DebateTurn(side) for side in SIDES}
         both = (said.get((number, couple, side)) or silent.get(side) for side in SIDES)
         rounds.append(HighlightedRound(number, couple, tuple(turn for turn in both if turn is not None)))
-    return Debate(tuple(rounds), tuple(spans.values()))
+    number = next((turn.get("window", 0) for turn in turns), 0)
+    windows = cut_windows(length) if number else []
+    return Debate(
+        tuple(rounds), tuple(spans.values()), windows[number - 1] if number <= len(windows) and number else None
+    )
 
 
 def final_round(turns: Sequence[Turn]) -> list[Turn]:

@@ -141,13 +141,14 @@ _ADJUDICATES = "i.reason NOT IN ('audit', 'evidence')"
 _DEBATE = """
 CASE WHEN i.turns IS NOT NULL THEN i.turns::json ELSE (
  SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
-                                   'reason', t.reason, 'quotes', t.quotes) ORDER BY t.round, t.agent_pair, t.role DESC)
- FROM judges_attempt t
- WHERE t.pair_id = i.pair_id AND t.counts AND t.role IN ('for', 'against')
+                                   'reason', t.reason, 'quotes', t.quotes, 'window', t."window")
+                 ORDER BY t.round, t.agent_pair, t.role DESC)
+ FROM counted_attempt t
+ WHERE t.pair_id = i.pair_id AND t.role IN ('for', 'against')
    AND t.campaign_id = (
-    SELECT c.campaign_id FROM judges_attempt c
+    SELECT c.campaign_id FROM counted_attempt c
     LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
-    WHERE c.pair_id = i.pair_id AND c.counts AND c.role IN ('for', 'against')
+    WHERE c.pair_id = i.pair_id AND c.role IN ('for', 'against')
     ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)) END
 """
 
@@ -320,7 +321,8 @@ def grade_choices(collection: Collection) -> list[dict[str, Any]]:
 
 def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = "") -> TaskView:
     turns = row["debate"] or []
-    debate = debate_of(final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns)
+    shown = final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns
+    debate = debate_of(shown, len(row["document"]))
     step, held = _judgment_step(row), {(turn["round"], turn.get("couple", 0)) for turn in turns}
     return TaskView(
         item=row["public_id"],

@@ -12,8 +12,8 @@ SELECT w.pair_id FROM judges_work w
 WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.label = %(label)s
   AND coalesce(w.agreed_in_round, 0) = %(round)s
   AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = w.pair_id)
-  AND coalesce((SELECT sum(CASE WHEN t.verdict = w.label THEN 1 ELSE -1 END) FROM judges_attempt t
-       WHERE t.campaign_id = w.campaign_id AND t.pair_id = w.pair_id AND t.role = 'vote' AND t.counts
+  AND coalesce((SELECT sum(CASE WHEN t.verdict = w.label THEN 1 ELSE -1 END) FROM counted_attempt t
+       WHERE t.campaign_id = w.campaign_id AND t.pair_id = w.pair_id AND t.role = 'vote'
          AND t.verdict IS NOT NULL), 0) = %(margin)s
 """
 

@@ -13,20 +13,20 @@ CELL = f"""EXISTS (
     SELECT FROM judges_work w
     CROSS JOIN LATERAL (
         SELECT count(*) AS turns, count(a.verdict) FILTER (WHERE a.round = %(rounds)s) AS last
-        FROM judges_attempt a
-        WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id AND a.role IN ('for', 'against') AND a.counts
+        FROM counted_attempt a
+        WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id AND a.role IN ('for', 'against')
     ) d
     LEFT JOIN LATERAL (
-        SELECT a.round, min(a.verdict) AS verdict FROM judges_attempt a
-        WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id AND a.role IN ('for', 'against') AND a.counts
+        SELECT a.round, min(a.verdict) AS verdict FROM counted_attempt a
+        WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id AND a.role IN ('for', 'against')
         GROUP BY a.round HAVING count(a.verdict) = %(agents)s AND min(a.verdict) = max(a.verdict)
         ORDER BY a.round LIMIT 1
     ) agreed ON true
     CROSS JOIN LATERAL (
         SELECT count(*) AS votes, count(*) FILTER (WHERE a.verdict = 1) AS yes,
             count(*) FILTER (WHERE a.verdict = 0) AS no
-        FROM judges_attempt a
-        WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id AND a.role = 'vote' AND a.counts
+        FROM counted_attempt a
+        WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id AND a.role = 'vote'
     ) v
     WHERE w.campaign_id = %(campaign)s AND w.pair_id = corpus_pair.id AND {ENDED} AND {{row}} AND {{column}}
 )"""

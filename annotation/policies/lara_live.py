@@ -36,7 +36,7 @@ from judges.engine.leases import Claimed
 from judges.engine.pairs import build_decision, play_debate
 from judges.engine.plan import Plan, load_plan
 from judges.inline import runner
-from judges.models import Campaign, JudgeVersion
+from judges.models import Campaign, JudgeVersion, Work
 from judges.records import Turn
 from judges.tasks import database_parameters
 
@@ -51,8 +51,8 @@ SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabi
 
 VOTES = f"""
 SELECT a.pair_id, {SHARE.format(vote="a", said="yes", other="no")}, {SHARE.format(vote="a", said="no", other="yes")}
-FROM judges_work w LEFT JOIN judges_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
-    AND a.role = 'vote' AND a.place = %s AND a.counts AND a.outcome = 'labelled'
+FROM judges_work w LEFT JOIN counted_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
+    AND a.role = 'vote' AND a.place = %s AND a.outcome = 'labelled'
 WHERE w.campaign_id = %s AND w.state IN ('labelled', 'escalated')
 """
 
@@ -70,8 +70,8 @@ SELECT w.id, w.pair_id, p.query_id, w.state = 'escalated', v.verdict,
     (l.grade >= %(relevant)s)::int
 FROM judges_work w
 JOIN corpus_pair p ON p.id = w.pair_id
-JOIN judges_attempt v ON v.campaign_id = %(source)s AND v.pair_id = w.pair_id AND v.role = 'vote'
-    AND v.place = %(place)s AND v.counts
+JOIN counted_attempt v ON v.campaign_id = %(source)s AND v.pair_id = w.pair_id AND v.role = 'vote'
+    AND v.place = %(place)s
 LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin = ANY(%(people)s)
     AND w.state = 'escalated'
 WHERE w.campaign_id = %(campaign)s ORDER BY w.pair_id
@@ -162,6 +162,11 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
         raise BadInput(
             f"--judge {judge}: it has voted in no campaign of {collection.name}; "
             f"begin with `judge {collection.name} --policy single --judges {judge}`"
+        )
+    if windows := Work.objects.filter(campaign=found, window__gt=0).count():
+        raise BadInput(
+            f"--judge {judge}: {windows:,} pairs of campaign {found.pk} were judged window by window, and LARA "
+            'calibrates votes about whole documents: set long_documents to "cut" or "context", and judge again'
         )
     with connection.cursor() as cursor:
         cursor.execute(VOTES, [place, found.pk])

@@ -48,18 +48,18 @@ LAST = 1e12
 # Turns of the newest debate about a pair.
 # The newest campaign's debate alone, as the judging page shows it.
 _NEWEST = """
- t.pair_id = p.id AND t.counts AND t.role IN ('for', 'against') AND t.campaign_id = (
-    SELECT c.campaign_id FROM judges_attempt c
+ t.pair_id = p.id AND t.role IN ('for', 'against') AND t.campaign_id = (
+    SELECT c.campaign_id FROM counted_attempt c
     LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
-    WHERE c.pair_id = p.id AND c.counts AND c.role IN ('for', 'against')
+    WHERE c.pair_id = p.id AND c.role IN ('for', 'against')
     ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)
 """
 _TURNS = f"""
 (SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
                                    'offline', v.provider = 'offline')
                  ORDER BY t.round, t.agent_pair, t.role DESC)
- FROM judges_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id WHERE {_NEWEST}) AS turns,
-(SELECT sum(length(t.reason) + length(t.quotes::text)) FROM judges_attempt t WHERE {_NEWEST}) AS debate
+ FROM counted_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id WHERE {_NEWEST}) AS turns,
+(SELECT sum(length(t.reason) + length(t.quotes::text)) FROM counted_attempt t WHERE {_NEWEST}) AS debate
 """
 _ORDINARY = f"""
 SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, i.reason, i.arm, {_TURNS}

@@ -17,8 +17,8 @@ from judges.records import Judge, Turn
 # A judge's newest counted vote on each pair.
 VOTES = """
 SELECT DISTINCT ON (a.pair_id) a.pair_id, p.query_id, a.verdict, a.score, a.probabilities
-FROM judges_attempt a JOIN corpus_pair p ON p.id = a.pair_id
-WHERE p.collection_id = %s AND a.judge_id = %s AND a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
+FROM counted_attempt a JOIN corpus_pair p ON p.id = a.pair_id
+WHERE p.collection_id = %s AND a.judge_id = %s AND a.role = 'vote' AND a.outcome = 'labelled'
 ORDER BY a.pair_id, a.id DESC
 """
 

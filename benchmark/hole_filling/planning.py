@@ -106,4 +106,6 @@ def estimate_cost(
         for query, document in zip(queries[at].tolist(), documents[at].tolist(), strict=True)
         if query in texts[0] and document in texts[1]
     ]
-    return forecasts.estimate_pairs(wanted, left, shown)
+    parts = [part for one in shown for part in forecasts.parts_of(collection, wanted, one)]
+    # As many windows a pair as the sample has: what is judged are windows.
+    return forecasts.estimate_pairs(wanted, round(left * len(parts) / max(1, len(shown))), parts)

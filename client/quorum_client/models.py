@@ -226,7 +226,7 @@ class SettingsIn(ApiModel):
     daily_target: Annotated[int | None, Field(ge=0, le=10000)] = None
     markdown: bool | None = None
     long_documents: Annotated[
-        Literal["cut", "people", "context"] | None,
+        Literal["cut", "people", "windows", "context"] | None,
         Field(description="What is done with documents above 24,000 characters."),
     ] = None
     hourly_rate: Annotated[float | None, Field(description="USD.", ge=0.0, le=10000.0)] = None

@@ -34,6 +34,7 @@ class Collection(models.Model):
     class LongDocuments(models.TextChoices):
         CUT = "cut", _("Judges read the first 24,000 characters")
         PEOPLE = "people", _("People judge them")
+        WINDOWS = "windows", _("Judges read them in windows, each apart; one relevant window is enough")
         CONTEXT = "context", _("Judges read them whole, as far as their own context reaches")
 
     class Rounds(models.TextChoices):

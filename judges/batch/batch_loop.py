@@ -268,7 +268,7 @@ class BatchWorkerLoop:
             self.spent = True
             return False
         except Cancelled:
-            if claimed.waits:  # for an account that is asked at once
+            if claimed.lease.waits:  # for an account that is asked at once
                 await self._ask(partial(leases.postpone_pairs, held=[claimed]))
             return False
         except Exception as error:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from django.db.models import Max, Min
@@ -10,7 +11,7 @@ from django.utils.translation import ngettext
 
 from corpus.document_limit import SHOWN
 from corpus.evidence.measures import EvidenceTarget
-from corpus.long_documents import count_long_pairs, shown_characters
+from corpus.long_documents import count_long_pairs, count_windows, shown_characters
 from corpus.models import Collection, Document, Pair, Query
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
@@ -19,7 +20,7 @@ from judges.costs.token_mixes import mixes_of
 from judges.domain import copies
 from judges.domain.debate import FOR
 from judges.engine.cache import make_cache_key
-from judges.engine.plan import raise_output_limit
+from judges.engine.plan import WINDOWED, raise_output_limit
 from judges.evidence import campaigns as evidence
 from judges.models import Attempt, Campaign
 from judges.prompts import render, writing
@@ -46,11 +47,29 @@ def forecast_judging(
     if not left:
         return None
     inputs = sample_inputs(collection)
+    total, inputs = len(inputs), list(chain.from_iterable(parts_of(collection, wanted, one) for one in inputs))
     known = answered_shares(collection, wanted, inputs) if again and not fresh else {}
-    if len(inputs) < left:  # the others may never have been asked
+    if total < left:  # the others may never have been asked
         known = {judge: replace(share, certain=False) for judge, share in known.items()}
-    estimate = estimate_pairs(wanted, left, inputs, known)
+    estimate = estimate_pairs(wanted, left + _more_windows(collection, wanted, left), inputs, known)
     return replace(estimate, notes=(*estimate.notes, *describe_long_pairs(collection)))
+
+
+def parts_of(collection: Collection, wanted: Configuration, inputs: Inputs) -> list[Inputs]:
+    """Return what judges are asked about one after another: the windows of a long document, or the pair itself."""
+    by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and wanted.policy in WINDOWED
+    return (inputs.parts if by_windows else []) or [inputs]
+
+
+def _more_windows(collection: Collection, wanted: Configuration, left: int) -> int:
+    """Return how many windows there are beside the first ones of so many of the collection's pairs."""
+    if collection.long_documents != Collection.LongDocuments.WINDOWS or wanted.policy not in WINDOWED:
+        return 0
+    more = count_windows(collection) - count_long_pairs(collection)
+    candidates = Pair.objects.filter(
+        collection=collection, is_candidate=True, query__is_current=True, document__is_current=True
+    )
+    return round(more * left / candidates.count()) if more else 0
 
 
 def describe_long_pairs(collection: Collection) -> list[str]:
@@ -68,13 +87,20 @@ def describe_long_pairs(collection: Collection) -> list[str]:
             "%(count)s pairs have documents of more than %(shown)s characters and go to people without a call",
             count,
         ),
+        Collection.LongDocuments.WINDOWS: ngettext(
+            "%(count)s pair has a document of more than %(shown)s characters: judges read its %(windows)s windows, "
+            "each apart",
+            "%(count)s pairs have documents of more than %(shown)s characters: judges read their %(windows)s windows, "
+            "each apart",
+            count,
+        ),
         Collection.LongDocuments.CONTEXT: ngettext(
             "%(count)s pair has a document of more than %(shown)s characters, which judges read whole",
             "%(count)s pairs have documents of more than %(shown)s characters, which judges read whole",
             count,
         ),
     }[Collection.LongDocuments(collection.long_documents)]
-    return [words % {"count": f"{count:,}", "shown": f"{SHOWN:,}"}]
+    return [words % {"count": f"{count:,}", "shown": f"{SHOWN:,}", "windows": f"{count_windows(collection):,}"}]
 
 
 def answered_shares(

@@ -283,7 +283,7 @@ def debate_of(pair: Pair) -> list[Attempt]:
 
 def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
     """Return what `debate_of` returns of each of these pairs that has a debate. One statement."""
-    turns = Attempt.objects.filter(counts=True, role__in=("for", "against"))
+    turns = Attempt.deciding.filter(role__in=("for", "against"))
     # The newest debate may lie in an older campaign than the newest one, which may only have voted, or broken off.
     ended = Work.objects.filter(
         pair=OuterRef("pair"),

@@ -151,6 +151,23 @@ def escalate_outcome(outcome: RoutingOutcome) -> RoutingOutcome:
     return replace(outcome, state=RoutingState.ESCALATED, label=None, reason=EscalationReason.STOPPED, route="")
 
 
+def deciding_window(outcomes: Sequence[RoutingOutcome]) -> int:
+    """Return the place of the window whose outcome is that of the whole document.
+
+    The document is relevant if one window is: by the surest of them. Else it failed if one failed, people get it if one
+    is for people, and it is not relevant if none is: by the least sure of them. The first of equals.
+    """
+    states = (RoutingState.FAILED, RoutingState.ESCALATED, RoutingState.LABELLED)
+
+    def rank(place: int) -> tuple[int, float]:
+        outcome = outcomes[place]
+        if outcome.label == 1:
+            return 0, outcome.uncertainty
+        return 1 + states.index(outcome.state), -outcome.uncertainty
+
+    return min(range(len(outcomes)), key=rank)
+
+
 def is_filtered_out(filtered: Sequence[Turn | NoVerdict]) -> bool:
     """Return whether the filter drops the pair: a failed call keeps it."""
     return bool(filtered) and all(isinstance(vote, Turn) and vote.verdict == 0 for vote in filtered)

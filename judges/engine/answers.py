@@ -67,6 +67,7 @@ class Sent:
     # What the team says that other models of the provider cost, by name.
     table: dict[str, Price] = field(default_factory=dict)
     batch: bool = False
+    offset: int = 0  # Where `document`, a window, begins in the whole.
 
     def ended(self, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
         """Return the decision that an answer means, and the attempt with its raw body whatever comes of it."""
@@ -153,6 +154,8 @@ class Sent:
     def _turn(self, reply: Reply, start: int) -> Turn:
         """Return the turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
         turn = self._parsed(reply.text)
+        if self.offset:
+            turn = replace(turn, quotes=tuple(quote.moved(self.offset) for quote in turn.quotes))
         if reply.probabilities or reply.tokens:
             shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
             turn = replace(turn, probabilities=shares)

@@ -217,7 +217,7 @@ class Caller:
     def _wait_with(self, claimed: Claimed) -> None:
         """Let the pair go back to pending, if there is somebody who puts it there. Raises Cancelled."""
         if self.refused is not None:
-            claimed.waits = True
+            claimed.lease.waits = True
             raise Cancelled
 
     def _refuse(self, claimed: Claimed, judge: Judge, error: str) -> None:
@@ -280,6 +280,7 @@ class Caller:
             "pair": claimed.pair,
             "query": claimed.query or None,
             "topic": question.topic,
+            "window": claimed.window,
             "documents": len(question.documents),
             "judge": question.judge.id,
             "prompt": self.plan.prompt_ids[prompt.name, prompt.sha256],
@@ -318,6 +319,7 @@ class Caller:
             expected=dict(question.expected),
             table=self.current.tables.get((question.judge.provider, question.judge.base_url), {}),
             batch=self.plan.protocol.batch,
+            offset=claimed.inputs.window.start if claimed.inputs.window is not None else 0,
         )
 
     async def _at_current_price(self, question: JudgeQuestion, sent: Sent, prompt: Prompt) -> Sent:
@@ -352,7 +354,7 @@ class Caller:
 
         def is_over() -> bool:
             """A call that tries an open circuit leaves although the rest of its pair waits."""
-            return self.stopped() or claimed.lost or (claimed.waits and not permit.tries)
+            return self.stopped() or claimed.lease.lost or (claimed.lease.waits and not permit.tries)
 
         left = 0.0
 
@@ -535,7 +537,7 @@ class Caller:
         )
 
     def _is_over(self, claimed: Claimed) -> bool:
-        return self.stopped() or claimed.lost or claimed.waits
+        return self.stopped() or claimed.lease.lost or claimed.lease.waits
 
     def _check(self, claimed: Claimed) -> None:
         if self._is_over(claimed):
@@ -633,7 +635,7 @@ def update_limits(
 
 
 def _name_of(claimed: Claimed, question: JudgeQuestion) -> str:
-    return "/".join(map(str, (claimed.pair, *question.slot)))
+    return "/".join(map(str, (claimed.pair, *question.slot, *([claimed.window] if claimed.window else []))))
 
 
 def _document_of(claimed: Claimed) -> int:

@@ -133,7 +133,7 @@ class Child:
             # Read anew: a pair that ended while the statement ran is not lost, although no row came back for it.
             still = {one.work for flight in self.flights.values() for one in flight.held}
             for one in held:
-                one.lost = one.lost or (one.work in still and one.work not in ours)
+                one.lease.lost = one.lease.lost or (one.work in still and one.work not in ours)
 
     async def _beat(self) -> None:
         """Say which campaigns are being drained, and notice that the worker shuts down."""

@@ -116,9 +116,15 @@ WHERE p.id = ANY(%s)
 """
 
 EVIDENCE = """
-SELECT pair_id, role, round + generation AS nth, agent_pair + place AS who, number, outcome, counts, verdict, score,
-       probabilities, reason, quotes, error, status
+SELECT pair_id, "window", role, round + generation AS nth, agent_pair + place AS who, number, outcome, counts, verdict,
+       score, probabilities, reason, quotes, error, status
 FROM judges_attempt WHERE campaign_id = %s AND pair_id = ANY(%s) ORDER BY id
+"""
+
+# Of pairs that judges found relevant: the window of the document that says so, which is what evidence is written from.
+RELEVANT_WINDOWS = """
+SELECT DISTINCT ON (pair_id) pair_id, "window" FROM judges_work
+WHERE pair_id = ANY(%s) AND state = 'labelled' AND label = 1 ORDER BY pair_id, id DESC
 """
 
 # `running` is compared again in the statement: a pause that came meanwhile wins.
@@ -152,8 +158,17 @@ class Refusals:
 
 
 @dataclass(slots=True)
+class Lease:
+    """What becomes of a claim, for all windows of its pair."""
+
+    begun: bool = False  # A call of this claim was sent.
+    waits: bool = False  # An account is in trouble: the pair goes back to pending, and nothing more of it is bought.
+    lost: bool = False  # The lease is gone: somebody else has the pair.
+
+
+@dataclass(slots=True)
 class Claimed:
-    """A pair that this worker has claimed, with its inputs and earlier turns."""
+    """A pair that this worker has claimed, or a window of its document, with its inputs and earlier turns."""
 
     work: int
     pair: int
@@ -171,9 +186,21 @@ class Claimed:
     last_error: str = ""
     # Tries that the account refused for now (429): they are no tries of the question, and one row stands for all.
     refused: dict[Slot, Refusals] = field(default_factory=dict)
-    begun: bool = False  # A call of this claim was sent.
-    waits: bool = False  # An account is in trouble: the pair goes back to pending, and nothing more of it is bought.
-    lost: bool = False  # The lease is gone: somebody else has the pair.
+    lease: Lease = field(default_factory=Lease)
+    window: int = 0  # Which window of the document this is, from 1; 0: the pair itself.
+    windows: list["Claimed"] = field(default_factory=list)  # Those that are judged apart, in order; none: the pair is.
+
+    @property
+    def parts(self) -> list["Claimed"]:
+        """Return what is judged apart: the windows of a long document, or the pair itself."""
+        return self.windows or [self]
+
+    def cut(self) -> None:
+        """Cut the document into windows that are judged apart under this claim."""
+        for number, inputs in enumerate(self.inputs.parts, 1):
+            part = Claimed(self.work, self.pair, self.fence, self.attempt_base, self.query, inputs, lease=self.lease)
+            part.window = number
+            self.windows.append(part)
 
 
 def claim(
@@ -207,22 +234,35 @@ def _with_material(
     claimed = {pair: Claimed(work, pair, fence, base) for work, pair, fence, base in rows}
     if not claimed:
         return []
+    # A pair that is claimed for the first time has no attempts.
+    known = [one.pair for one in claimed.values() if again or one.fence > 1]
+    attempts = (
+        connection.cursor(row_factory=dict_row).execute(EVIDENCE, [plan.campaign, known]).fetchall() if known else []
+    )
+    # A pair goes on as it began, whole or in windows, whatever the collection says by now: its answers are paid for.
+    begun = {row["pair_id"]: row["window"] > 0 for row in attempts if row["counts"]}
     for pair, query, text, answers, own, title, document, key in connection.execute(MATERIAL, [list(claimed)]):
         one = claimed[pair]
         one.query = query
         definition = plan.rubric.definition(answers=bool(answers), own=own)
         one.inputs = Inputs(text, tuple(answers), title, document, definition, plan.collection, key, plan.shown)
-    # A pair that is claimed for the first time has no attempts.
-    known = [one.pair for one in claimed.values() if again or one.fence > 1]
-    if known:
-        _restore_answers(connection, plan.campaign, claimed, known)
+        if begun.get(pair, plan.by_windows):
+            one.cut()
+    if plan.writes:
+        for pair, window in connection.execute(RELEVANT_WINDOWS, [list(claimed)]):
+            one = claimed[pair]
+            one.inputs = one.inputs.parts[window - 1] if window else one.inputs
+    _restore_answers(claimed, attempts)
     return list(claimed.values())
 
 
-def _restore_answers(connection: Connection[Any], campaign: int, claimed: dict[int, Claimed], pairs: list[int]) -> None:
+def _restore_answers(claimed: dict[int, Claimed], attempts: Iterable[dict[str, Any]]) -> None:
     """Let reclaimed pairs go on from their counted attempts."""
-    for row in connection.cursor(row_factory=dict_row).execute(EVIDENCE, [campaign, pairs]):
-        one, slot, outcome = claimed[row["pair_id"]], (row["role"], row["nth"], row["who"]), row["outcome"]
+    for row in attempts:
+        slot, outcome = (row["role"], row["nth"], row["who"]), row["outcome"]
+        one = next((part for part in claimed[row["pair_id"]].parts if part.window == row["window"]), None)
+        if one is None:  # tried in vain before the collection asked for windows, or no longer did
+            continue
         if row["counts"]:
             one.ended[slot] = stored_turn(row) if outcome == "labelled" else NoVerdict(outcome)
         elif row["status"] == TOO_MANY and outcome == "error":
@@ -249,7 +289,10 @@ def postpone_pairs(connection: Connection[Any], held: list[Claimed]) -> None:
     """Postpone the pairs until an account works again: neither this claim nor its tries count against them."""
     if held:
         # A pair's tries so far become its base: what failed while the account was down uses up none of the next ones.
-        tried = {one.work: max((one.attempt_base, *one.tries.values())) for one in held}
+        tried = {
+            one.work: max((one.attempt_base, *(number for part in one.parts for number in part.tries.values())))
+            for one in held
+        }
         values = _lease_values(held)
         connection.execute(WAIT, values | {"tried": [tried[work] for work in values["ids"]], "wait": WAIT_S})
 
@@ -266,7 +309,7 @@ def finish_campaign(connection: Connection[Any], *, campaign: int, collection: i
 
 def _lease_values(held: Iterable[Claimed]) -> dict[str, Any]:
     # Sorted, so that two statements over the same rows lock them in the same order.
-    rows = sorted((one.work, one.fence, int(one.begun)) for one in held)
+    rows = sorted((one.work, one.fence, int(one.lease.begun)) for one in held)
     return dict(zip(("ids", "fences", "begun"), map(list, zip(*rows, strict=True)), strict=True))
 
 
@@ -284,9 +327,9 @@ class SentLeases:
 
     def note(self, claimed: Claimed) -> None:
         """Count the claim, if this is its first call. Nobody waits for it: it is stored within milliseconds."""
-        if claimed.begun:
+        if claimed.lease.begun:
             return
-        claimed.begun = True
+        claimed.lease.begun = True
         self.noted.append(claimed)
         if self.task is None or self.task.done():
             self.task = asyncio.create_task(self._count(), context=Context())

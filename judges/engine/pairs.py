@@ -34,17 +34,12 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     policy = routing.RoutingPolicy(plan.policy)
     if plan.long_documents == "people" and len(claimed.inputs.document) > SHOWN:
         return build_decision(plan, claimed, TOO_LONG)  # nobody is asked about a part of a document
-    # The filter goes first and alone: where all of its judges say no, nothing else is paid for.
-    await _gather_all([_ask_vote(caller, claimed, ("filter", 0, n), judge) for n, judge in enumerate(plan.filter)])
-    if not routing.is_filtered_out(filter_votes(claimed)):
-        parts: list[Coroutine[Any, Any, object]] = []
-        if policy.debates:
-            parts.append(_debate_and_adjudicate(caller, claimed))
-        if policy.votes:
-            parts.append(ask_panel(caller, claimed))
-        # Debate and votes at the same time: neither sees the other's outcome, so waiting would only cost time.
-        await _gather_all(parts)
-    outcome = _decide_outcome(plan, claimed)
+    parts = claimed.parts
+    await _gather_all([_ask_judges(caller, part, policy) for part in parts])
+    outcomes = [_decide_outcome(plan, part) for part in parts]
+    # The window that decides is the pair from here on: its evidence goes to people, audits and exports.
+    place = routing.deciding_window(outcomes)
+    claimed, outcome = parts[place], outcomes[place]
     if outcome.label is not None and _label_route(claimed, outcome).key in plan.stopped:
         # Its route to the label failed its audit: people get the pair (judges.campaigns.route_breakers).
         outcome = routing.escalate_outcome(outcome)
@@ -55,6 +50,22 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
         with contextlib.suppress(BudgetExhausted):
             await play_debate(caller, claimed)
     return build_decision(plan, claimed, outcome)
+
+
+async def _ask_judges(caller: Caller, claimed: Claimed, policy: routing.RoutingPolicy) -> None:
+    """Ask everything that the policy needs about a pair, or about a window of its document."""
+    # The filter goes first and alone: where all of its judges say no, nothing else is paid for.
+    filters = enumerate(caller.plan.filter)
+    await _gather_all([_ask_vote(caller, claimed, ("filter", 0, n), judge) for n, judge in filters])
+    if routing.is_filtered_out(filter_votes(claimed)):
+        return
+    asked: list[Coroutine[Any, Any, object]] = []
+    if policy.debates:
+        asked.append(_debate_and_adjudicate(caller, claimed))
+    if policy.votes:
+        asked.append(ask_panel(caller, claimed))
+    # Debate and votes at the same time: neither sees the other's outcome, so waiting would only cost time.
+    await _gather_all(asked)
 
 
 def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
@@ -211,6 +222,7 @@ def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Dec
             "reason": outcome.reason.value,
             "error": claimed.last_error if outcome.state is RoutingState.FAILED else "",
             "agreed": outcome.agreed_in_round,
+            "window": claimed.window,
             "uncertainty": uncertainty,
             "priority": place,
             "overlap": plan.people,

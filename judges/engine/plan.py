@@ -25,6 +25,8 @@ FIELDS = ["id", *(one.name for one in fields(JudgeSettings))]
 
 # Tokens of an answer that may be as long as a document: evidence, or what is searched for in place of a query.
 ROOM = 2048
+# Policies whose outcome judges bring about: each window of a long document may be judged by itself.
+WINDOWED = tuple(rule.value for rule in routing.RoutingPolicy if rule.debates or rule.votes)
 LABEL_NOTHING = (Campaign.Policy.EVIDENCE, Campaign.Policy.RETRIEVAL)
 
 
@@ -86,6 +88,11 @@ class Plan:
     def shown(self) -> int:
         """Return how many characters of a document its judges are shown at most."""
         return WHOLE if self.long_documents == "context" else SHOWN
+
+    @property
+    def by_windows(self) -> bool:
+        """True if documents above SHOWN characters are judged window by window."""
+        return self.long_documents == "windows" and self.policy in WINDOWED
 
     @property
     def people(self) -> int:

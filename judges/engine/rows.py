@@ -56,9 +56,9 @@ Ended = Attempted | Decided
 ATTEMPTS = f"""
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
-        id bigint, work bigint, fence int, campaign bigint, pair bigint, judge bigint, prompt bigint, role text,
-        round smallint, agent_pair smallint, place smallint, generation smallint, number smallint, outcome text,
-        counts bool, cached bool, verdict smallint,
+        id bigint, work bigint, fence int, campaign bigint, pair bigint, "window" smallint, judge bigint, prompt bigint,
+        role text, round smallint, agent_pair smallint, place smallint, generation smallint, number smallint,
+        outcome text, counts bool, cached bool, verdict smallint,
         score smallint, probabilities jsonb, reason text, reasoning text, quotes jsonb, error text, status smallint,
         finish text, tokens_in int, tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int,
         cost float8, ms int, key text, started timestamptz, holder text, usd float8, calls int, bound float8,
@@ -70,12 +70,13 @@ held AS MATERIALIZED (
 ),
 written AS (
     INSERT INTO judges_attempt (
-        id, campaign_id, pair_id, judge_id, prompt_id, role, round, agent_pair, place, generation, number, outcome,
-        counts, cached, verdict, score, probabilities, reason, reasoning, quotes, error, status, finish_reason,
+        id, campaign_id, pair_id, "window", judge_id, prompt_id, role, round, agent_pair, place, generation, number,
+        outcome, counts, cached, verdict, score, probabilities, reason, reasoning, quotes, error, status, finish_reason,
         tokens_in, tokens_cached, tokens_written, tokens_out, tokens_reasoning, cost, assumed, milliseconds, cache_key,
         started_at, answered_by)
-    SELECT r.id, campaign, pair, judge, prompt, role, round, agent_pair, place, generation, number, outcome,
-        counts AND held.id IS NOT NULL, cached, verdict, score, probabilities, reason, COALESCE(reasoning, ''), quotes,
+    SELECT r.id, campaign, pair, COALESCE("window", 0), judge, prompt, role, round, agent_pair, place, generation,
+        number, outcome, counts AND held.id IS NOT NULL, cached, verdict, score, probabilities, reason,
+        COALESCE(reasoning, ''), quotes,
         CASE WHEN held.id IS NULL AND error = '' THEN 'came after the lease was lost' ELSE error END,
         status, finish, tokens_in, tokens_cached, COALESCE(tokens_written, 0), tokens_out, tokens_reasoning, cost,
         CASE WHEN cost IS NULL THEN bound ELSE 0 END, ms, key, started, COALESCE(answered_by, '')
@@ -137,12 +138,14 @@ OUTCOMES = """
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS r(
         work bigint, fence int, campaign bigint, pair bigint, collection bigint, state text, label smallint,
-        reason text, error text, agreed smallint, uncertainty float8, priority float8, overlap smallint,
+        reason text, error text, agreed smallint, "window" smallint, uncertainty float8, priority float8,
+        overlap smallint,
         assessor bigint, grade smallint, origin text, stratum text, probability float8, drawn bool)
 ),
 ended AS (
     UPDATE judges_work w SET state = r.state, label = r.label, reason = r.reason, error = r.error,
-        agreed_in_round = r.agreed, stratum = COALESCE(r.stratum, ''), lease_until = NULL, ended_at = now()
+        agreed_in_round = r.agreed, "window" = r."window", stratum = COALESCE(r.stratum, ''), lease_until = NULL,
+        ended_at = now()
     FROM r WHERE w.id = r.work AND w.fence = r.fence AND w.state = 'running'
     RETURNING r.*
 ),

@@ -232,14 +232,14 @@ class WorkerLoop:
 
     async def _release(self, held: "deque[Claimed] | list[Claimed]") -> None:
         # A lost pair belongs to another worker, and giving it back would take it from there.
-        mine = [one for one in held if not one.lost]
+        mine = [one for one in held if not one.lease.lost]
         held.clear()
         if mine:
             await self.tools.writer.ask(lambda connection: leases.release(connection, mine))
 
     async def _put_back(self, claimed: Claimed) -> None:
         """Hand back a pair that was stopped: it waits where an account is in trouble."""
-        if claimed.lost or not (claimed.waits or self.trouble):
+        if claimed.lease.lost or not (claimed.lease.waits or self.trouble):
             await self._release([claimed])
             return
         await self.tools.writer.ask(lambda connection: leases.postpone_pairs(connection, [claimed]))

@@ -257,6 +257,9 @@ class Work(models.Model):
     reason = models.CharField(max_length=12, blank=True, help_text="Why it was escalated, or why it failed.")
     error = models.TextField(blank=True, help_text="The last error of a failed pair, one line.")
     agreed_in_round = models.PositiveSmallIntegerField(null=True)
+    window = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Of a document judged in windows, the one that decided, from 1; else 0."
+    )
     stratum = models.CharField(
         max_length=40, default="", db_default="", blank=True, help_text="The route to the label: judges.domain.audits."
     )
@@ -354,6 +357,15 @@ class JudgeCall(models.Model):
         abstract = True
 
 
+class DecidingAttempts(models.Manager["Attempt"]):
+    """Attempts that count, of a document in windows those of the window that decided: as the view counted_attempt."""
+
+    def get_queryset(self) -> models.QuerySet["Attempt"]:
+        """Return the turns and votes on which the outcomes of pairs rest."""
+        same = {name: models.OuterRef(name) for name in ("campaign", "pair", "window")}
+        return super().get_queryset().filter(Q(window=0) | models.Exists(Work.objects.filter(**same)), counts=True)
+
+
 class Attempt(JudgeCall):
     """Call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
 
@@ -370,6 +382,9 @@ class Attempt(JudgeCall):
     )
     generation = models.PositiveSmallIntegerField(
         default=0, db_default=0, help_text="Which of several answers or texts, from 0."
+    )
+    window = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Which window of a long document it is about, from 1; 0: the document."
     )
     number = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try of this turn or vote.")
     counts = models.BooleanField(help_text="This is the turn or the vote; earlier tries are not.")
@@ -389,10 +404,13 @@ class Attempt(JudgeCall):
         default=0, db_default=0, help_text="Of tokens_in: to the provider's prompt cache, where that is counted apart."
     )
 
+    objects = models.Manager["Attempt"]()
+    deciding = DecidingAttempts()
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["campaign", "pair", "role", "round", "agent_pair", "place", "generation"],
+                fields=["campaign", "pair", "role", "round", "agent_pair", "place", "generation", "window"],
                 condition=Q(counts=True),
                 name="attempt_counts_once",
             ),

@@ -345,7 +345,12 @@ def _query_json(inputs: Inputs) -> str:
 def _document_json(inputs: Inputs) -> str:
     """Title and document as one JSON object with a line for each."""
     title = truncated_field("document title", inputs.title, TEXT_LIMIT) if inputs.title else {}
-    return dump_json(title | truncated_field("document", inputs.document, inputs.shown))
+    fields = title | truncated_field("document", inputs.document, inputs.shown)
+    if (part := inputs.window) is not None:
+        # Where it stands in the document is said: an equal part of another one is another question to the cache.
+        said = f"part {part.number} of {part.count}: characters {part.start + 1} to {part.end} of {part.length}"
+        fields["document, note"] = said
+    return dump_json(fields)
 
 
 def _history_json(history: History, named: Mapping[DebateAgent, str], own: DebateAgent | None = None) -> str:

@@ -32,8 +32,8 @@ _LAST_VOTES = """
     SELECT DISTINCT ON (pair_id) pair_id, campaign_id, yes, n,
            CASE WHEN c.policy = 'single' THEN 0 ELSE cardinality(c.voters) END AS panel
     FROM (
-        SELECT pair_id, campaign_id, sum(verdict) AS yes, count(*) AS n FROM judges_attempt
-        WHERE {which} AND role = 'vote' AND counts AND outcome = 'labelled'
+        SELECT pair_id, campaign_id, sum(verdict) AS yes, count(*) AS n FROM counted_attempt
+        WHERE {which} AND role = 'vote' AND outcome = 'labelled'
         GROUP BY pair_id, campaign_id
     ) each JOIN judges_campaign c ON c.id = campaign_id
     ORDER BY pair_id, (c.policy <> 'single' AND n >= cardinality(c.voters)) DESC, campaign_id DESC
@@ -61,9 +61,9 @@ VOTES = f"""
     SELECT a.pair_id, a.judge_id,
            (SELECT count(*) FROM unnest(c.voters[1:a.place]) AS before WHERE before = a.judge_id), a.verdict
     FROM ({_LAST_VOTES.format(which="pair_id = ANY(%(pairs)s)")}) last
-    JOIN judges_attempt a ON a.pair_id = last.pair_id AND a.campaign_id = last.campaign_id
+    JOIN counted_attempt a ON a.pair_id = last.pair_id AND a.campaign_id = last.campaign_id
     JOIN judges_campaign c ON c.id = a.campaign_id
-    WHERE a.role = 'vote' AND a.counts AND a.outcome = 'labelled'
+    WHERE a.role = 'vote' AND a.outcome = 'labelled'
     ORDER BY a.pair_id, a.place
 """
 

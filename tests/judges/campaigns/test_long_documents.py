@@ -1,6 +1,11 @@
 """Documents longer than judges read are counted, marked, and handled as the collection says."""
 
 import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 
@@ -10,13 +15,22 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from corpus.document_limit import SHOWN
+from config.env import ROOT
+from corpus.document_limit import SHOWN, cut_windows
 from corpus.models import Collection, Item, Pair
+from jobs.processes import spawn_child
+from judges.campaigns import lifecycle
 from judges.campaigns.configurations import build_configuration
 from judges.campaigns.forecasts import forecast_judging
-from judges.models import Attempt
-from tests.engine_parts import _standing_worker, judge, make_panel, worker
+from judges.campaigns.selectors import debate_of
+from judges.engine import worker_pool
+from judges.models import Attempt, Campaign, Work
+from judges.models.batches import Batch
+from tests.bench.paid_twice import repeated_beyond_flight
+from tests.conftest import Manage
+from tests.engine_parts import FAST, _standing_worker, judge, make_panel, state_of, worker
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
@@ -71,6 +85,127 @@ def test_judges_read_them_whole_where_that_is_asked_for(worker: object, model_se
     judge("--policy", "single", check=True)
     assert sum(END in request["user"] for request in model_server.requests()) == 2
     assert not any("cut: the first" in request["user"] for request in model_server.requests())
+
+
+def windowed(**settings: object) -> Collection:
+    """A pair with a short document, and one with a document of three windows, of which the last alone has END."""
+    collection = make_collection("books")
+    Collection.objects.filter(pk=collection.pk).update(long_documents="windows", **settings)
+    for number, text in enumerate((TIDES, TIDES * 800 + END)):
+        make_pair(collection, make_query(collection, f"What causes tide {number}?"), make_document(collection, text))
+    return Collection.objects.get(pk=collection.pk)
+
+
+def test_one_relevant_window_makes_a_document_relevant(
+    worker: object, model_server: LocalModels, client: Client, tmp_path: Path
+) -> None:
+    collection = windowed()
+    make_panel(model_server, debate=("debater", "debater"), votes=("voter",) * 3)
+    wanted = build_configuration(panel="main", policy="debate+ensemble")
+    estimate = forecast_judging(collection, wanted)
+    assert estimate is not None and (estimate.calls.low, estimate.calls.upper) == (4 * (2 + 3), 4 * (4 + 3))
+    assert "its 3 windows, each apart" in estimate.line()
+    turn = json.dumps({"reference": [END], "reason": "It names it.", "response": "yes"})
+    yes, no = {"contains": END, "verdict": "yes"}, {"verdict": "no"}
+    model_server.script({"debater": [yes | {"text": turn}, no], "voter": [yes, no]})
+    done = judge("--policy", "debate+ensemble", check=True)
+    assert done.json["labels"] == {"0": 1, "1": 1} and done.json["calls"] == 4 * 5 == len(model_server.requests())
+    work = Work.objects.get(window__gt=0)
+    assert (work.window, work.label, work.agreed_in_round) == (3, 1, 1)
+    long = work.pair
+    asked = Attempt.objects.filter(pair=long)
+    assert Counter(asked.values_list("window", flat=True)) == {1: 5, 2: 5, 3: 5}
+    assert set(asked.filter(window__lt=3).values_list("verdict", flat=True)) == {0}
+    # Each window was shown whole with its place, and quotes are places in the whole document.
+    windows = cut_windows(len(long.document.text))
+    for request in model_server.requests():
+        part = next(
+            (one for one in windows if f"part {one.number} of 3: characters {one.start + 1} to" in request["user"]),
+            None,
+        )
+        assert "cut: the first" not in request["user"] and (part is not None or "tide 0" in request["user"])
+    (quote,) = asked.get(window=3, role="for").quotes
+    assert (
+        quote["start"] >= windows[2].start and long.document.text[quote["start"] : quote["end"]] == quote["text"] == END
+    )
+    # What is read of the pair is its deciding window's evidence alone.
+    assert {one.window for one in debate_of(long)} == {3} and Attempt.deciding.filter(pair=long).count() == 5
+    client.force_login(make_member(collection, "alice", Role.ADMIN).user)
+    page = " ".join(client.get(reverse("pair", args=["books", long.pk])).content.decode().split())
+    assert f"part 3 of 3 of the document: characters {windows[2].start + 1:,} to {windows[2].end:,}" in page
+    for name, count in (("debates", 2), ("judgments", 3)):
+        call_command("export", "books", "--format", name, "--out", str(tmp_path / name), stdout=StringIO())
+        rows = [json.loads(line) for line in (tmp_path / name / f"{name}.jsonl").read_text().splitlines()]
+        of_long = [row for row in rows if row["doc_id"] == long.document.external_id and row.get("kind") != "policy"]
+        assert [row["window"] for row in of_long] == [3] * count
+        assert all("window" not in row for row in rows if row not in of_long)
+
+
+def test_a_window_that_fails_fails_the_document_unless_another_is_relevant_and_is_asked_alone(
+    worker: object, model_server: LocalModels
+) -> None:
+    windowed()
+    make_panel(model_server, debate=(), votes=("voter",))
+    refused, no = {"contains": "part 2 of 3", "fault": "refused"}, {"verdict": "no"}
+    model_server.script({"voter": [refused, no]})
+    done = judge("--policy", "single").json
+    assert (done["failed"], done["labels"], done["calls"]) == (1, {"0": 1}, 4)
+    # Whatever the collection asks for by now: what is paid for in windows goes on in windows.
+    Collection.objects.update(long_documents="cut")
+    model_server.script({"voter": [{"contains": END, "verdict": "yes"}, no]})
+    campaign = Campaign.objects.get()
+    lifecycle.retry_failed(campaign=campaign)
+    until(lambda: state_of(campaign) == "finished")
+    assert len(model_server.requests()) == 5 and "part 2 of 3" in model_server.requests()[-1]["user"]
+    assert Work.objects.get(window__gt=0).label == 0
+    # Asked anew, with a second window that is refused for good and a third one that is relevant.
+    Collection.objects.update(long_documents="windows")
+    model_server.script({"voter": [refused, {"contains": END, "verdict": "yes"}, no]})
+    done = judge("--policy", "single", "--again", "--fresh", check=True).json
+    assert (done["failed"], done["labels"], done["calls"]) == (0, {"0": 1, "1": 1}, 4)
+
+
+def test_people_get_the_debate_of_the_window_that_is_for_them(worker: object, model_server: LocalModels) -> None:
+    windowed()
+    make_panel(model_server, debate=("yes", "no"), votes=("v+no", "w+no", "unsure"))
+    unsure = [{"contains": "part 2 of 3", "fault": "garbage"}, {"verdict": "no"}]
+    model_server.script({"unsure": unsure})
+    done = judge("--policy", "ensemble", check=True).json
+    assert (done["escalations"], done["labels"]) == ({"split": 1}, {"0": 1})
+    assert Work.objects.get(state="escalated").window == 2
+    assert set(Attempt.objects.filter(role__in=("for", "against")).values_list("window", flat=True)) == {2}
+
+
+def test_windows_are_judged_in_batches_too(worker: object, model_server: LocalModels) -> None:
+    windowed()
+    model_server.batch_delay(0.0)
+    make_panel(model_server, debate=(), votes=("voter",) * 3, provider="openai")
+    model_server.script({"voter": [{"contains": END, "verdict": "yes"}, {"verdict": "no"}]})
+    done = judge("--policy", "ensemble", "--batch", check=True).json
+    assert (done["labels"], done["calls"]) == ({"0": 1, "1": 1}, 4 * 3) and Batch.objects.get().calls == 4 * 3
+    assert Work.objects.get(label=1).window == 3
+
+
+@pytest.mark.weekly
+def test_a_killed_worker_s_windows_are_not_paid_twice(
+    manage: Manage, model_server: LocalModels, instance: dict[str, str]
+) -> None:
+    collection = windowed()
+    make_panel(model_server, debate=("yes+a", "no+b"), votes=tuple(f"no+v{place}" for place in range(3)))
+    model_server.script({"*": {"verdict": "no", "latency": 0.3}})
+    environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
+    own = spawn_child(worker_pool.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+    lifecycle.start_or_join(collection=collection, wanted=build_configuration())
+    until(lambda: len(model_server.requests()) >= 8)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(0.6)
+    done = manage("judge", "books", "--wait", "--json", "--workers", 1, environment=FAST)
+    assert done.json["labels"] == {"0": 2}
+    repeated, _flying = repeated_beyond_flight(model_server.requests(), killed, time.time())
+    assert repeated == 0
+    assert Counter(Attempt.objects.filter(counts=True).values_list("window", flat=True)) == {n: 5 for n in range(4)}
 
 
 @pytest.mark.django_db

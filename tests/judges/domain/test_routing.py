@@ -16,6 +16,7 @@ from judges.domain.routing import (
     RoutingPolicy,
     RoutingState,
     decide,
+    deciding_window,
     escalate_outcome,
 )
 from judges.records import Turn
@@ -242,3 +243,34 @@ def test_human_hands_every_pair_to_people_whatever_was_said():
 def test_a_stopped_route_takes_the_label_and_leaves_the_rest():
     labelled = decide(BOTH, 2, 3, AGREED, FIVE_YES)
     assert escalate_outcome(labelled) == RoutingOutcome("escalated", None, "stopped", 1, labelled.uncertainty)
+
+
+WINDOWS = [
+    RoutingOutcome(RoutingState.LABELLED, label, EscalationReason.NONE, None, doubt)
+    for label in (0, 1)
+    for doubt in (0.0, 0.4)
+]
+FAILED_ONE = RoutingOutcome(RoutingState.FAILED, None, EscalationReason.ERROR, None, 0.5)
+SPLIT_ONE = RoutingOutcome(RoutingState.ESCALATED, None, EscalationReason.SPLIT, None, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "place"),
+    [
+        ([WINDOWS[0]], 0),
+        ([FAILED_ONE, SPLIT_ONE, WINDOWS[0], WINDOWS[3], WINDOWS[2]], 4),  # one relevant window is enough: the surest
+        ([SPLIT_ONE, WINDOWS[1], FAILED_ONE], 2),
+        ([WINDOWS[1], SPLIT_ONE, WINDOWS[0]], 1),
+        ([WINDOWS[0], WINDOWS[1], WINDOWS[1]], 1),  # none is relevant: the first of the least sure
+    ],
+)
+def test_the_window_that_decides_about_a_long_document(outcomes: list[RoutingOutcome], place: int) -> None:
+    assert deciding_window(outcomes) == place
+
+
+@given(st.lists(st.sampled_from([*WINDOWS, FAILED_ONE, SPLIT_ONE]), min_size=1, max_size=6))
+def test_a_document_is_relevant_exactly_if_a_window_is_and_not_relevant_only_if_all_say_so(outcomes) -> None:
+    decided = outcomes[deciding_window(outcomes)]
+    assert (decided.label == 1) == any(one.label == 1 for one in outcomes)
+    assert (decided.label == 0) == all(one.label == 0 for one in outcomes)
+    assert decided.state is not RoutingState.ESCALATED or FAILED_ONE not in outcomes
