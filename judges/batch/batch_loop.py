@@ -30,13 +30,13 @@ from judges.domain import refusals
 from judges.domain.verdicts import NoVerdict
 from judges.engine import leases, pairs
 from judges.engine.answers import Sent, interpret_body, one_line
-from judges.engine.calls import Caller, Cancelled, JudgeQuestion, Tools
+from judges.engine.calls import Caller, Cancelled, JudgeQuestion, Tools, cost_bound
 from judges.engine.leases import Claimed
 from judges.engine.limits import SIT_OUT_S
-from judges.engine.plan import Plan
+from judges.engine.plan import Plan, read_prices
 from judges.engine.rows import Attempted
 from judges.errors import ProviderError, Refused, Rejected, Unreachable
-from judges.records import Body, Judge, Reply, Turn
+from judges.records import Body, Judge, ModelRequest, Reply, Turn
 
 CHUNK = 64  # Pairs in memory at a time, and answers that are stored together.
 TICK_S = 0.2
@@ -61,6 +61,7 @@ LIKELY = (
 )
 OTHERS = "the batch that was taken for it was somebody else's; it is looked for again"
 
+Calls = dict[int, tuple[Sent, ModelRequest]]
 Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
@@ -342,6 +343,15 @@ class BatchWorkerLoop:
         if batch.id in self.crowded and self._is_beside_others(batch):
             return
         calls = await self._ask(partial(store.pending_calls, batch=batch.id))
+        try:
+            calls = await self._at_current_prices(calls)
+        except BudgetExhausted:
+            # Its pairs are asked about again at the price of now, which ends the campaign by its budget.
+            for call, _request in calls.values():
+                if call.row["calls"]:
+                    self.budget.give_back(call.row["usd"])
+            await self._ask(partial(store.delete_unsent_batch, batch=batch.id))
+            return
         sent = False
         try:
             # A call's key holds the batch's name, by which a batch without one of its own is known again.
@@ -365,6 +375,26 @@ class BatchWorkerLoop:
         # True whoever has the campaign now: by it alone some providers' batches are found again.
         values = {"batch": batch.id, "provider": found, "problem": ""}
         await self.tools.writer.ask(lambda connection: connection.execute(store.SUBMITTED, values).rowcount)
+
+    async def _at_current_prices(self, calls: Calls) -> Calls:
+        """Return calls at the prices that hold as their batch leaves: it may have waited. Raises BudgetExhausted."""
+        self.caller.current = current = await asyncio.to_thread(read_prices, self.plan, batch=True)
+        changed = dict[int, Collected]()
+        for id, (sent, request) in calls.items():
+            price = current.prices.get(sent.judge.id, sent.price)
+            if price == sent.price:
+                continue
+            row = sent.row
+            row["bound"] = cost_bound(request, request.prompt, price)
+            if row["calls"]:
+                self.budget.give_back(row["usd"])
+                row |= {"usd": 0.0, "calls": 0}
+                row |= {"usd": await self.budget.reserve(row["bound"]), "calls": 1}
+            table = current.tables.get((sent.judge.provider, sent.judge.base_url), {})
+            changed[id] = replace(sent, price=price, table=table), request.schema
+        if changed:
+            await self._ask(partial(store.change_calls, changed=changed))
+        return calls | {id: (sent, calls[id][1]) for id, (sent, _schema) in changed.items()}
 
     async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
         """Look at the provider for a batch that left and of which nobody knows whether it arrived."""

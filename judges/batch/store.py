@@ -3,7 +3,7 @@
 import json
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -108,14 +108,24 @@ def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Co
         group = sha256("\0".join((*sent.judge.account, sent.judge.model)).encode()).hexdigest()
         # The most bytes that it can take: as ASCII, which is the longest of the providers' forms.
         size = len(json.dumps(sent.messages)) + len(json.dumps(schema)) + ENVELOPE
-        packed = zlib.compress(json.dumps({**SENT_CALL.dump_python(sent), "schema": schema}).encode(), 1)
-        rows.append((id, campaign, group, size, packed))
+        rows.append((id, campaign, group, size, _pack_call(sent, schema)))
     with connection.cursor() as cursor:
         cursor.executemany(
             'INSERT INTO judges_batchcall (id, campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s, %s) '
             "ON CONFLICT DO NOTHING",
             rows,
         )
+
+
+def change_calls(connection: Connection[Any], changed: Mapping[int, Collected]) -> None:
+    """Keep calls that wait with what is known of them now."""
+    with connection.cursor() as cursor:
+        rows = [(_pack_call(sent, schema), id) for id, (sent, schema) in changed.items()]
+        cursor.executemany("UPDATE judges_batchcall SET sent = %s WHERE id = %s", rows)
+
+
+def _pack_call(sent: Sent, schema: dict[str, Any]) -> bytes:
+    return zlib.compress(json.dumps({**SENT_CALL.dump_python(sent), "schema": schema}).encode(), 1)
 
 
 def form_batches(connection: Connection[Any], campaign: int) -> int:

@@ -301,7 +301,7 @@ class Caller:
             return stored_turn(known.row)
         # Reserved at the most that the call can cost; the difference comes back when its real cost is stored.
         price = self.current.prices[question.judge.id]
-        usd = _cost_bound(question, prompt, price)
+        usd = cost_bound(question, prompt, price)
         row["bound"] = usd
         if self.budget.bounded or question.judge.provider != "offline":
             row |= {"usd": await self.budget.reserve(usd), "calls": 1, "holder": self.budget.holder}
@@ -337,7 +337,7 @@ class Caller:
         price, row = self.current.prices[question.judge.id], sent.row
         if price == sent.price:
             return sent
-        row["bound"] = _cost_bound(question, prompt, price)
+        row["bound"] = cost_bound(question, prompt, price)
         if row["calls"]:
             self.budget.give_back(row["usd"])
             row |= {"usd": await self.budget.reserve(row["bound"]), "holder": self.budget.holder}
@@ -642,13 +642,13 @@ def _document_of(claimed: Claimed) -> int:
     return claimed.inputs.document_id or claimed.pair
 
 
-def _cost_bound(question: JudgeQuestion, prompt: Prompt, price: Price | None) -> float:
+def cost_bound(question: JudgeQuestion | ModelRequest, prompt: Prompt, price: Price | None) -> float:
     """Return USD that the call can cost at most; 0 where its price is unknown."""
     output = output_bound(question.judge)
     return 0.0 if price is None else price.most(_tokens_bound(question, prompt) - output, output)
 
 
-def _tokens_bound(question: JudgeQuestion, prompt: Prompt) -> int:
+def _tokens_bound(question: JudgeQuestion | ModelRequest, prompt: Prompt) -> int:
     """Return the most tokens of a call: no tokenizer makes more than there are bytes; the schema counts as well."""
     sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(question.schema))
     return sent + envelope_tokens(question.judge) + output_bound(question.judge)

@@ -20,6 +20,7 @@ from judges.batch.batch_loop import is_of_account
 from judges.batch.endpoints import MOST, read_refusal
 from judges.campaigns import configurations, lifecycle, selectors
 from judges.campaigns.progress import summary_lines
+from judges.costs.price_rows import enter_price
 from judges.engine import notifications, worker_pool
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
 from judges.models.batches import Batch, BatchCall
@@ -254,7 +255,7 @@ def test_a_lost_batch_of_a_cancelled_campaign_counts_as_paid_for(worker: object,
 def test_a_provider_that_was_never_reached_gets_the_batch_later(
     worker: object, model_server: LocalModels, provider: str
 ) -> None:
-    """Nobody listens at first: nothing can have been created, so no admin is needed."""
+    """Nobody listens at first: nothing can have been created, so no admin is needed. It is priced as it leaves."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -267,10 +268,12 @@ def test_a_provider_that_was_never_reached_gets_the_batch_later(
     until(lambda: Batch.objects.exclude(problem="").exists())
     batch = Batch.objects.get()
     assert batch.sent_at is None and not batch.is_unconfirmed
+    enter_price(provider=provider, model="yes", prices={"input_price": 10, "output_price": 20}, source="page")
     batch.judge["base_url"] = right
     batch.save()
     until(lambda: state_of(Campaign.objects.get()) == "finished")
     assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 2
+    assert {round(one.cost / ((one.tokens_in + 2 * one.tokens_out) / 1e6), 3) for one in Attempt.objects.all()} == {5}
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
