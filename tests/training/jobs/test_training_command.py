@@ -84,8 +84,8 @@ django.setup()
 from corpus.commands import QuorumCommand
 class Waiting(QuorumCommand):
     def run(self, **options):
-        print("waits", flush=True)
         try:
+            print("waits", flush=True)
             time.sleep(600)
         except KeyboardInterrupt:
             print("goes on elsewhere", flush=True)
