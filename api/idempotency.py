@@ -23,6 +23,8 @@ LONGEST = 255
 # As long as the log of webhooks. Nobody sends a request again after weeks, and each answer is stored whole.
 KEPT = timedelta(days=30)
 DELETED_AT_ONCE = 10_000
+# Of a transaction of one view: each waits for another that changes the same row, and begins anew when that has ended.
+TRIES = 20
 Operation = Callable[..., HttpResponse]
 
 
@@ -35,7 +37,8 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
 
     The key and all that the request does are one transaction, so that a second request waits for the first, and one
     that was killed leaves neither. Refusals are not kept: who mends the request may use the key again. `one_view`: the
-    transaction sees the database at one moment, as an export must.
+    transaction sees the database at one moment, as an export must; PostgreSQL refuses it a row that was changed since,
+    so it is tried again with a later view.
     """
 
     @wraps(operation)
@@ -53,9 +56,10 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
             return refuse(400, str(error))
         except SuspiciousOperation as error:
             return refuse_body(request, error)
-        # The isolation can be set only before the first query of a transaction.
-        fresh = not connection.in_atomic_block
-        try:
+
+        def answer_once() -> HttpResponse:
+            # The isolation can be set only before the first query of a transaction.
+            fresh = not connection.in_atomic_block
             with transaction.atomic():
                 if one_view and fresh:
                     connection.cursor().execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -69,6 +73,14 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
                 kept.status, kept.body = response.status_code, response.content
                 kept.content_type = response.headers["Content-Type"]
                 kept.save()
+            return response
+
+        try:
+            response = answer_once()
+            for _try in range(TRIES if one_view else 0):
+                if response.status_code != 409:
+                    break
+                response = answer_once()
         except _Repeated:
             # Outside the transaction, whose view may be older than the first answer. Authentication raises it, once it
             # has found that the person may still ask.

@@ -38,7 +38,7 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
         connection.close()
         if plan is None:
             return
-        with workers.at_work(f"campaign {campaign_id} of {plan.collection_name}"):
+        with workers.at_work(plan.name):
             seconds = worker_engine().run_campaign(plan)
     except (OperationalError, InterfaceError) as error:  # no fault of ours: whoever looks next wakes somebody again
         logger.warning("PostgreSQL is away: %s", error)

@@ -26,12 +26,13 @@ def bring(client: Client, collection: str, files: dict[str, str | bytes]) -> Fil
     response = client.post(f"/c/{collection}/import/", {"files": sent})
     assert response.status_code == 302, response.content.decode()
     work_off()
-    return FileImport.objects.get(pk=response["Location"].rstrip("/").rpartition("/")[2])
+    number = response["Location"].rstrip("/").rpartition("/")[2]
+    return FileImport.objects.get(collection__name=collection, number=number)
 
 
 def start(client: Client, row: FileImport) -> FileImport:
     """Start a checked import and have it done."""
-    client.post(f"/c/{row.collection.name}/import/{row.pk}/start/")
+    client.post(f"/c/{row.collection.name}/import/{row.number}/start/")
     work_off()
     row.refresh_from_db()
     return row

@@ -28,12 +28,12 @@ class ObjectKind:
 ActObject = tuple[str, str]
 
 OBJECTS = {
-    "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", anchor="campaign-"),
+    "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", by="number", anchor="campaign-"),
     "invitation": ObjectKind(_("Invitation %(key)s"), "annotation.Invitation", "members", anchor="invitation-"),
     "bulk": ObjectKind(_("Bulk action %(key)s"), "annotation.BulkAct", "bulk_act", "bulk"),
     "gold": ObjectKind(_("Gold sample %(key)s"), "annotation.GoldSet", "gold_answers", "gold_set"),
     "study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
-    "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports"),
+    "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports", by="number"),
     "job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job"),
     "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
@@ -87,9 +87,10 @@ def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     kind = OBJECTS[key]
     # Details are JSON of any age: a value of another type names no row, and must not reach the statement.
     kept: type = str if kind.by == "name" else int
+    key_of_page = "number" if kind.by == "number" else "pk"
     wanted = {entry.details[key] for entry in entries if isinstance(entry.details[key], kept)}
     rows = apps.get_model(kind.model)._default_manager.filter(**{f"{kind.by}__in": wanted})
-    known = {(one, collection): pk for pk, one, collection in rows.values_list("pk", kind.by, "collection")}
+    known = {(one, collection): pk for pk, one, collection in rows.values_list(key_of_page, kind.by, "collection")}
     found = {}
     for entry in entries:
         value = entry.details[key]

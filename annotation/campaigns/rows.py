@@ -91,7 +91,7 @@ class CampaignRow:
     @property
     def worker_problem(self) -> str:
         """Say for what it waits while no worker is at it; "" where one is."""
-        return notifications.describe_wait(self.campaign.pk) if self.campaign.state == Campaign.State.RUNNING else ""
+        return notifications.describe_wait(self.campaign) if self.campaign.state == Campaign.State.RUNNING else ""
 
     @property
     def counted(self) -> str:
@@ -147,7 +147,7 @@ def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
 def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]:
     """The newest campaigns of a collection with the batches that are out and who votes, in six statements."""
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
-    found = list(Campaign.objects.filter(collection=collection).prefetch_related(out).order_by("-pk")[:limit])
+    found = list(collection.campaigns.prefetch_related(out).order_by("-pk")[:limit])
     counts = load_counters([campaign.pk for campaign in found])
     reports = judge_reports([campaign.pk for campaign in found]) if found else {}
     judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in (*campaign.voters, *campaign.debaters)})

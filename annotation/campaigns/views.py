@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from django.views.decorators.http import require_GET, require_POST
@@ -15,6 +15,7 @@ from annotation.campaigns.rows import campaign_rows
 from annotation.panels.self_checks import LARGE, unchecked_judges
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.campaigns import lifecycle as services
 from judges.campaigns.estimates import Estimate
 from judges.campaigns.forecasts import forecast_judging, forecast_writing
@@ -68,7 +69,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
             return _ask_to_write(request, scope, form, expected)
         with transaction.atomic():
             started = services.start_or_join(collection=scope.collection, wanted=wanted, **limits)
-            number = started.campaign.pk if started.campaign else None
+            number = started.campaign.number if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
         form.add_error(None, StartForm.for_people(str(error)))
@@ -83,7 +84,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
                 "Campaign %(campaign)s started: generating evidence for %(added)s pairs.",
                 started.added,
             )
-            % {"campaign": started.campaign.pk, "added": f"{started.added:,}"},
+            % {"campaign": started.campaign.number, "added": f"{started.added:,}"},
         )
     return redirect("campaigns", scope.collection.name)
 
@@ -105,21 +106,21 @@ def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected:
 @require_POST
 def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> HttpResponse:
     """Control a campaign: pause, resume, cancel, retry-failed, send-again."""
-    found = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
+    found = numbered_or_404(Campaign.objects, scope.collection, campaign, _("Campaign not found."))
     if act not in CONTROLS:
         raise Http404(_("Unknown action."))
     try:
         apply, said = CONTROLS[act]
         with transaction.atomic():
             done = apply(campaign=found)
-            record(scope, "campaign.control", campaign=found.pk, what=act)
+            record(scope, "campaign.control", campaign=found.number, what=act)
         touched = done if isinstance(done, int) else 0
         if act == "retry-failed" and not touched:
             said = gettext_lazy("Nothing to retry: no pair has failed.")
-        messages.success(request, said % {"campaign": found.pk, "retried": touched, "sent": touched})
+        messages.success(request, said % {"campaign": found.number, "retried": touched, "sent": touched})
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
-    return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.pk}")
+    return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.number}")
 
 
 # What each act does, and what is said once it is done.
@@ -173,7 +174,7 @@ def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> Http
             failed_to_people=given["failed_to_people"],
             **limits,
         )
-        number = started.campaign.pk if started.campaign else None
+        number = started.campaign.number if started.campaign else None
         record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
     if started.campaign is None or started.idle:
         messages.info(request, _("Nothing to do: this configuration has judged every pair."))
@@ -190,7 +191,7 @@ def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> Http
                 "Campaign %(campaign)s started with %(added)s pairs.",
                 started.added,
             )
-        messages.success(request, done % {"campaign": started.campaign.pk, "added": f"{started.added:,}"})
+        messages.success(request, done % {"campaign": started.campaign.number, "added": f"{started.added:,}"})
     return redirect("collection", scope.collection.name)
 
 

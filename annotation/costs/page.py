@@ -41,7 +41,7 @@ def judge_cost_chart(found: CostReport) -> Chart | None:
     if not lines:
         return None
     rows = [Bar(one.name, one.paid.usd, words=_("price unknown"), detail=_describe_calls(one)) for one in lines]
-    values = {"collection": found.collection.name, "campaign": found.campaign.pk}
+    values = {"collection": found.collection.name, "campaign": found.campaign.number}
     source = _("%(collection)s, campaign %(campaign)s") % values
     summary = _("All judges: %(text)s.") % {"text": found.machine.text}
     return draw_bars("spending", _("Cost by judge"), rows, x="USD", summary=summary, source=source)

@@ -225,7 +225,7 @@ def build_json_document(found: CostReport) -> dict[str, Any]:
     status, people = found.status, found.people
     return {
         "collection": found.collection.name,
-        "campaign": found.campaign.pk,
+        "campaign": found.campaign.number,
         "policy": status["policy"],
         "state": status["state"],
         "stopped_by": status.get("stopped_by", ""),

@@ -15,6 +15,7 @@ from annotation.costs.report import cost_report
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.costs.ledger import FEW_CALLS, ledger_rows
 from judges.costs.listed_prices import list_version
 from judges.costs.price_entries import PRICES
@@ -49,7 +50,8 @@ def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
 def ledger_csv(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Download a campaign's ledger as CSV."""
     row = _get_campaign(scope, campaign)
-    headers = {"Content-Disposition": f'attachment; filename="{scope.collection.name}-campaign-{row.pk}-ledger.csv"'}
+    name = f"{scope.collection.name}-campaign-{row.number}-ledger.csv"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(
         "".join(page.csv_lines(ledger_rows(row))), content_type="text/csv; charset=utf-8", headers=headers
     )
@@ -57,7 +59,7 @@ def ledger_csv(request: HttpRequest, scope: Scope, campaign: int) -> HttpRespons
 
 def _get_campaign(scope: Scope, campaign: int) -> Campaign:
     known = Campaign.objects.select_related("collection")
-    return get_object_or_404(known, pk=campaign, collection=scope.collection)
+    return numbered_or_404(known, scope.collection, campaign, _("Campaign not found."))
 
 
 @action("admin")

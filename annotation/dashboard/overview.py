@@ -120,7 +120,7 @@ class CollectionOverview:
     @property
     def filter(self) -> str:
         """Begin of the query string of links to pairs."""
-        return f"campaign={self.chosen.pk}&" if self.chosen else ""
+        return f"campaign={self.chosen.number}&" if self.chosen else ""
 
     @property
     def is_of_one(self) -> bool:

@@ -121,7 +121,7 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
     if (state in ITEM_STATES and (campaign or state != PairState.SETTLED)) or (
         reason == Item.Reason.AUDIT and not state
     ):
-        return Q(pk__in=_item_pairs(collection, filters))
+        return Q(pk__in=_item_pairs(collection, filters, campaign))
     if campaign is None:
         return _states_condition(collection, filters)
     numbers = {"label": filters.verdict, "agreed_in_round": filters.round}
@@ -152,13 +152,13 @@ def _states_condition(collection: Collection, filters: PairFilters) -> Q:
     return Q(pk__in=RawSQL(found, values))
 
 
-def _item_pairs(collection: Collection, filters: PairFilters) -> QuerySet[Any]:
-    """Return the pairs of matching items; those of one campaign when the filters name it."""
+def _item_pairs(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> QuerySet[Any]:
+    """Return the pairs of matching items; those of one campaign where it is given."""
     items = (_items_in_state(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
     if filters.reason:
         items = items.filter(reason=filters.reason)
-    if filters.campaign.isdecimal():
-        items = items.filter(campaign=int(filters.campaign))
+    if campaign is not None:
+        items = items.filter(campaign=campaign.pk)
     return items.values("pair")
 
 

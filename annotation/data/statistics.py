@@ -107,7 +107,7 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "positive_a_query": positive / queries_with_aspects if queries_with_aspects else None,
         "words_an_aspect": _mean_words(ASPECT_TEXTS, collection, aspects),
         "sampled": max(documents, queries) > SAMPLE,
-        "campaign": campaign.pk if campaign else None,
+        "campaign": campaign.number if campaign else None,
         "funnel": _build_funnel(pairs, document, campaign, dropped),
     }
 

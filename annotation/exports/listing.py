@@ -58,7 +58,7 @@ class ListedExport:
     def balance_charts(self) -> list[Chart]:
         """The charts of length by score, before and after balancing; none where the set was not balanced."""
         found = self.snapshot.manifest.get("balance")
-        return [_cell_chart(self.snapshot.pk, when, found) for when in ("before", "after")] if found else []
+        return [_cell_chart(self.snapshot.number, when, found) for when in ("before", "after")] if found else []
 
     @property
     def training_set(self) -> str:

@@ -102,9 +102,10 @@ def create_snapshot(*, collection: Collection, form: Format, user: User | None =
         drawn = snapshot.options.get("set", {}).get("collections") or []
         held = Collection.objects.filter(Q(pk=snapshot.collection_id) | Q(name__in=drawn))
         by_policies = snapshot.options.get("set", {}).get("labels") == "machine"
-        about: dict[str, Any] = {"home": collection.name, "format": form.name, "by_policies": by_policies}
+        about: dict[str, Any] = {"home": collection.name, "number": snapshot.number, "format": form.name}
+        about["by_policies"] = by_policies
         ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk, **about) for one in held)
-    record(user, "export.made", collection, snapshot=snapshot.pk, format=form.name)
+    record(user, "export.made", collection, snapshot=snapshot.number, format=form.name)
     return snapshot
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
@@ -23,6 +23,7 @@ from annotation.models.snapshots import Snapshot
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from jobs import background, workers
 from store.downloads import send_file
 
@@ -161,9 +162,10 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_safe
 def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) -> HttpResponseBase:
     """Download a file of a snapshot."""
-    row = get_object_or_404(Snapshot.objects.select_related("collection"), pk=snapshot, collection=scope.collection)
+    rows = Snapshot.objects.select_related("collection")
+    row = numbered_or_404(rows, scope.collection, snapshot, _("Export not found."))
     path = listing.file_of(row, file)
     if path is None:
         raise Http404(_("File not found."))
-    name = f"{scope.collection.name}-{row.pk}-{file.replace('/', '-')}"
+    name = f"{scope.collection.name}-{row.number}-{file.replace('/', '-')}"
     return send_file(request, path, name=name)

@@ -102,7 +102,7 @@ def control_import(scope: Scope, row: FileImport, act: str) -> None:
     if not row.dry_run:
         # Details of the audit log are short lists, and an archive may hold a thousand files.
         names = [one["name"] for one in row.files][:50]
-        record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.pk)
+        record(scope, "import.files", files=list(dict.fromkeys(names)), number=row.number)
 
 
 def _queue_again(row: FileImport, free: Q, **changes: Any) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -14,6 +14,7 @@ from annotation.imports.page import build_import_page, recent_imports
 from annotation.models.imports import FileImport, Upload
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.panels.offline_panel import OFFLINE, has_real_judges
 
 # HTMX stops asking when it gets this status.
@@ -37,7 +38,7 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
             form.add_error("files", str(error))
             uploads.delete_complete(chosen)
         else:
-            return redirect("file_import", scope.collection.name, row.pk)
+            return redirect("file_import", scope.collection.name, row.number)
     context = {
         "scope": scope,
         "form": form,
@@ -87,7 +88,7 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
         except BadInput as error:
             form.add_error(None, str(error))
         else:
-            return redirect("file_import", scope.collection.name, row.pk)
+            return redirect("file_import", scope.collection.name, row.number)
     return _render_import(request, scope, row, form)
 
 
@@ -112,11 +113,11 @@ def control_import(request: HttpRequest, scope: Scope, file_import: int, act: st
         return redirect("import", scope.collection.name)
     else:
         raise Http404(_("Unknown action."))
-    return redirect("file_import", scope.collection.name, row.pk)
+    return redirect("file_import", scope.collection.name, row.number)
 
 
 def _find_import(scope: Scope, number: int) -> FileImport:
-    return get_object_or_404(FileImport.objects.filter(collection=scope.collection), pk=number)
+    return numbered_or_404(FileImport.objects, scope.collection, number, _("Import not found."))
 
 
 def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: OptionsForm) -> HttpResponse:

@@ -118,10 +118,11 @@ def _measure_campaign(
     # A route of which nothing was answered yet is measured too: as an empty sample.
     none = route_breakers.AnsweredAudits()
     cells = {key: _route_cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
-    routes = [
-        replace(_route_quality(key, sizes[key], found.get(key, none), key in halted, cells[key]), campaign=campaign.pk)
+    measured = (
+        _route_quality(key, sizes[key], found.get(key, none), key in halted, cells[key])
         for key in sorted(sizes, key=_route_order)
-    ]
+    )
+    routes = [replace(route, campaign=campaign.number) for route in measured]
     # Over all routes together each stratum keeps its own weight.
     every = {f"{name}/{campaign.pk}": cell for one in cells.values() for name, cell in one.items()}
     conflicts = sum(found[key].conflicts for key in sizes if key in found)
@@ -137,9 +138,9 @@ def _sum_up(measured: Sequence[_CampaignAudit], population: str) -> Audits | Non
     every = {name: cell for one in measured for name, cell in one.cells.items()}
     labelled = sum(route.population for route in routes)
     half, enough, reached = _forecast_interval(every, labelled)
-    words = {"labelled": f"{labelled:,}", "policy": first.policy, "campaign": first.pk, "campaigns": len(measured)}
+    words = {"labelled": f"{labelled:,}", "policy": first.policy, "campaign": first.number, "campaigns": len(measured)}
     return Audits(
-        campaign=first.pk if len(measured) == 1 else None,
+        campaign=first.number if len(measured) == 1 else None,
         policy=first.policy if len(measured) == 1 else "",
         overall=_weighted_accuracy(every.values()),
         covered=sum(cell.size for cell in every.values() if cell.settled) / labelled,

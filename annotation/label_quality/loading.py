@@ -64,7 +64,7 @@ def load_label_quality(
         audits=stored.audits,
         alpha=_judges_alpha(stored),
     )
-    number = campaign.pk if campaign else None
+    number = campaign.number if campaign else None
     return LabelQuality(status, people, stored, failure, assess_readiness(facts), number)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -20,6 +20,7 @@ from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Pair
+from corpus.numbered import find_numbered, numbered_or_404
 from judges.campaigns import audit_sampling, counters, route_breakers
 from judges.domain.audits import OVERLAP, Route, route_of
 from judges.models import Campaign
@@ -44,7 +45,7 @@ def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
     collection = scope.collection
     chosen = find_campaign(collection, request.GET.get("campaign", ""))
     audits = None if chosen else measure_collection_audits(collection)
-    campaign = chosen or (Campaign.judging.filter(pk=audits.campaign).first() if audits and audits.campaign else None)
+    campaign = chosen or (find_numbered(Campaign.judging, collection, audits.campaign) if audits else None)
     ended = campaign is not None and campaign.state in audit_sampling.ENDED
     if campaign is not None:
         # While a campaign runs it draws its audits by itself: more are offered once it has ended.
@@ -72,15 +73,15 @@ def _differing_context(second: Any) -> dict[str, object]:
 @require_POST
 def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Draw more audits, of a route or over all, up to the number that the page named: pressed twice it is the same."""
-    row = get_object_or_404(Campaign.judging.select_related("collection"), pk=campaign, collection=scope.collection)
+    row = _get_campaign(scope, campaign)
     up_to, route = request.POST.get("up_to", ""), _parse_route(request).key if request.POST.get("route") else ""
     if not (up_to.isdecimal() and len(up_to) < 10):
         raise Http404(_("Route not found."))
-    back = redirect(quality_address(scope.collection, "audits", f"campaign={row.pk}"))
+    back = redirect(quality_address(scope.collection, "audits", f"campaign={row.number}"))
     try:
         with transaction.atomic():
             drawn = audit_sampling.draw_more(campaign=row, up_to=int(up_to), route=route)
-            record(scope, "audit.drawn", campaign=row.pk, route=route, pairs=drawn)
+            record(scope, "audit.drawn", campaign=row.number, route=route, pairs=drawn)
     except BadInput as error:
         messages.error(request, str(error))
         return back
@@ -95,12 +96,12 @@ def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 @require_http_methods(["GET", "POST"])
 def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """First what would go to people; it goes when that was confirmed."""
-    row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign, collection=scope.collection)
+    row = _get_campaign(scope, campaign)
     route = _parse_route(request)
     if request.method == "POST":
         with transaction.atomic():
             sent = returning.to_people(row, route)
-            record(scope, "audit.to-people", campaign=row.pk, route=route.key, pairs=sent)
+            record(scope, "audit.to-people", campaign=row.number, route=route.key, pairs=sent)
         messages.success(
             request,
             _("%(sent)s pairs now wait for people, with the debate and the label hidden.") % {"sent": f"{sent:,}"},
@@ -118,17 +119,22 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 @require_POST
 def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Reset a route's circuit breaker so that it labels again; `stop` trips it again."""
-    row = get_object_or_404(Campaign, pk=campaign, collection=scope.collection)
+    row = _get_campaign(scope, campaign)
     route, on = _parse_route(request), "stop" not in request.POST
     with transaction.atomic():
         route_breakers.reset_route(row.pk, route.key, on=on)
-        record(scope, "audit.go-on", campaign=row.pk, route=route.key, on=on)
+        record(scope, "audit.go-on", campaign=row.number, route=route.key, on=on)
     if on:
         done = _("Automatic labelling resumed for the route “%(words)s”.")
     else:
         done = _("Automatic labelling stopped for the route “%(words)s”: people judge its further pairs.")
     messages.success(request, done % {"words": route.description})
     return redirect(quality_address(scope.collection, "audits"))
+
+
+def _get_campaign(scope: Scope, number: int) -> Campaign:
+    rows = Campaign.judging.select_related("collection")
+    return numbered_or_404(rows, scope.collection, number, _("Campaign not found."))
 
 
 def _parse_route(request: HttpRequest) -> Route:

@@ -13,9 +13,10 @@ from judges.models import Campaign
 
 # A pair that a later campaign labelled has that one's label.
 UNSETTLED = f"""
-    SELECT l.pair_id, w.campaign_id AS campaign, w.stratum AS route
-    FROM unnest(%(campaigns)s::bigint[], %(routes)s::text[]) AS failed(campaign, route)
-    JOIN judges_work w ON w.campaign_id = failed.campaign AND w.stratum = failed.route AND w.state = 'labelled'
+    SELECT l.pair_id, failed.campaign, w.stratum AS route
+    FROM unnest(%(campaigns)s::int[], %(routes)s::text[]) AS failed(campaign, route)
+    JOIN judges_campaign f ON f.collection_id = %(collection)s AND f.number = failed.campaign
+    JOIN judges_work w ON w.campaign_id = f.id AND w.stratum = failed.route AND w.state = 'labelled'
     JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin NOT IN ('people', 'adjudicator')
     {PAIRS.format(of="l")}
     WHERE NOT EXISTS (
@@ -29,7 +30,7 @@ COUNT = f"SELECT campaign, route, count(*) FROM ({UNSETTLED}) found GROUP BY cam
 class FailedRoute:
     """A route of a campaign that is surely wrong too often, and its pairs whose label stands unsettled."""
 
-    campaign: int
+    campaign: int  # Its number.
     route: str
     audited: int
     wrong: int
@@ -45,8 +46,8 @@ def list_failed_routes(collection: Collection) -> list[FailedRoute]:
     """Return the routes of all campaigns that failed their audit. A statement for each audited campaign, and one."""
     audited = Campaign.judging.filter(collection=collection, audits__isnull=False).distinct()
     failed = {
-        (pk, route): found
-        for pk in audited.order_by("pk").values_list("pk", flat=True)
+        (number, route): found
+        for pk, number in audited.order_by("pk").values_list("pk", "number")
         for route, found in route_breakers.answered_audits(pk, collection.relevant_from).items()
         if found.over
     }

@@ -4,11 +4,11 @@ from django.db import models
 from django.db.models.functions import Now
 
 from annotation.models import User
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 from jobs.models import LeasedJob
 
 
-class FileImport(LeasedJob):
+class FileImport(Numbered, LeasedJob):
     """Files that are imported together. The job first checks them, as a dry run, and imports them when asked to."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="file_imports")
@@ -34,8 +34,12 @@ class FileImport(LeasedJob):
     )
     report = models.JSONField(default=dict, help_text="What the check found or the import did.")
 
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "number"], name="file_import_number")]
+        triggers = [NUMBER]
+
     def __str__(self) -> str:
-        return f"import {self.pk}"
+        return f"import {self.number}"
 
     @property
     def is_imported(self) -> bool:

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
 from annotation.models import User
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 from store.paths import VarPathField, VarPathsJSONField
 
 
@@ -16,7 +16,7 @@ class SnapshotState(models.TextChoices):
     FAILED = "failed", gettext_lazy("failed")
 
 
-class Snapshot(models.Model):
+class Snapshot(Numbered):
     """An export that was made, or is being made: its options, its manifest and where it lies."""
 
     State = SnapshotState
@@ -33,9 +33,11 @@ class Snapshot(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["collection", "-created_at"], name="snapshot_newest")]
+        constraints = [models.UniqueConstraint(fields=["collection", "number"], name="snapshot_number")]
+        triggers = [NUMBER]
 
     def __str__(self) -> str:
-        return f"{self.collection} {self.format} {self.pk}"
+        return f"{self.collection} {self.format} {self.number}"
 
 
 class QuerySplit(models.Model):

@@ -32,7 +32,7 @@ def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool 
     row = Computed.objects.filter(collection=collection).first()
     kept = row.values.get(KEY) if row else None
     # A collection keeps the document of one campaign: the one that was compared last.
-    if kept and kept["document"]["campaign"] == campaign.pk:
+    if kept and kept["document"]["campaign"] == campaign.number:
         shown |= {"document": kept["document"], "at": parse_datetime(kept["at"])}
     return shown
 

@@ -51,15 +51,16 @@ Orders = tuple[StudiedDebate, StudiedDebate, dict[str, Any]]
 def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[StudiedDebate], list[Orders]]:
     """Campaigns that debate, oldest first, and the pairs of them that show what the order of the stances does.
 
-    Raises BadInput for an id that is no such campaign of the collection, or where there is none.
+    Raises BadInput for a number that is no such campaign of the collection, or where there is none.
     """
     policies = [Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE]
-    known = {one.pk: one for one in Campaign.objects.filter(collection=collection, policy__in=policies).order_by("pk")}
-    if unknown := [pk for pk in campaigns if pk not in known]:
+    rows = Campaign.objects.filter(collection=collection, policy__in=policies).order_by("pk")
+    known = {campaign.number: campaign for campaign in rows}
+    if unknown := [number for number in campaigns if number not in known]:
         raise BadInput(f"--campaigns {unknown[0]}: {collection.name} has no such campaign that debates")
     if not known:
         raise BadInput(f"{collection.name} has no debate yet: start one with `judge {collection.name} --policy debate`")
-    studied = [studied_of(known[pk]) for pk in campaigns or known]
+    studied = [studied_of(known[number]) for number in campaigns or known]
     return studied, list(compare_orders(studied))
 
 
@@ -145,7 +146,7 @@ def build_json_document(
 def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
     protocol = Protocol.of(one.campaign.protocol)
     return {
-        "campaign": one.campaign.pk,
+        "campaign": one.campaign.number,
         "name": one.name,
         "agents": len(one.campaign.debaters),
         "stance_order": protocol.stance_order,
@@ -171,7 +172,7 @@ def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
 def _orders_document(one: Orders) -> dict[str, Any]:
     relevant_first, irrelevant_first, table = one
     return {
-        "relevant_first": relevant_first.campaign.pk,
-        "irrelevant_first": irrelevant_first.campaign.pk,
+        "relevant_first": relevant_first.campaign.number,
+        "irrelevant_first": irrelevant_first.campaign.number,
         **table,
     }

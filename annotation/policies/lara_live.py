@@ -174,8 +174,8 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
     lacking = sum(None in vote for vote in votes)
     if lacking or not votes:
         raise BadInput(
-            f"--judge {judge}: {lacking:,} of {len(votes):,} pairs of campaign {found.pk} have no P(yes) and P(no); "
-            "LARA needs a provider with log-probabilities: set logprobs = true in the judges file, "
+            f"--judge {judge}: {lacking:,} of {len(votes):,} pairs of campaign {found.number} have no P(yes) and "
+            "P(no); LARA needs a provider with log-probabilities: set logprobs = true in the judges file, "
             "let `check_judges` see that the model gives them, and judge again"
         )
     return found, place

@@ -80,7 +80,7 @@ def evaluate_policies(
     if reference in known and not known[reference]:
         raise BadInput(
             _("--reference %(reference)s: no pair of campaign %(campaign)s has one; leave it out")
-            % {"reference": reference, "campaign": campaign.pk}
+            % {"reference": reference, "campaign": campaign.number}
         )
     against: Reference = reference or ("gold" if known["gold"] else "people" if known["people"] else "none")
     counted = median_seconds(collection) if seconds is None else seconds
@@ -92,7 +92,7 @@ def evaluate_policies(
     rows += replay_lara(panel, found, reference=against, overlap=people.overlap, most=most)
     return PolicyReport(
         collection.name,
-        campaign.pk,
+        campaign.number,
         campaign.policy,
         panel,
         found,

@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
@@ -18,9 +18,10 @@ from annotation.policies.report import answered_campaigns
 from annotation.policies.tables import study_tables
 from corpus.chart_downloads import download, send_table
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.models import Campaign
 
-LISTED = 20  # Newest campaigns to choose from; older ones are reached by their id in the address.
+LISTED = 20  # Newest campaigns to choose from; older ones are reached by their number in the address.
 
 
 @action("admin")
@@ -73,14 +74,16 @@ def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     if campaign is not None:
         with transaction.atomic():
             done = cached_results.refresh_comparison(scope.collection, campaign)
-            record(scope, "policies.compared", campaign=campaign.pk)
+            record(scope, "policies.compared", campaign=campaign.number)
         messages.info(
             request, _("Figures updated.") if done else _("Computing in the background. Reload this page in a moment.")
         )
-    query = f"?campaign={campaign.pk}" if campaign else ""
+    query = f"?campaign={campaign.number}" if campaign else ""
     return redirect(reverse("policies", args=[scope.collection.name]) + query)
 
 
 def _get_campaign(scope: Scope, asked: str) -> Campaign | None:
     known = answered_campaigns(scope.collection).select_related("collection")
-    return get_object_or_404(known, pk=int(asked)) if asked.isdecimal() and len(asked) < 19 else known.first()
+    if not asked.isdecimal():
+        return known.first()
+    return numbered_or_404(known, scope.collection, asked, _("Campaign not found."))

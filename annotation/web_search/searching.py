@@ -27,6 +27,7 @@ from jobs.leases import Lease
 from jobs.models import JobState
 from jobs.notifications import notify
 from judges.campaigns.estimates import Estimate, of_calls
+from judges.campaigns.selectors import number_of
 from judges.costs.ledger import ledger_rows, sum_rows
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
@@ -281,7 +282,7 @@ def describe_search(search: WebSearch) -> dict[str, Any]:
         "collection": search.collection.name,
         "search": search.pk,
         "state": search.state,
-        "campaign": search.campaign,
+        "campaign": number_of(search.campaign),
         "queries": search.total,
         "answered": search.total - pending_queries(search).count(),
         "without_results": queries.exclude(answered_at=None).filter(results=None).count(),

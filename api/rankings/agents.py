@@ -28,6 +28,7 @@ from benchmark.agents.board import build_board
 from benchmark.agents.forms import FORMS, AgentJobForm
 from benchmark.models import AgentJob, Trace
 from corpus.models import Collection
+from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["agents"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -101,8 +102,7 @@ def start_agents(request: HttpRequest, name: str, body: AgentJobIn) -> Any:
         job = form.start(scope.user.username)
         act = "references.started" if body.kind == "reference" else "agents.started"
         record(scope, act, job=job.pk, kind=body.kind)
-    job.refresh_from_db()
-    return Status(201, _show_job(job))
+    return Status(201, _show_job(_find_job(request, job.pk)))
 
 
 def _form_of(collection: Collection, body: AgentJobIn) -> AgentJobForm:
@@ -176,7 +176,7 @@ def control_agents(request: HttpRequest, name: str, number: int, act: JobAct, bo
 
 def _jobs(request: HttpRequest) -> Any:
     rows = AgentJob.objects.select_related("collection", "sample", "graded")
-    return rows.filter(collection=scope_of(request).collection)
+    return with_campaign_number(rows.filter(collection=scope_of(request).collection))
 
 
 def _find_job(request: HttpRequest, number: int) -> AgentJob:

@@ -28,6 +28,7 @@ from benchmark.answers.forms import AnswersForm
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.systems import chosen
 from corpus.models import Collection
+from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["answers"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -94,8 +95,7 @@ def start_answers(request: HttpRequest, name: str, body: AnswersIn) -> Any:
     with transaction.atomic():
         found = evaluations.start_or_join(scope.collection, options, scope.user.username)
         record(scope, "answers.started", evaluation=found.pk, k=options["k"], generators=options["generators"])
-    found.refresh_from_db()
-    return Status(201, _show_evaluation(found))
+    return Status(201, _show_evaluation(_find_evaluation(request, found.pk)))
 
 
 def _options_of(collection: Collection, body: AnswersIn) -> dict[str, Any]:
@@ -161,7 +161,8 @@ def control_answers(request: HttpRequest, name: str, number: int, act: JobAct, b
 
 
 def _evaluations(request: HttpRequest) -> Any:
-    return AnswerEvaluation.objects.select_related("collection").filter(collection=scope_of(request).collection)
+    rows = AnswerEvaluation.objects.select_related("collection").filter(collection=scope_of(request).collection)
+    return with_campaign_number(rows)
 
 
 def _find_evaluation(request: HttpRequest, number: int) -> AnswerEvaluation:

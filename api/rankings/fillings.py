@@ -24,6 +24,7 @@ from benchmark.systems import chosen
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
+from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["hole filling"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -197,7 +198,7 @@ def control_filling(request: HttpRequest, name: str, number: int, act: Literal["
 def _fillings(request: HttpRequest) -> Any:
     # The pairs of a filling are thousands of numbers in one column, and only counts are shown.
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs").prefetch_related("runs")
-    return rows.filter(collection=scope_of(request).collection)
+    return with_campaign_number(rows.filter(collection=scope_of(request).collection))
 
 
 def _show_one(request: HttpRequest, number: int) -> dict[str, Any]:
@@ -206,10 +207,11 @@ def _show_one(request: HttpRequest, number: int) -> dict[str, Any]:
 
 
 def _show_filling(row: Filling, funnel: dict[str, Any]) -> dict[str, Any]:
-    shown = ("state", "depth", "campaign", "error", "made_by", "created_at", "ended_at")
+    shown = ("state", "depth", "error", "made_by", "created_at", "ended_at")
     after: Qrels | None = row.after
     return {
         "number": row.pk,
+        "campaign": row.campaign_number,  # type: ignore[attr-defined]
         **{name: getattr(row, name) for name in shown},
         "runs": sorted(run.pk for run in row.runs.all()),
         "before": row.before.number,

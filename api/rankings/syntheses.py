@@ -31,6 +31,8 @@ from benchmark.synthesis.forms import FORMS, SeedsForm
 from benchmark.synthesis.queries import MOST_PAIRS, PAIRS, SHARE
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.numbered import find_numbered
+from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["synthesis"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -112,7 +114,7 @@ def _form_of(collection: Collection, body: SynthesisIn) -> SeedsForm:
     """Fill the page's form of this kind of synthesis. Raises ValidationError, which names wrong fields."""
     given = body.dict()
     if body.kind == "keywords":
-        row = Snapshot.objects.filter(collection=collection, pk=body.export or 0).first()
+        row = find_numbered(Snapshot.objects, collection, body.export)
         # The page's form knows training sets by their folders, a request by the export's number.
         given["source"] = Path(row.folder).name if row else ""
     form = FORMS[body.kind](given, collection=collection)
@@ -190,7 +192,7 @@ def control_synthesis(request: HttpRequest, name: str, number: int, act: JobAct,
 
 
 def _syntheses(request: HttpRequest) -> Any:
-    return page.list_syntheses(scope_of(request).collection).select_related("collection")
+    return with_campaign_number(page.list_syntheses(scope_of(request).collection).select_related("collection"))
 
 
 def _find_synthesis(request: HttpRequest, number: int) -> Synthesis:

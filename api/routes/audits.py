@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema
@@ -18,7 +18,8 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
+from corpus.numbered import numbered_or_404
 from judges.campaigns import audit_sampling, counters, route_breakers
 from judges.domain.audits import Route, route_of
 from judges.models import Campaign
@@ -139,7 +140,7 @@ def draw_audits(request: HttpRequest, name: str, number: int, body: DrawIn) -> A
     route = _parse_route(body.route).key if body.route else ""
     with transaction.atomic():
         drawn = audit_sampling.draw_more(campaign=campaign, up_to=body.up_to, route=route)
-        record(scope, "audit.drawn", campaign=campaign.pk, route=route, pairs=drawn)
+        record(scope, "audit.drawn", campaign=campaign.number, route=route, pairs=drawn)
     return {"pairs": drawn}
 
 
@@ -154,7 +155,7 @@ def send_route_to_people(request: HttpRequest, name: str, number: int, body: Rou
     scope, campaign, route = scope_of(request), _find_campaign(request, number), _parse_route(body.route)
     with transaction.atomic():
         sent = returning.to_people(campaign, route)
-        record(scope, "audit.to-people", campaign=campaign.pk, route=route.key, pairs=sent)
+        record(scope, "audit.to-people", campaign=campaign.number, route=route.key, pairs=sent)
     return {"pairs": sent}
 
 
@@ -169,19 +170,18 @@ def resume_route(request: HttpRequest, name: str, number: int, body: ResumeIn) -
     scope, campaign, route = scope_of(request), _find_campaign(request, number), _parse_route(body.route)
     with transaction.atomic():
         route_breakers.reset_route(campaign.pk, route.key, on=not body.stop)
-        record(scope, "audit.go-on", campaign=campaign.pk, route=route.key, on=not body.stop)
+        record(scope, "audit.go-on", campaign=campaign.number, route=route.key, on=not body.stop)
     return read_audit(request, name, number)
 
 
-def _audited(request: HttpRequest) -> Any:
+def _audited(request: HttpRequest) -> QuerySet[Campaign]:
     rows = Campaign.judging.filter(collection=scope_of(request).collection).select_related("collection")
     resolved = Count("audits", filter=Q(audits__item__state="settled"))
     return rows.annotate(drawn=Count("audits"), resolved=resolved)
 
 
 def _find_campaign(request: HttpRequest, number: int) -> Campaign:
-    found: Campaign = find_row(_audited(request), number, _("Campaign not found."))
-    return found
+    return numbered_or_404(_audited(request), scope_of(request).collection, number, _("Campaign not found."))
 
 
 def _parse_route(key: str) -> Route:
@@ -194,7 +194,7 @@ def _parse_route(key: str) -> Route:
 
 def _show_campaign(row: Any) -> dict[str, Any]:
     shown = ("policy", "state", "drawn", "resolved")
-    return {"campaign": row.pk, **{name: getattr(row, name) for name in shown}}
+    return {"campaign": row.number, **{name: getattr(row, name) for name in shown}}
 
 
 def _show_route(one: RouteQuality) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import CampaignOptions, Configuration, build_configuration
 from judges.campaigns.forecasts import forecast_judging, forecast_writing
@@ -137,7 +138,7 @@ def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 
 def _show_campaign(row: Any) -> dict[str, Any]:
     shown = ("policy", "state", "panel", "rounds", "budget", "spent", "created_at", "finished_at")
-    return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
+    return {"number": row.number, **{name: getattr(row, name) for name in shown}}
 
 
 @router.post("/collections/{slug:name}/campaigns/estimate", auth=may("admin"), response=EstimateOut)
@@ -174,7 +175,7 @@ def start_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
             failed_to_people=body.failed_to_people,
             **limits,
         )
-        number = started.campaign.pk if started.campaign else None
+        number = started.campaign.number if started.campaign else None
         record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
     return {"campaign": number, "added": started.added, "joined": started.joined}
 
@@ -200,7 +201,7 @@ def write_evidence(request: HttpRequest, name: str, body: EvidenceIn) -> Any:
     limits = {one: given[one] for one in ("limit", "budget", "max_calls")}
     with transaction.atomic():
         started = lifecycle.start_or_join(collection=scope.collection, wanted=wanted, **limits)
-        number = started.campaign.pk if started.campaign else None
+        number = started.campaign.number if started.campaign else None
         record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     return {"campaign": number, "added": started.added, "joined": started.joined}
 
@@ -225,11 +226,11 @@ def control_campaign(request: HttpRequest, name: str, number: int, act: Act) -> 
     with transaction.atomic():
         done = ACTS[act](campaign=found)
         # In the transaction of the act: the audit log neither misses one nor tells of one that was rolled back.
-        record(scope, "campaign.control", campaign=found.pk, what=act)
+        record(scope, "campaign.control", campaign=found.number, what=act)
     found.refresh_from_db()
     # Acts return the campaign, but retrying returns how many pairs are judged again.
-    return {"number": found.pk, "state": found.state, "retried": done if isinstance(done, int) else 0}
+    return {"number": found.number, "state": found.state, "retried": done if isinstance(done, int) else 0}
 
 
 def _find_campaign(collection: Collection, number: int) -> Campaign:
-    return find_row(Campaign.judging.filter(collection=collection), number, _("Campaign not found."))
+    return numbered_or_404(Campaign.judging, collection, number, _("Campaign not found."))

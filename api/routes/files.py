@@ -23,8 +23,9 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given
 from api.routes.downloads import describe_download
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from jobs import background, workers
 from store.downloads import send_file
 
@@ -214,15 +215,14 @@ def control_import(request: HttpRequest, name: str, number: int, act: Literal["s
 
 
 def _find_import(request: HttpRequest, number: int) -> FileImport:
-    rows = FileImport.objects.filter(collection=scope_of(request).collection)
-    return find_row(rows, number, _("Import not found."))
+    return numbered_or_404(FileImport.objects, scope_of(request).collection, number, _("Import not found."))
 
 
 def show_import(row: FileImport) -> dict[str, Any]:
     """Return an import as the API shows it."""
     ready = row.state == FileImport.READY
     return {
-        "number": row.pk,
+        "number": row.number,
         "state": row.state,
         "checked": ready or not row.dry_run,
         "imported": ready and not row.dry_run,
@@ -327,14 +327,14 @@ def read_export_file(request: HttpRequest, name: str, number: int, file: str) ->
 
 
 def _find_export(request: HttpRequest, number: int) -> Snapshot:
-    rows = Snapshot.objects.select_related("collection").filter(collection=scope_of(request).collection)
-    return find_row(rows, number, _("Export not found."))
+    rows = Snapshot.objects.select_related("collection")
+    return numbered_or_404(rows, scope_of(request).collection, number, _("Export not found."))
 
 
 def _show_export(row: Snapshot) -> dict[str, Any]:
     manifest = row.manifest or {}
     return {
-        "number": row.pk,
+        "number": row.number,
         "format": row.format,
         "state": row.state,
         "error": row.error,

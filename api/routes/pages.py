@@ -7,6 +7,8 @@ from django.db.models import Model, QuerySet
 from django.http import Http404
 from ninja import Field, Query, Schema
 
+from corpus.models import Numbered
+
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 Cursor = Annotated[int, Query(ge=0, lt=1 << 63, description="`next` of the page before; 0: the first page.")]
@@ -20,8 +22,13 @@ class Page(Schema, Generic[T]):
     next: int | None = Field(None, description="Ask for the next page with `after` set to this; null: it was the last.")
 
 
+def key_of(rows: QuerySet[Any]) -> str:
+    """Return the field by which the API names these rows: `number` where each collection counts its own, else `pk`."""
+    return "number" if issubclass(rows.model, Numbered) else "pk"
+
+
 def find_row(rows: QuerySet[M], number: int, missing: str) -> M:
-    """Return the row with this primary key. Raises Http404, which says `missing`."""
+    """Return the row with this primary key; numbered_or_404 finds what is numbered. Raises Http404: `missing`."""
     # Numbers come from addresses: one beyond the range of a bigint would be an error of the database.
     row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
     if row is None:
@@ -32,9 +39,10 @@ def find_row(rows: QuerySet[M], number: int, missing: str) -> M:
 def page_of(
     rows: QuerySet[Any], after: int, limit: int, show: Callable[[Any], Any] = lambda row: row
 ) -> dict[str, Any]:
-    """Return the page of rows that begins after that primary key, each as `show` gives it."""
+    """Return the page of rows that begins after that number (`key_of`), each as `show` gives it."""
     # ADR 0091: after a key and not by an offset, so that new rows neither repeat nor hide others. One row more than
     # asked for says whether there is a next page.
-    found = list(rows.filter(pk__gt=after).order_by("pk")[: limit + 1])
+    key = key_of(rows)
+    found = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: limit + 1])
     shown = found[:limit]
-    return {"items": [show(row) for row in shown], "next": shown[-1].pk if len(found) > limit else None}
+    return {"items": [show(row) for row in shown], "next": getattr(shown[-1], key) if len(found) > limit else None}

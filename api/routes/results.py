@@ -25,10 +25,10 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given
-from api.routes.pages import find_row
 from charts.cells import csv_line
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
+from corpus.numbered import numbered_or_404
 from jobs import leases
 from judges.models import Campaign
 
@@ -214,7 +214,7 @@ def compare_policies(request: HttpRequest, name: str, body: PoliciesIn) -> Any:
     campaign = _find_answered(scope.collection, body.campaign)
     with transaction.atomic():
         done = replays.refresh_comparison(scope.collection, campaign)
-        record(scope, "policies.compared", campaign=campaign.pk)
+        record(scope, "policies.compared", campaign=campaign.number)
     return {"done": done}
 
 
@@ -222,7 +222,7 @@ def _find_answered(collection: Collection, number: int | None) -> Campaign:
     """Return a campaign that has answers. Raises Http404, and BadInput where there is none."""
     known = answered_campaigns(collection).select_related("collection")
     if number is not None:
-        return find_row(known, number, _("Campaign not found."))
+        return numbered_or_404(known, collection, number, _("Campaign not found."))
     found = known.first()
     if found is None:
         raise BadInput(_("No campaign has answers of judges yet."))

@@ -20,6 +20,7 @@ from api.routes.downloads import describe_download
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.numbered import find_numbered
 from jobs import leases
 from store.downloads import send_file
 from store.files import fetch
@@ -169,7 +170,7 @@ def bind_form(collection: Collection, body: TrainingIn, form: type[F], **more: A
             raise BadInput(_("no model of this collection that can be trained further has this number"))
         base = {"base": folder}
     sets = pages.training_sets(collection)
-    row = Snapshot.objects.filter(collection=collection, pk=body.export).first()
+    row = find_numbered(Snapshot.objects, collection, body.export)
     if row is None or row.folder not in dict(sets):
         raise BadInput(_("no export of this collection with this number is a training set"))
     # A form says yes and no in words.
@@ -186,7 +187,7 @@ def list_training_sets(request: HttpRequest, name: str) -> Any:
     rows = Snapshot.objects.filter(collection=collection, folder__in=[folder for folder, _words in found])
     by_folder = {row.folder: row for row in rows}
     return [
-        {"export": by_folder[folder].pk, "format": by_folder[folder].format, "description": words}
+        {"export": by_folder[folder].number, "format": by_folder[folder].format, "description": words}
         for folder, words in found
         if folder in by_folder
     ]

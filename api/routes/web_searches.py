@@ -27,6 +27,7 @@ from api.routes.model_jobs import (
     show_model_job,
 )
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["web search"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -131,7 +132,8 @@ def control_web_search(request: HttpRequest, name: str, number: int, act: JobAct
 
 
 def _searches(request: HttpRequest) -> Any:
-    return WebSearch.objects.select_related("collection").filter(collection=scope_of(request).collection)
+    rows = WebSearch.objects.select_related("collection").filter(collection=scope_of(request).collection)
+    return with_campaign_number(rows)
 
 
 def _find_search(request: HttpRequest, number: int) -> WebSearch:

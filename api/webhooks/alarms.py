@@ -24,7 +24,7 @@ WHERE w.disabled = '' AND 'audit.alarm' = ANY (w.events)
 # As the trigger on counters writes it, which tells the same route of the same campaign once with this.
 WRITE = """
 SELECT write_webhook_event(%(collection)s, 'audit.alarm', 'campaign:' || %(campaign)s::text,
-    jsonb_build_object('campaign', %(campaign)s::bigint, 'route', %(route)s::text),
+    jsonb_build_object('campaign', %(number)s::int, 'route', %(route)s::text),
     'audit.alarm:' || %(campaign)s::text || ':' || %(route)s::text)
 """
 
@@ -42,6 +42,6 @@ def write_alarms() -> None:
         for campaign in Campaign.objects.select_related("collection").filter(pk__in=[pk for (pk,) in cursor]):
             found = route_breakers.answered_audits(campaign.pk, campaign.collection.relevant_from)
             for route in sorted(route_breakers.tripped_routes(found, counters.read(campaign.pk))):
-                about: dict[str, Any] = {"collection": campaign.collection_id, "campaign": campaign.pk, "route": route}
-                cursor.execute(WRITE, about)
+                about: dict[str, Any] = {"collection": campaign.collection_id, "campaign": campaign.pk}
+                cursor.execute(WRITE, about | {"number": campaign.number, "route": route})
     hooks.update(alarms_looked_at=now)

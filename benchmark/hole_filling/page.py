@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from benchmark.models import Filling
 from charts import Chart, Link, Node, draw_flow
 from charts.downloads import DownloadTable
+from judges.campaigns.selectors import number_of
 from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
 from judges.domain.routing import RoutingPolicy
@@ -88,8 +89,8 @@ def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
     links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
     links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
     links += [Link("people", key, count[key]) for key in ("settled", "open")]
-    if filling.campaign:
-        address = f"{reverse('pairs', args=[filling.collection.name])}?campaign={filling.campaign}&state="
+    if number := number_of(filling.campaign):
+        address = f"{reverse('pairs', args=[filling.collection.name])}?campaign={number}&state="
         states = {"people": "escalated"} | {key: key for key in ("labelled", "failed", "pending", "settled", "open")}
         nodes = [replace(node, address=address + states[node.key]) if node.key in states else node for node in nodes]
     source = _("%(collection)s, hole filling %(number)s") % {

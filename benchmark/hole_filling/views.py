@@ -20,6 +20,7 @@ from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from judges.campaigns.selectors import with_campaign_number
 
 SHOWN = 30
 
@@ -108,7 +109,7 @@ def _start_filling(scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
 def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpResponse:
     """Show one filling: its funnel, who is waited for, and the outcome. HTMX polls it."""
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
-    found = get_object_or_404(rows, pk=filling, collection=scope.collection)
+    found = get_object_or_404(with_campaign_number(rows), pk=filling, collection=scope.collection)
     funnel = stages.current_funnel(found).document
     chart, table = pages.funnel_chart(funnel, found), pages.funnel_table(funnel)
     context = {

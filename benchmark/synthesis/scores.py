@@ -112,7 +112,7 @@ def make_scores(
         "dropped": {"too_long": len(long), "no_score": len(short)},
         "lost": result.lost,
         "stopped": result.spent,
-        "campaign": result.campaign,
+        "campaign": result.campaign.number,
         "calls": result.calls,
         "calls_cached": result.cached,
         "cost": result.cost,

@@ -69,7 +69,7 @@ def check_accounts() -> Iterator[Finding]:
         name = campaign.collection.name
         yield problem(
             "accounts",
-            f"campaign {campaign.pk} of {name} stands still: {campaign.paused_because[:200]}",
+            f"campaign {campaign.number} of {name} stands still: {campaign.paused_because[:200]}",
             f"mend the account, then run `manage.py campaign {name} resume`",
         )
     if not wrong:

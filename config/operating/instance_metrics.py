@@ -42,7 +42,7 @@ GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"""
 
 # Counters of campaigns that run, and of any campaign the routes that its audit stopped or an admin let go on.
 TALLIES = """
-SELECT n.name, c.id, t.key, sum(t.value)
+SELECT n.name, c.number, t.key, sum(t.value)
 FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id JOIN corpus_collection n ON n.id = c.collection_id
 WHERE t.key LIKE %(stopped)s OR t.key LIKE %(resumed)s OR (c.state = 'running' AND (
     t.key IN ('pairs', 'failed', 'written') OR t.key LIKE 'labelled:%%' OR t.key LIKE 'escalated:%%'))

@@ -12,7 +12,7 @@ from django.db import connection, models, transaction
 
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.holding import hold
-from corpus.models import Collection
+from corpus.models import Collection, LastNumber
 from corpus.search.bm25 import delete_indexes
 from store.files import delete as delete_stored
 
@@ -69,13 +69,13 @@ def _leaves_first(rows: Rows) -> list[type[models.Model]]:
 
 
 def counts_of(collection: Collection) -> dict[str, int]:
-    """Count the rows that would go, by the models' plural names; kinds without rows are left out."""
+    """Count the rows that would go, by the models' plural names; kinds without rows, and counters, are left out."""
     counts = {}
     with connection.cursor() as cursor:
         for model, condition in rows_of(collection).items():
             cursor.execute(f"SELECT count(*) FROM {model._meta.db_table} WHERE {condition}")
             (count,) = cursor.fetchone()
-            if count and model is not Collection:
+            if count and model not in (Collection, LastNumber):
                 counts[str(model._meta.verbose_name_plural)] = int(count)
     return counts
 

@@ -1,10 +1,12 @@
 """Models of what is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
 
 from corpus.models.judging import Assessor, CurrentJudgment, ExportedLabels, ExportRecord, Item, Judgment, Label, Target
+from corpus.models.numbers import NUMBER, LastNumber, Numbered
 from corpus.models.texts import NAME, Collection, Document, Pair, Query, Versioned, shown_only
 
 __all__ = [
     "NAME",
+    "NUMBER",
     "Assessor",
     "Collection",
     "CurrentJudgment",
@@ -14,6 +16,8 @@ __all__ = [
     "Item",
     "Judgment",
     "Label",
+    "LastNumber",
+    "Numbered",
     "Pair",
     "Query",
     "Target",

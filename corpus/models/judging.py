@@ -270,6 +270,7 @@ class ExportRecord(models.Model):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="exported", db_index=False)
     # No foreign key: exports belong to a room above this one.
     export = models.BigIntegerField(db_index=True, help_text="Id of the snapshot.")
+    number = models.PositiveIntegerField(db_default=0, help_text="Of the export in its home.")
     at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
     home = models.CharField(max_length=63, blank=True, db_default="", help_text="The collection whose export it is.")
     format = models.CharField(max_length=30, blank=True, db_default="")

@@ -273,7 +273,7 @@ class BatchWorkerLoop:
                 await self._ask(partial(leases.postpone_pairs, held=[claimed]))
             return False
         except Exception as error:
-            logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
+            logger.exception("pair %s of %s cannot be judged", claimed.pair, self.plan.name)
             row = pairs.fail_pair(self.plan, claimed, error)
         await self.tools.writer.write(row)
         pairs.log_outcome(row)

@@ -172,7 +172,7 @@ def _create_batch(
     connection: Connection[Any], campaign: int, judge: Judge, ids: Sequence[int], problem: str = ""
 ) -> None:
     # A name of its own for each batch: by it a batch is found at the provider when its id was lost.
-    name = f"quorum-{campaign}-{uuid.uuid4().hex[:12]}"
+    name = f"quorum-{uuid.uuid4().hex[:16]}"
     values = [campaign, name, json.dumps(asdict(judge)), judge.model, len(ids), problem]
     found = connection.execute(NEW, values).fetchone()
     assert found is not None

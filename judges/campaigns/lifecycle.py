@@ -174,7 +174,7 @@ def start_or_join(
                     "campaign %(campaign)s is paused%(because)s: resume it with `campaign %(collection)s resume`, or "
                     "start another with --again"
                 )
-                % {"campaign": campaign.pk, "because": because, "collection": collection.name}
+                % {"campaign": campaign.number, "because": because, "collection": collection.name}
             )
         joined = campaign is not None
         if campaign is None:
@@ -321,7 +321,7 @@ def retry_failed(*, campaign: Campaign) -> int:
         _lock_collection(campaign.collection)
         campaign = hold(Campaign.objects, campaign.pk)
         if campaign.state == State.CANCELLED:
-            raise BadInput(_("campaign %(campaign)s is cancelled") % {"campaign": campaign.pk})
+            raise BadInput(_("campaign %(campaign)s is cancelled") % {"campaign": campaign.number})
         retried = _requeue_failed(campaign)
         if retried and campaign.state == State.FINISHED:
             _start_running(campaign)
@@ -371,7 +371,7 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
     if not changed and campaign.state != state:
         raise BadInput(
             _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")
-            % {"campaign": campaign.pk, "state": campaign.state, "past": _PAST[state]}
+            % {"campaign": campaign.number, "state": campaign.state, "past": _PAST[state]}
         )
     # What the batches of one that stands still bring is taken in all the same, and what waits is put back.
     if state == State.RUNNING or campaign.protocol.get("batch"):

@@ -5,10 +5,10 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
-from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Sum, When
+from django.db.models import Case, Exists, Model, OuterRef, Q, QuerySet, Subquery, Sum, When
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
@@ -18,8 +18,10 @@ from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.models.batches import Batch
 
+J = TypeVar("J", bound=Model)
+
 STATUS = """
-SELECT c.id, c.policy, c.state, c.stopped_by, c.paused_because,
+SELECT c.number, c.policy, c.state, c.stopped_by, c.paused_because,
     (SELECT count(*) FROM judges_work w WHERE w.campaign_id = c.id AND w.state = 'running'),
     (SELECT COALESCE(json_object_agg(key, value), '{}') FROM (
         SELECT key, sum(value) AS value FROM judges_tally t WHERE t.campaign_id = c.id GROUP BY key) AS sums)
@@ -28,7 +30,7 @@ FROM judges_campaign c WHERE c.id = %s
 
 # Of the newest campaign that judges and was not cancelled; sums of all that judge.
 COLLECTION_SUMS = """
-SELECT c.id, c.policy, c.state, c.stopped_by, c.paused_because, c.protocol::json, sums.found
+SELECT c.id, c.number, c.policy, c.state, c.stopped_by, c.paused_because, c.protocol::json, sums.found
 FROM (SELECT COALESCE(json_object_agg(key, value), '{}') AS found FROM (
     SELECT t.key, sum(t.value) AS value FROM judges_tally t JOIN judges_campaign g ON g.id = t.campaign_id
     WHERE g.collection_id = %(collection)s AND g.kind = 'judging'
@@ -113,7 +115,7 @@ def collection_status(
     states = states or count_states(collection)
     with connection.cursor() as cursor:
         cursor.execute(COLLECTION_SUMS, {"collection": collection.pk, "cancelled": Campaign.State.CANCELLED})
-        campaign, policy, state, stopped_by, because, protocol, sums = cursor.fetchone() or (None,) * 7
+        campaign, number, policy, state, stopped_by, because, protocol, sums = cursor.fetchone() or (None,) * 8
     counted = {
         "pairs": states.pairs,
         "failed": states.counts[PairState.FAILED],
@@ -124,7 +126,7 @@ def collection_status(
         **{f"agreed:{number}": n for number, n in states.agreed.items()},
     }
     running = states.counts[PairState.RUNNING]
-    row = (campaign, policy, state, stopped_by or "", because or "", running, (sums or {}) | counted)
+    row = (number, policy, state, stopped_by or "", because or "", running, (sums or {}) | counted)
     document = _status_document(collection.name, row)
     if by_judge:
         document |= _judge_lines(row[-1], Campaign.judging.filter(collection=collection).values_list("pk", flat=True))
@@ -236,7 +238,7 @@ def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
 
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
-    """Return the collection's campaigns that judge and were not cancelled, newest first; others are asked for by id."""
+    """Return the collection's campaigns that judge and were not cancelled, newest first; others are asked for."""
     return Campaign.judging.filter(collection=collection).exclude(state=Campaign.State.CANCELLED).order_by("-pk")
 
 
@@ -245,6 +247,17 @@ def campaigns_that_count(collection: Collection) -> QuerySet[Campaign]:
     answers = Attempt.objects.filter(campaign=OuterRef("pk"), counts=True, outcome=Attempt.Outcome.LABELLED)
     kept = ~Q(state=Campaign.State.CANCELLED) | Exists(answers)
     return Campaign.objects.filter(kept, collection=collection).order_by("pk")
+
+
+def with_campaign_number(jobs: QuerySet[J]) -> QuerySet[J]:
+    """Annotate jobs, which keep the primary key of the campaign of their calls, with its number (None: no campaign)."""
+    number = Campaign.objects.filter(pk=OuterRef("campaign")).values("number")
+    return jobs.annotate(campaign_number=Subquery(number))
+
+
+def number_of(campaign: int | None) -> int | None:
+    """Return the number of the campaign with this primary key, as jobs keep it; None where there is no campaign."""
+    return Campaign.objects.filter(pk=campaign).values_list("number", flat=True).first() if campaign else None
 
 
 def failed_of(campaign: Campaign) -> QuerySet[Work]:

@@ -223,7 +223,7 @@ async def recover_answers(writer: ResultWriter, folder: Path) -> int:
             results = await asyncio.gather(*map(writer.write, ended), return_exceptions=True)
             for attempted, error in zip(ended, results, strict=True):
                 if error is not None:  # its campaign is deleted: nobody will pay for it again
-                    about = {name: attempted.row.get(name) for name in ("campaign", "pair")}
+                    about = {"pair": attempted.row.get("pair")}
                     why = one_line(str(error).partition("\n")[0])
                     logger.error("an answer of a dead worker cannot be stored: %s", why, extra=about)
             path.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from structlog.contextvars import bind_contextvars, get_contextvars
 from jobs.notifications import is_away, message_sender, redis_client, redis_key
 from jobs.workers import LIVE_S, live_workers, work_in_progress
 from jobs.workers import describe_wait as workers_wait
+from judges.models import Campaign
 
 DRAIN = "judges.drain"
 MOST = 64
@@ -38,7 +39,7 @@ def notify_workers(campaign: int) -> None:
     try:
         _send_messages(campaign)
     except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
-        logger.warning("Redis is away, workers of campaign %s were not told: %s", campaign, error)
+        logger.warning("Redis is away, workers were not told of a campaign: %s", error)
 
 
 def _send_messages(campaign: int) -> None:
@@ -78,7 +79,7 @@ def forget_failing(campaign: int) -> None:
     try:
         redis_client().delete(redis_key("failing", campaign))
     except (RedisError, OSError) as error:
-        logger.warning("Redis is away, failing questions of campaign %s are not forgotten: %s", campaign, error)
+        logger.warning("Redis is away, failing questions of a campaign are not forgotten: %s", error)
 
 
 def record_error(campaign: int, error: Exception) -> None:
@@ -126,14 +127,13 @@ def is_drained(campaign: int) -> bool:
     return newest is not None and time.time() - int(newest) / 1e9 < LIVE_S / 2
 
 
-def describe_wait(campaign: int) -> str:
+def describe_wait(campaign: Campaign) -> str:
     """Say for what a running campaign waits that no worker is at; "" where one is, or is free to begin."""
     # That Redis is away, or that nobody works, is said elsewhere.
     try:
-        if is_away() or is_worked_on(campaign) or not live_workers():
+        if is_away() or is_worked_on(campaign.pk) or not live_workers():
             return ""
-        own = f"campaign {campaign} of "
-        return "" if any(on.startswith(own) for on in work_in_progress()) else workers_wait()
+        return "" if campaign.full_name in work_in_progress() else workers_wait()
     except (RedisError, OSError):
         return ""
 

@@ -68,6 +68,8 @@ class Plan:
     starts: int = 0  # How often the campaign had been started again when this was read.
     bounded: bool = False  # The campaign has a budget or a number of calls, or its collection a budget.
     collection_name: str = ""  # For log lines.
+    number: int = 0  # Of the campaign in its collection, for log lines.
+    name: str = ""  # Campaign.full_name.
     # What the team says that models cost, by provider and address, then by name.
     tables: dict[tuple[str, str], dict[str, Price]] = field(default_factory=dict)
     long_documents: str = "cut"  # What is done with documents above corpus.document_limit.SHOWN characters.
@@ -76,7 +78,7 @@ class Plan:
 
     def log_fields(self, pair: int) -> dict[str, Any]:
         """Return the fields of every log line about one of its pairs."""
-        about = {"collection": self.collection_name, "campaign": self.campaign}
+        about = {"collection": self.collection_name, "campaign": self.number}
         return about | {"pair": pair} if pair else about  # What runs and conversations ask is about no pair.
 
     @property
@@ -192,6 +194,8 @@ def load_plan(campaign_id: int) -> Plan | None:
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)
         ),
         collection_name=collection.name,
+        number=campaign.number,
+        name=campaign.full_name,
         tables=_price_tables(everybody),
         priced_at=newest,
         fresh=campaign.fresh,

@@ -168,7 +168,7 @@ class WorkerLoop:
             await self._release([claimed])
             return
         except Exception as error:
-            logger.exception("pair %s of campaign %s cannot be judged", claimed.pair, self.plan.campaign)
+            logger.exception("pair %s of %s cannot be judged", claimed.pair, self.plan.name)
             row = pairs.fail_pair(self.plan, claimed, error)
         try:
             await self.tools.writer.write(row)

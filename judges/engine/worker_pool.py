@@ -11,6 +11,7 @@ from django.conf import settings
 from jobs import workers
 from jobs.processes import spawn_child, stop_children
 from judges.engine import notifications
+from judges.models import Campaign
 
 # A child that says nothing for so long is stopped. Long: a machine that is busy with a model takes minutes to start it.
 SILENT_S = 300.0
@@ -46,14 +47,13 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
     def __exit__(self, *error: object) -> None:
         stop_children(self.children)
 
-    def ensure(self, campaign: int) -> None:
+    def ensure(self, campaign: Campaign) -> None:
         """See to it that a worker takes up the campaign. Raises CannotStart."""
-        own = f"campaign {campaign} of "
-        if notifications.is_worked_on(campaign) or any(on.startswith(own) for on in workers.work_in_progress()):
+        if notifications.is_worked_on(campaign.pk) or campaign.full_name in workers.work_in_progress():
             self.waits, self.waiting_since = "", 0.0
         # Messages of the campaign that were lost are sent again, once somebody serves the queue.
-        elif self.serves() and not notifications.is_drained(campaign):
-            notifications.notify_workers(campaign)
+        elif self.serves() and not notifications.is_drained(campaign.pk):
+            notifications.notify_workers(campaign.pk)
 
     def serves(self) -> bool:
         """Return whether a worker serves the queue; where none is free, start one. Raises CannotStart."""

@@ -125,7 +125,7 @@ class InlineResult(Generic[T]):
 
     answers: Mapping[int, T]  # By pair.
     lost: int
-    campaign: int
+    campaign: Campaign
     calls: int
     cached: int
     cost: float
@@ -167,7 +167,7 @@ def ask_inline(
     _finish_campaign(campaign, given, lost)
     sums = counters.read(campaign.pk)
     calls, cached, unpriced = (int(sums[key]) for key in ("calls", "calls_cached", "calls_without_price"))
-    return InlineResult(given, lost, campaign.pk, calls, cached, sums["cost"], unpriced, spent)
+    return InlineResult(given, lost, campaign, calls, cached, sums["cost"], unpriced, spent)
 
 
 def open_finished_campaign(

@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Collection, Item, Pair, append_only
+from corpus.models import NUMBER, Collection, Item, Numbered, Pair, append_only
 from corpus.rubric import Rubric
 from judges.records import TEXT_ROLES
 
@@ -110,7 +110,7 @@ class Judging(models.Manager["Campaign"]):
         return super().get_queryset().filter(kind=Campaign.Kind.JUDGING)
 
 
-class Campaign(models.Model):
+class Campaign(Numbered):
     """Execution of a policy with a panel over pairs of a collection."""
 
     class Policy(models.TextChoices):
@@ -206,10 +206,19 @@ class Campaign(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["collection", "-id"], name="campaign_latest")]
-        constraints = [models.CheckConstraint(name="campaign_rounds", condition=Q(rounds__gte=1, rounds__lte=5))]
+        constraints = [
+            models.CheckConstraint(name="campaign_rounds", condition=Q(rounds__gte=1, rounds__lte=5)),
+            models.UniqueConstraint(fields=["collection", "number"], name="campaign_number"),
+        ]
+        triggers = [NUMBER]
 
     def __str__(self) -> str:
-        return f"campaign {self.pk}"
+        return f"campaign {self.number}"
+
+    @property
+    def full_name(self) -> str:
+        """Name of the campaign where several collections are spoken of: what workers are at, lines of the log."""
+        return f"campaign {self.number} of {self.collection.name}"
 
     @property
     def relevance(self) -> Rubric:

@@ -99,7 +99,7 @@ def synthesize(
     for kind in set(kinds.values()):
         drawn = [pair for pair, one in kinds.items() if one == kind]
         Work.objects.filter(campaign=found.campaign, pair__in=drawn).update(stratum=kind)
-    scored = read_scored_pairs(found.campaign, kinds)
+    scored = read_scored_pairs(found.campaign.pk, kinds)
     # In the order of the question, and without those that this process got no answer for.
     answers = {pair: scored[pair] for pair in kinds if pair in found.answers and pair in scored}
     return cast(InlineResult[ScoredPair], replace(found, answers=answers))  # type: ignore[arg-type]

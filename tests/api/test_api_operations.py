@@ -229,8 +229,8 @@ def test_a_training_is_started_read_and_cancelled(call: Call, monkeypatch: pytes
     folder = write_set(Path(settings.VAR) / "exports" / "birds" / "one")
     values = {"manifest": {"files": []}, "state": "ready"}
     row = Snapshot.objects.create(collection=world.collection, format="prism", folder=str(folder), **values)
-    assert [one["export"] for one in call(admin, "GET", f"{path}/sets").json()] == [row.pk]
-    body: dict[str, Any] = {"recipe": "prism", "export": row.pk, "base": "tiny:qwen3"}
+    assert [one["export"] for one in call(admin, "GET", f"{path}/sets").json()] == [row.number]
+    body: dict[str, Any] = {"recipe": "prism", "export": row.number, "base": "tiny:qwen3"}
     for wrong, words in (
         ({"export": 12345}, "export"),
         ({"options": {"colour": 1}}, "colour"),

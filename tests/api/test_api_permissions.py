@@ -28,14 +28,14 @@ class Door(NamedTuple):
 def doors(world: World) -> Iterator[Door]:
     filled = {
         "{slug:name}": "birds",
-        "campaigns/{number}": f"campaigns/{world.campaign.pk}",
+        "campaigns/{number}": f"campaigns/{world.campaign.number}",
         "pairs/{number}": f"pairs/{world.pair.pk}",
         "reports/{number}": f"reports/{world.report.pk}",
-        "imports/{number}": f"imports/{world.file_import.pk}",
+        "imports/{number}": f"imports/{world.file_import.number}",
         "uploads/{number}": f"uploads/{world.upload.pk}",
         "exports/{number}": "exports/1",
         "invitations/{number}": f"invitations/{world.invitation.pk}",
-        "audits/{number}": f"audits/{world.campaign.pk}",
+        "audits/{number}": f"audits/{world.campaign.number}",
         "runs/{number}": f"runs/{world.run.pk}",
         "hole-fillings/{number}/{act}": f"hole-fillings/{world.filling.pk}/cancel",
         "hole-fillings/{number}": f"hole-fillings/{world.filling.pk}",

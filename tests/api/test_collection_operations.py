@@ -182,8 +182,8 @@ def test_the_audit_log_is_read_by_act_and_person(call: Call) -> None:
 def test_policies_label_errors_and_statistics(call: Call) -> None:
     world = World()
     alice, here = world.people["admin"], "collections/birds"
-    found = call(alice, "GET", f"{here}/policies?campaign={world.campaign.pk}").json()
-    assert found["document"]["campaign"] == world.campaign.pk and found["at"] is None
+    found = call(alice, "GET", f"{here}/policies?campaign={world.campaign.number}").json()
+    assert found["document"]["campaign"] == world.campaign.number and found["at"] is None
     assert call(alice, "GET", f"{here}/policies?campaign=999999").status_code == 404
     assert call(alice, "POST", f"{here}/policies", {}).json() == {"done": True}
     empty = make_member(make_collection("empty"), "bob", Role.ADMIN).user

@@ -93,7 +93,7 @@ def test_judges_fill_holes_in_a_campaign_that_is_paused_by_its_number(call: Call
     made = call(alice, "POST", here, body).json()
     assert made["campaign"] and made["state"] == "judging"
     paused = call(alice, "POST", f"collections/books/campaigns/{made['campaign']}/pause").json()
-    assert paused["state"] == "paused" and Campaign.objects.get(pk=made["campaign"]).state == "paused"
+    assert paused["state"] == "paused" and Campaign.objects.get(number=made["campaign"]).state == "paused"
 
 
 def test_answers_are_evaluated(call: Call) -> None:

@@ -36,7 +36,7 @@ def measure() -> list[dict[str, Any]]:
     shape = f"{PAIRS:,} pairs, {PAIRS * ATTEMPTS:,} attempts"
     pages = {
         "home": f"/c/{collection.name}/",
-        "its pairs": f"/c/{collection.name}/pairs/?campaign={campaign.pk}&state=open",
+        "its pairs": f"/c/{collection.name}/pairs/?campaign={campaign.number}&state=open",
     }
     return [
         {

@@ -48,9 +48,9 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.read().name == "birds" and birds.pair(world.pair.pk).number == world.pair.pk
     assert birds.members.read(world.bystander.pk).username == "bystander"
     assert birds.invitations.read(world.invitation.pk).role == "annotator"
-    assert birds.campaigns.read(world.campaign.pk).status["campaign"] == world.campaign.pk
-    assert birds.audits.read(world.campaign.pk).routes == []
-    assert birds.imports.read(world.file_import.pk).number == world.file_import.pk
+    assert birds.campaigns.read(world.campaign.number).status["campaign"] == world.campaign.number
+    assert birds.audits.read(world.campaign.number).routes == []
+    assert birds.imports.read(world.file_import.number).number == world.file_import.number
     assert birds.runs.read(world.run.pk).name == "bm25"
     assert birds.reports.read(world.report.pk).number == world.report.pk
     assert birds.trainings.read(world.job.pk).model == world.model.pk and birds.trainings.list_sets() == ()
@@ -74,7 +74,7 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.attention_checks.read().standing == 0 and birds.judges.read_panel().name == "offline"
     assert [one.state for one in birds.webhooks.deliveries(world.webhook.pk)] == ["failed"]
     assert birds.studies.read_effect()["studies"] and birds.label_errors.read().suspects == []
-    assert birds.policies.read(world.campaign.pk).document
+    assert birds.policies.read(world.campaign.number).document
     suites = client_of(world.people["admin"]).suites
     assert [one.name for one in suites.list()] == ["main"] and suites.read_systems(world.suite.pk).systems is not None
 

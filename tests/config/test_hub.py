@@ -68,11 +68,11 @@ def head_of(card: bytes) -> dict[str, Any]:
 
 def test_an_export_is_pushed_with_its_card_and_pushed_again_makes_no_commit(hub: HubServer, books: Collection) -> None:
     made = make_export(books)
-    code, told, err = push("team/books", "--export", str(made.pk), "--licence", "cc-by-4.0")
+    code, told, err = push("team/books", "--export", str(made.number), "--licence", "cc-by-4.0")
     assert code == 0, err
     assert told["changed"] and told["private"] and told["kind"] == "dataset"
     repository = hub.repositories["datasets/team/books"]
-    assert repository.private and repository.commits() == ["initial commit", f"Push export {made.pk} of books"]
+    assert repository.private and repository.commits() == ["initial commit", f"Push export {made.number} of books"]
     files, folder = repository.files(), Path(made.folder)
     assert sorted(files) == sorted(
         [".gitattributes", "manifest.json", *(one["name"] for one in made.manifest["files"])]
@@ -84,7 +84,7 @@ def test_an_export_is_pushed_with_its_card_and_pushed_again_makes_no_commit(hub:
     assert "| train | 9 | 27 | 9 |" in text and "| ensemble | 30 |" in text
     assert "- No label comes from people" in text and told["warnings"]
     uploads = hub.uploads
-    code, again, _ = push("team/books", "--export", str(made.pk), "--licence", "cc-by-4.0")
+    code, again, _ = push("team/books", "--export", str(made.number), "--licence", "cc-by-4.0")
     assert code == 0 and not again["changed"] and again["commit"] == told["commit"]
     assert len(repository.commits()) == 2 and hub.uploads == uploads
     acts = AuditEntry.objects.filter(act="export.pushed").order_by("pk")
@@ -94,7 +94,7 @@ def test_an_export_is_pushed_with_its_card_and_pushed_again_makes_no_commit(hub:
 def test_what_was_pushed_loads_with_its_splits(hub: HubServer, books: Collection, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     made = make_export(books)
-    push("team/books", "--export", str(made.pk))
+    push("team/books", "--export", str(made.number))
     for name, content in hub.repositories["datasets/team/books"].files().items():
         (tmp_path / "got" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "got" / name).write_bytes(content)
@@ -192,4 +192,4 @@ def test_the_pages_show_the_command(books: Collection, client: Any) -> None:
     made = make_export(books, "csv")
     client.force_login(make_member(books, "alice", Role.ADMIN).user)
     page = client.get(reverse("exports", args=["books"])).content.decode()
-    assert f"manage.py hub push books OWNER/NAME --export {made.pk}" in page
+    assert f"manage.py hub push books OWNER/NAME --export {made.number}" in page

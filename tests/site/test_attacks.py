@@ -265,7 +265,7 @@ def bring(client: Client, corpus: bytes, name: str = "corpus.jsonl") -> str:
     """Why the import page refuses these documents."""
     row = imported_files.bring(client, "birds", {name: corpus, "queries.jsonl": '{"_id": "q1", "text": "What?"}'})
     assert row.state == "failed" and not Document.objects.exists()
-    return client.get(f"/c/birds/import/{row.pk}/").content.decode()
+    return client.get(f"/c/birds/import/{row.number}/").content.decode()
 
 
 def test_a_gzip_bomb_is_refused_before_it_has_unpacked(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,7 +306,7 @@ def test_a_zip_bomb_or_one_with_a_way_out_is_refused_unopened(admin: Client, nam
         packed.writestr(name, b" " * (70 << 20))
     row = imported_files.bring(admin, "birds", {"corpus.zip": bomb.getvalue()})
     assert row.state == "failed"
-    page = html.unescape(admin.get(f"/c/birds/import/{row.pk}/").content.decode())
+    page = html.unescape(admin.get(f"/c/birds/import/{row.number}/").content.decode())
     said = "unpacks to more than 200 times its size" if name == "corpus.jsonl" else "lies outside the archive"
     assert f'corpus.zip: "{name}" in it {said}' in page
 
@@ -355,11 +355,11 @@ def test_a_download_stays_in_its_folder(tmp_path: Path, settings) -> None:
     manifest = {"files": [{"name": "labels.csv"}, {"name": "../../../secret_key"}]}
     row = Snapshot.objects.create(collection=world.collection, format="csv", folder=str(folder), manifest=manifest)
     client = world.client("admin")
-    assert b"".join(client.get(f"/c/birds/exports/{row.pk}/labels.csv").streaming_content) == b"fine"
+    assert b"".join(client.get(f"/c/birds/exports/{row.number}/labels.csv").streaming_content) == b"fine"
     tricks = ["../../../secret_key", "..%2f..%2f..%2fsecret_key", "%2e%2e/%2e%2e/%2e%2e/secret_key", "hidden.txt"]
     tricks += [str(tmp_path / "secret_key").lstrip("/"), "/" + str(tmp_path / "secret_key"), "labels.csv%00.png"]
     for trick in tricks:
-        answer = client.get(f"/c/birds/exports/{row.pk}/{trick}")
+        answer = client.get(f"/c/birds/exports/{row.number}/{trick}")
         assert answer.status_code in (400, 404), trick
         assert not answer.streaming
     for kind, name in (("jobs", "files/..%2f..%2fsecret_key"), ("models", "card")):

@@ -198,7 +198,7 @@ def upload(world: World) -> Kind:
 
 def file_import(world: World) -> Kind:
     row = FileImport.objects.create(collection=world.collection, owner=world.people["owner"], state="ready")
-    here, page = f"{API}/imports/{row.pk}", f"/c/birds/import/{row.pk}/"
+    here, page = f"{API}/imports/{row.number}", f"/c/birds/import/{row.number}/"
     uses = [
         Request("GET", here),
         *(Request("POST", f"{here}/{act}") for act in ("check", "start", "cancel")),

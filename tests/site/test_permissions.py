@@ -246,7 +246,7 @@ class World:
             "<int:member>": self.bystander.pk,
             "<int:user>": self.bystander.user.pk,
             "<int:invitation>": self.invitation.pk,
-            "<int:campaign>": self.campaign.pk,
+            "<int:campaign>": self.campaign.number,
             "<slug:act>": "pause",
             "<str:token>": self.invitation.token,
             "<int:item>": self.item.pk,
@@ -265,7 +265,7 @@ class World:
             "<int:evaluation>": self.evaluation.pk,
             "<int:number>": self.qrels.number,
             "<int:suite>": self.suite.pk,
-            "<int:file_import>": self.file_import.pk,
+            "<int:file_import>": self.file_import.number,
             "<int:upload>": self.upload.pk,
             "<int:webhook>": self.webhook.pk,
             "<int:delivery>": self.delivery.pk,
@@ -447,8 +447,8 @@ def test_an_admin_of_one_collection_does_not_reach_rows_of_another_through_it(wo
         f"/c/stones/members/{world.bystander.pk}/role/",
         f"/c/stones/members/{world.bystander.pk}/active/",
         f"/c/stones/invitations/{world.invitation.pk}/revoke/",
-        f"/c/stones/campaigns/{world.campaign.pk}/pause/",
-        f"/c/stones/pairs/?campaign={world.campaign.pk}",
+        f"/c/stones/campaigns/{world.campaign.number}/pause/",
+        f"/c/stones/pairs/?campaign={world.campaign.number}",
     ):
         assert {client.get(path).status_code, client.post(path).status_code} <= {404, 405}, path
     assert Pair.objects.filter(collection=world.other).count() == 0

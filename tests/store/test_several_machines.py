@@ -93,7 +93,7 @@ def test_an_export_made_on_b_is_downloaded_from_a(machines: Machines) -> None:
     machines.run("b", MAKE)
     client = Client()
     client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
-    answer = client.get(f"/c/birds/exports/{created.pk}/manifest.json")
+    answer = client.get(f"/c/birds/exports/{created.number}/manifest.json")
     assert b'"format": "judgments"' in b"".join(answer.streaming_content)
     assert Snapshot.objects.get().state == "ready"
     assert (machines.folder / "b" / "exports" / "birds").is_dir()

@@ -71,7 +71,7 @@ def test_an_export_of_one_machine_is_downloaded_from_another(
     turn_to("a")
     made = export(birds)
     b = turn_to("b")
-    address = f"/c/birds/exports/{made.pk}/qrels.txt"
+    address = f"/c/birds/exports/{made.number}/qrels.txt"
     page = charlie.get("/c/birds/exports/").content.decode()
     assert address in page and not (b / "exports").exists()
     assert b"".join(charlie.get(address).streaming_content) == b"q1 0 d1 1\n"
@@ -105,7 +105,7 @@ def test_a_page_that_finds_the_store_away_says_when_to_come_back(
         raise StoreUnavailable("the store is away")
 
     monkeypatch.setattr(ObjectStore, "open", refuse)
-    answer = charlie.get(f"/c/birds/exports/{made.pk}/qrels.txt")
+    answer = charlie.get(f"/c/birds/exports/{made.number}/qrels.txt")
     assert answer.status_code == 503 and "file store" in answer.content.decode()
 
 
@@ -178,7 +178,7 @@ def test_an_upload_goes_on_at_another_machine_and_is_imported_by_a_third(charlie
     work_off()
     row = FileImport.objects.get()
     assert (row.state, row.error) == ("ready", "")
-    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    charlie.post(f"/c/birds/import/{row.number}/start/")
     turn_to("e")
     work_off()
     assert Document.objects.filter(external_id="e49").exists()

@@ -12,7 +12,7 @@ from benchmark.models import Qrels, QrelsRow, Report, Run
 from charts import Chart, LayerNode, draw_layers
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, ExportRecord, Label, Pair
-from judges.models import Attempt, Work
+from judges.models import Attempt, Campaign, Work
 from training.lineage import model_sources
 from training.lineage.held_labels import HeldLabel, count_campaigns, list_holders
 from training.lineage.model_sources import ModelSource
@@ -169,18 +169,21 @@ def _version_key(version: tuple[int | None, str]) -> str:
 
 def _campaign_nodes(pair: Pair) -> list[LayerNode]:
     nodes = []
-    for work in Work.objects.filter(pair=pair).select_related("campaign").order_by("campaign"):
+    for work in Work.objects.filter(pair=pair).select_related("campaign__collection").order_by("campaign"):
         answers = Attempt.objects.filter(pair=pair, campaign=work.campaign, counts=True).count()
         told = ngettext("%(policy)s, %(count)s answer", "%(policy)s, %(count)s answers", answers)
         note = told % {"policy": work.campaign.policy, "count": answers}
-        nodes.append(_campaign_node(pair.collection, work.campaign_id, note))
+        nodes.append(_campaign_node(work.campaign, pair.collection, note))
     return nodes
 
 
-def _campaign_node(collection: Collection, campaign: int, note: str) -> LayerNode:
-    address = f"{reverse('campaigns', args=[collection.name])}#campaign-{campaign}"
-    name = _("Campaign %(campaign_id)s") % {"campaign_id": campaign}
-    return LayerNode(f"campaign-{campaign}", name, 0, note, address=address)
+def _campaign_node(campaign: Campaign, home: Collection, note: str) -> LayerNode:
+    """Return the node of a campaign; one of another collection than `home` is called by that, too."""
+    address = f"{reverse('campaigns', args=[campaign.collection.name])}#campaign-{campaign.number}"
+    name = _("Campaign %(campaign_id)s") % {"campaign_id": campaign.number}
+    # A training set may be drawn from several collections, each with a campaign of this number.
+    name += "" if campaign.collection_id == home.pk else f" · {campaign.collection.name}"
+    return LayerNode(f"campaign-{campaign.pk}", name, 0, note, address=address)
 
 
 def _holder_nodes(held: Sequence[HeldLabel]) -> list[LayerNode]:
@@ -211,7 +214,7 @@ def _qrels_nodes(collection: Collection, qrels: Sequence[tuple[Qrels, Version]])
 
 
 def _export_node(record: ExportRecord, sources: Iterable[str]) -> LayerNode:
-    name = _("Export %(export)s, %(format)s") % {"export": record.export, "format": record.format or "?"}
+    name = _("Export %(export)s, %(format)s") % {"export": record.number, "format": record.format or "?"}
     # The record may not know whose page shows the export.
     address = reverse("exports", args=[record.home]) if record.home else ""
     return LayerNode(f"export-{record.export}", name, 2, record.sha256[:12], address=address, sources=tuple(sources))
@@ -242,8 +245,8 @@ def _source_nodes(one: ModelSource, known: set[str]) -> list[LayerNode]:
     campaigns = count_campaigns(record.export)
     for campaign, pairs in campaigns:
         told = ngettext("%(pairs)s pair", "%(pairs)s pairs", pairs) % {"pairs": f"{pairs:,}"}
-        nodes.append(_campaign_node(record.collection, campaign, told))
-    keys = tuple(f"campaign-{campaign}" for campaign, _pairs in campaigns)
+        nodes.append(_campaign_node(campaign, record.collection, told))
+    keys = tuple(f"campaign-{campaign.pk}" for campaign, _pairs in campaigns)
     for origin, (labels, changed) in totals.items():
         name = ngettext("%(count)s label", "%(count)s labels", labels) % {"count": f"{labels:,}"}
         told = ngettext("%(origin)s, %(count)s changed", "%(origin)s, %(count)s changed", changed)

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import connection
 
 from corpus.models import ExportRecord, Pair
+from judges.models import Campaign
 
 TRAIN = "train"
 HeldPart = tuple[str, str, int, int]  # Split, origin, labels, and how many of them changed since.
@@ -78,9 +79,11 @@ def read_held(export: int, *, everything: bool, limit: int | None = None) -> lis
     return _fetch(_ROWS, {"export": export, "all": everything, "limit": limit})
 
 
-def count_campaigns(export: int) -> list[tuple[int, int]]:
+def count_campaigns(export: int) -> list[tuple[Campaign, int]]:
     """Return the campaigns that labelled pairs of the export, and how many."""
-    return [(campaign, pairs) for campaign, pairs in _fetch(_CAMPAIGNS, {"export": export})]
+    pairs = dict(_fetch(_CAMPAIGNS, {"export": export}))
+    campaigns = Campaign.objects.select_related("collection").in_bulk(pairs)
+    return [(campaigns[pk], count) for pk, count in pairs.items()]
 
 
 def find_exports(hashes: Sequence[str]) -> dict[str, list[ExportRecord]]:

@@ -59,8 +59,8 @@ def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpR
         return file
     if request.GET.get("as") == "json":
         return _send_json(f"model-{found.pk}", graph)
-    if (export := request.GET.get("labels")) is not None:
-        return _send_labels(sources, export)
+    if (sha256 := request.GET.get("labels")) is not None:
+        return _send_labels(sources, sha256)
     parts = [(one, _list_changed(one.export.export) if one.export else []) for one in sources]
     context = {"scope": scope, "model": found, "parts": parts, "chart": chart}
     return render(request, "lineage/model.html", context)
@@ -83,12 +83,12 @@ def _send_json(name: str, graph: graphs.Lineage) -> HttpResponse:
     return JsonResponse({"lineage": graph.document()}, json_dumps_params=options, headers=headers)
 
 
-def _send_labels(sources: list[model_sources.ModelSource], export: str) -> HttpResponse:
-    """Send every label of one of the model's training sets, as it was and as it is."""
-    known = {str(one.export.export) for one in sources if one.export}
-    if export not in known:
+def _send_labels(sources: list[model_sources.ModelSource], sha256: str) -> HttpResponse:
+    """Send every label of one of the model's training sets, as it was and as it is. `sha256`: of its manifest."""
+    record = next((one.export for one in sources if one.export and one.export.sha256 == sha256), None)
+    if record is None:
         raise Http404(_("Export not found."))
-    rows = read_held(int(export), everything=True)
+    rows = read_held(record.export, everything=True)
     lines = [csv_line(HEADER), *(csv_line(["" if one is None else one for one in row[:-1]]) for row in rows)]
-    headers = {"Content-Disposition": f'attachment; filename="labels-{export}.csv"'}
+    headers = {"Content-Disposition": f'attachment; filename="labels-{record.number}.csv"'}
     return HttpResponse("".join(lines), content_type="text/csv; charset=utf-8", headers=headers)

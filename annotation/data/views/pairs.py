@@ -22,6 +22,7 @@ from annotation.queue import skipped
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Pair
+from corpus.numbered import numbered_or_404
 from corpus.search import full_text
 from jobs.background import is_unfinished
 from judges.models import Campaign
@@ -105,11 +106,7 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def get_campaign(collection: Collection, asked: str) -> Campaign | None:
     """Return the campaign that was asked for; None: the whole collection."""
-    if not asked:
-        return None
-    if not asked.isdecimal() or len(asked) > 15:
-        raise Http404(_("Campaign not found."))
-    return get_object_or_404(Campaign, collection=collection, pk=int(asked))
+    return numbered_or_404(Campaign.objects, collection, asked, _("Campaign not found.")) if asked else None
 
 
 def _read_key(asked: QueryDict) -> PageKey:

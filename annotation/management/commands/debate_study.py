@@ -37,7 +37,7 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--campaigns", default="", help="campaign ids, separated by commas (default: all campaigns with debates)"
+            "--campaigns", default="", help="numbers of campaigns, separated by commas (default: all with debates)"
         )
         parser.add_argument("--run", default="", metavar="AXIS", help="axes to judge first, separated by commas")
         parser.add_argument("--panel", help="with --run: panel whose debaters are used (default: the default panel)")
@@ -70,7 +70,7 @@ class Command(QuorumCommand):
         return document
 
     def judged(self, way: list[str], options: dict[str, Any]) -> int:
-        """Run or go on with the campaign of one way to debate, to its end; its id. Exits as `judge` does."""
+        """Run or go on with the campaign of one way to debate, to its end; its number. Exits as `judge` does."""
         told = [[flag, str(options[name])] for name, flag in PASSED.items() if options[name] is not None]
         given = [*way, *(part for pair in told for part in pair), *(["--yes"] if options["yes"] else [])]
         if options["debaters"] and "--debaters" not in given:
@@ -85,7 +85,7 @@ class Command(QuorumCommand):
 
     def show(self, one: StudiedDebate) -> None:
         """Print a line for each number of rounds, then how agreements of round 1 ended."""
-        self.say(f"campaign {one.campaign.pk}: {one.name}")
+        self.say(f"campaign {one.campaign.number}: {one.name}")
         for row in one.by_round:
             measured = row.measured
             self.say(
@@ -112,8 +112,8 @@ class Command(QuorumCommand):
         first, second, table = two
         (no_no, no_yes), (yes_no, yes_yes) = (row.values() for row in table["counts"].values())
         self.say(
-            f"order of the stances, campaign {first.campaign.pk} against "
-            f"{second.campaign.pk}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
+            f"order of the stances, campaign {first.campaign.number} against "
+            f"{second.campaign.number}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
             f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
             f"same {_format_share(table['same'])} of {table['pairs']:,}"
         )
@@ -154,7 +154,7 @@ def _family_ways(options: dict[str, Any]) -> Iterator[list[str]]:
 
 def _parse_id(text: str) -> int:
     if not text.strip().isdecimal():
-        raise BadInput(f"--campaigns {text.strip()}: give ids of campaigns, separated by commas")
+        raise BadInput(f"--campaigns {text.strip()}: give numbers of campaigns, separated by commas")
     return int(text)
 
 

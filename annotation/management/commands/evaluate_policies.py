@@ -12,6 +12,7 @@ from annotation.policies.tables import SETTLERS, policies_table
 from corpus.commands import QuorumCommand, write_tables
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.numbered import find_numbered
 from judges.models import Campaign
 
 
@@ -21,7 +22,7 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
-            "--campaign", type=int, metavar="ID", help="id of the campaign (default: the newest that judges pairs)"
+            "--campaign", type=int, metavar="N", help="number of the campaign (default: the newest that judges pairs)"
         )
         parser.add_argument(
             "--reference",
@@ -62,10 +63,10 @@ class Command(QuorumCommand):
 
 
 def find_campaign(collection: Collection, wanted: int | None) -> Campaign | None:
-    """Return the judging campaign with the id that --campaign gives, None without one. Raises BadInput."""
+    """Return the judging campaign with the number that --campaign gives, None without one. Raises BadInput."""
     if wanted is None:
         return None
-    found = Campaign.judging.filter(collection=collection, pk=wanted).first()
+    found = find_numbered(Campaign.judging, collection, wanted)
     if found is None:
         raise BadInput(f"--campaign {wanted}: {collection.name} has no such campaign that judges")
     return found

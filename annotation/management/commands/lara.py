@@ -25,8 +25,8 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--campaign",
             type=int,
-            metavar="ID",
-            help="id of the campaign whose votes are used (default: the judge's newest)",
+            metavar="N",
+            help="number of the campaign whose votes are used (default: the judge's newest)",
         )
 
         parser.add_argument(
@@ -51,10 +51,11 @@ class Command(QuorumCommand):
     def describe_step(self, campaign: Campaign, step: lara_live.LaraStep) -> str:
         """Return a line that says how far the calibration is."""
         if step.labelled:
-            return f"campaign {campaign.pk}: people settled {step.asked:,} pairs, {step.labelled:,} are labelled by it"
+            settled = f"people settled {step.asked:,} pairs"
+            return f"campaign {campaign.number}: {settled}, {step.labelled:,} are labelled by it"
         if step.waiting:
             return (
-                f"campaign {campaign.pk}: people got {step.asked:,} of {step.budget:,} pairs, "
+                f"campaign {campaign.number}: people got {step.asked:,} of {step.budget:,} pairs, "
                 f"{step.waiting:,} wait for them; the next batch follows when these are settled"
             )
-        return f"campaign {campaign.pk}: nothing to do, people settled {step.asked:,} pairs"
+        return f"campaign {campaign.number}: nothing to do, people settled {step.asked:,} pairs"

@@ -22,7 +22,7 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         """NAME and the campaign."""
         parser.add_argument("name", help="name of the collection")
-        parser.add_argument("--campaign", type=int, help="id of the campaign (default: the newest that judges pairs)")
+        parser.add_argument("--campaign", type=int, metavar="N", help="number of the campaign (default: the newest)")
 
     def run(self, **options: Any) -> object:
         """The ledger as one document."""
@@ -37,7 +37,7 @@ class Command(QuorumCommand):
     def tell(self, found: CostReport) -> None:
         """Print the costs of a campaign."""
         campaign, wasted = found.campaign, found.wasted
-        self.say(f"campaign {campaign.pk} ({campaign.policy}) on {found.collection.name}: {found.status['state']}")
+        self.say(f"campaign {campaign.number} ({campaign.policy}) on {found.collection.name}: {found.status['state']}")
         self.say(f"  judges   {found.machine}; {found.status['calls']:,} calls, {wasted.calls:,} without a verdict")
         self.say(f"  people   {found.people.paid}; {found.people.hours:,.1f} hours")
         self.say(f"  together {found.together}")

@@ -20,6 +20,7 @@ from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Query
 from jobs.models import JobState
 from judges.campaigns import configurations, lifecycle
+from judges.campaigns.selectors import number_of
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import split_names
 from judges.management.commands.status import collection_named
@@ -299,7 +300,7 @@ def filling_document(begun: Filling, runs: Sequence[Run]) -> dict[str, Any]:
     return {
         "id": begun.pk,
         "state": begun.state,
-        "campaign": begun.campaign,
+        "campaign": number_of(begun.campaign),
         "runs": [run.name for run in runs],
         "before": begun.before.number,
         "after": begun.after.number if begun.after is not None else None,

@@ -19,6 +19,7 @@ from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
+from corpus.numbered import find_numbered
 from corpus.search.text import detect_language
 from store.files import fetch
 from training.models import Model
@@ -103,10 +104,10 @@ def _find_folder(collection: Collection, options: dict[str, Any]) -> tuple[Path,
     if options["folder"] is not None:
         folder, told = Path(options["folder"]), "a folder"
     elif options["export"] is not None:
-        row = Snapshot.objects.filter(collection=collection, pk=options["export"]).first()
+        row = find_numbered(Snapshot.objects, collection, options["export"])
         if row is None or row.state != Snapshot.State.READY:
             raise BadInput(f"{collection.name} has no export {options['export']} that is ready")
-        folder, told = Path(row.folder), f"export {row.pk}"
+        folder, told = Path(row.folder), f"export {row.number}"
     else:
         model = Model.objects.filter(collection=collection, pk=options["model"]).first()
         if model is None:

@@ -31,11 +31,11 @@ class Command(QuorumCommand):
         )
         if action == "retry-failed":
             retried = lifecycle.retry_failed(campaign=chosen)
-            self.say(f"campaign {chosen.pk}: {retried} failed pairs are judged again")
+            self.say(f"campaign {chosen.number}: {retried} failed pairs are judged again")
         elif action == "send-again":
             sent = lifecycle.send_again(campaign=chosen)
-            self.say(f"campaign {chosen.pk}: {sent} lost batches are sent again")
+            self.say(f"campaign {chosen.number}: {sent} lost batches are sent again")
         else:
             changed = ACTIONS[action](campaign=chosen)
-            self.say(f"campaign {changed.pk} is {changed.get_state_display()}")
+            self.say(f"campaign {changed.number} is {changed.get_state_display()}")
         return selectors.campaign_status(collection, chosen)

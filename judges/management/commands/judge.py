@@ -133,7 +133,7 @@ class Command(QuorumCommand):
             return self.end(collection, started.campaign, strict=False)
         campaign = started.campaign
         self.note(
-            f"campaign {campaign.pk} ({campaign.policy}, panel {campaign.panel}) "
+            f"campaign {campaign.number} ({campaign.policy}, panel {campaign.panel}) "
             f"{'goes on' if started.joined else 'begins'}: {started.added:,} pairs added"
             + (f", {started.retried:,} failed pairs again" if started.retried else "")
         )
@@ -175,9 +175,9 @@ class Command(QuorumCommand):
     def check_workers(self, own: worker_pool.WorkerPool, campaign: Campaign) -> None:
         """Make sure that a worker works on the campaign, or starts. Raises CommandError."""
         if said := notifications.repeated_error(campaign.pk):
-            raise CommandError(f"no worker can work on campaign {campaign.pk}: {said}")
+            raise CommandError(f"no worker can work on campaign {campaign.number}: {said}")
         try:
-            own.ensure(campaign.pk)
+            own.ensure(campaign)
         except worker_pool.CannotStart as error:
             raise CommandError(str(error)) from error
 
@@ -191,7 +191,7 @@ class Command(QuorumCommand):
         elif now - away > PATIENCE_S:
             raise CommandError(
                 f"PostgreSQL or Redis did not come back in {PATIENCE_S:g} s: the same command goes on with "
-                f"campaign {campaign.pk}"
+                f"campaign {campaign.number}"
             ) from error
         time.sleep(LOOK_S)
         return away or now
@@ -214,9 +214,9 @@ class Command(QuorumCommand):
             because = status["paused_because"]
             mend = f"mend it, then `campaign {collection.name} resume`"
             raise Incomplete(
-                f"campaign {campaign.pk} is paused: {because}; {mend}"
+                f"campaign {campaign.number} is paused: {because}; {mend}"
                 if because
-                else f"campaign {campaign.pk} was {status['state']} before its end",
+                else f"campaign {campaign.number} was {status['state']} before its end",
                 status,
             )
         if strict and status["failed"]:
@@ -258,7 +258,7 @@ class Command(QuorumCommand):
         except KeyboardInterrupt:
             others = "the workers of `serve` continue it" if workers.live_workers() else "no worker is running it now"
             self.note(
-                f"\ninterrupted: campaign {campaign.pk} keeps what was judged; {others}; "
+                f"\ninterrupted: campaign {campaign.number} keeps what was judged; {others}; "
                 f"the same `{self.name} {collection.name}` command goes on, "
                 f"`campaign {collection.name} pause` stops it"
             )

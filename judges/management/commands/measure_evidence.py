@@ -70,7 +70,7 @@ class Command(QuorumCommand):
             **mean_scores(found.answers),
         }
         cost = None if found.calls and found.unpriced == found.calls else found.cost
-        spent = {"campaign": found.campaign, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
+        spent = {"campaign": found.campaign.number, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
         spent["calls_without_price"] = found.unpriced
         by = f"patterns and {lister.name}"
         told = self.told(

@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.numbered import find_numbered
 from judges.campaigns import selectors
 from judges.campaigns.progress import summary_lines
 from judges.engine import notifications
@@ -29,8 +30,8 @@ class Command(QuorumCommand):
         for line in summary_lines(document, whole=campaign is None):
             if not self.as_json:
                 self.say(line)
-        running = Campaign.objects.filter(collection=collection, state=Campaign.State.RUNNING).last()
-        if not self.as_json and running is not None and (waits := notifications.describe_wait(running.pk)):
+        running = collection.campaigns.filter(state=Campaign.State.RUNNING).last()
+        if not self.as_json and running is not None and (waits := notifications.describe_wait(running)):
             self.say(f"  waits: {waits}")
         return document
 
@@ -44,8 +45,8 @@ def collection_named(name: str) -> Collection:
 
 
 def campaign_of(collection: Collection, number: int) -> Campaign:
-    """Return the collection's campaign with this id. Raises BadInput."""
-    campaign = Campaign.objects.filter(collection=collection, pk=number).first()
+    """Return the collection's campaign with this number. Raises BadInput."""
+    campaign = find_numbered(Campaign.objects, collection, number)
     if campaign is None:
         raise BadInput(f"{collection.name} has no campaign {number}")
     return campaign

@@ -55,7 +55,7 @@ def ended_campaign(world: World) -> Campaign:
 
 LEFT: dict[str, Act] = {
     "new_collection": Act("collection.made", "owner", {"name": "fish", "title": "Fish", "grades": "1"}),
-    "control_import": Act("import.files", path=lambda world: f"/c/birds/import/{world.file_import.pk}/start/"),
+    "control_import": Act("import.files", path=lambda world: f"/c/birds/import/{world.file_import.number}/start/"),
     "settings": Act(
         "settings.changed",
         data={"title": "New", "overlap": 2, "order": "random", "lease_minutes": 20, "relevant_from": 1},
@@ -86,7 +86,7 @@ LEFT: dict[str, Act] = {
     "audit_draw": Act(
         "audit.drawn",
         data={"route": "r1.m0.y", "up_to": "1"},
-        path=lambda world: f"/c/birds/audits/{ended_campaign(world).pk}/draw/",
+        path=lambda world: f"/c/birds/audits/{ended_campaign(world).number}/draw/",
     ),
     "audit_to_people": Act("audit.to-people", data={"route": "r1.m0.y"}),
     "audit_go_on": Act("audit.go-on", data={"route": "r1.m0.y"}),

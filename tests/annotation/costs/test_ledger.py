@@ -184,17 +184,17 @@ def charlie(books: Collection, client: Client) -> Client:
 
 def test_the_page_shows_the_ledger_and_serves_it_as_csv(books: Collection, charlie: Client) -> None:
     campaign = Campaign.objects.get()
-    page = charlie.get(reverse("ledger", args=["books", campaign.pk])).content.decode()
+    page = charlie.get(reverse("ledger", args=["books", campaign.number])).content.decode()
     for word in ("at least $1.00", "(8 calls without a price)", "unknown", "debate, round 2", "to people: split"):
         assert word in page
     assert "limit reached: the collection&#x27;s daily budget (UTC)" in page
-    got = charlie.get(reverse("ledger_csv", args=["books", campaign.pk]))
+    got = charlie.get(reverse("ledger_csv", args=["books", campaign.number]))
     assert got["Content-Type"].startswith("text/csv") and "ledger.csv" in got["Content-Disposition"]
     rows = list(csv.DictReader(io.StringIO(got.content.decode())))
     assert len(rows) == 5 and sum(int(row["calls"]) for row in rows) == 18
     assert {row["usd"] for row in rows if row["judge"] == "two@1"} == {""}, "unknown is empty, not 0"
     assert [row["usd"] for row in rows if row["round"] == "1"] == ["0.5"]
-    svg = charlie.get(reverse("ledger", args=["books", campaign.pk]) + "?chart=spending&as=svg")
+    svg = charlie.get(reverse("ledger", args=["books", campaign.number]) + "?chart=spending&as=svg")
     assert svg["Content-Type"].startswith("image/svg")
 
 
@@ -210,7 +210,7 @@ def test_the_page_takes_few_statements_however_much_there_is(
             round=number, outcome="labelled", calls=1,
         )  # fmt: skip
     with django_assert_max_num_queries(20):
-        assert charlie.get(reverse("ledger", args=["books", campaign.pk])).status_code == 200
+        assert charlie.get(reverse("ledger", args=["books", campaign.number])).status_code == 200
 
 
 def test_an_admin_sets_caps_and_takes_them_away(books: Collection, charlie: Client) -> None:
@@ -275,7 +275,7 @@ def test_annotators_and_strangers_see_no_money(books: Collection, client: Client
         assert client.get(reverse(name, args=["books", campaign])).status_code == 403
     other = make_campaign(make_collection("stones"), [make_judge("four")])
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    assert client.get(reverse("ledger", args=["books", other.pk])).status_code == 404
+    assert client.get(reverse("ledger", args=["books", other.number])).status_code == 404
 
 
 def test_the_overview_and_the_ledger_say_the_same_of_a_correct_label(books: Collection, client: Client) -> None:
@@ -285,7 +285,7 @@ def test_the_overview_and_the_ledger_say_the_same_of_a_correct_label(books: Coll
     earlier = make_campaign(books, [], pk=campaign.pk - 1)
     counters.add(earlier.pk, "settled", 50)
     client.force_login(make_member(books, "ada", Role.ADMIN).user)
-    page = client.get(f"/c/books/?campaign={campaign.pk}")
+    page = client.get(f"/c/books/?campaign={campaign.number}")
     found = page.context["board"]["per_label"]
     ledger = {(one.who, one.truth): one for one in cost_report(campaign).labels}
     assert (found.who, found.cost.value) == (TOGETHER, pytest.approx(ledger[TOGETHER, "audits"].cost.value))

@@ -132,7 +132,7 @@ def rules(facts: Facts) -> list[Rule]:
     resolved = states["labelled"] + settled
     return [
         ("(finished|running|paused)", lambda state: facts.campaign.state == state),
-        (rf"Campaign {facts.campaign.pk}", lambda: True),
+        (rf"Campaign {facts.campaign.number}", lambda: True),
         (r"([\d,]+) of ([\d,]+) pairs resolved", lambda a, b: (n(a), n(b)) == (resolved, pairs)),
         (r"([\d,]+) waits? for people", lambda a: n(a) == facts.open),
         (r"([\d,]+) in work", lambda a: n(a) == unjudged > 0),
@@ -163,7 +163,7 @@ def rules(facts: Facts) -> list[Rule]:
         (r"Judges agree little beyond chance: alpha (-?[\d.]+)\. View agreement",
          lambda a: f"{alpha(facts.votes('all pairs')):.2f}" == a and float(a) < 0.2),
         (rf"The accuracy of the automatic labels is not measured yet: ([\d,]+) of ([\d,]+) pairs labelled "
-         rf"by {re.escape(policy)} in campaign {facts.campaign.pk} (?:is|are) drawn for (?:a )?label audits?\.",
+         rf"by {re.escape(policy)} in campaign {facts.campaign.number} (?:is|are) drawn for (?:a )?label audits?\.",
          lambda a, b: (n(a), n(b)) == (facts.drawn, states["labelled"]) and not audits_settled),
         (r"Ready to export: at least [\d.]+% of the automatic labels are correct \(95% confidence\), above the limit "
          r"of 90%\.", lambda: not audits_open and not facts.open and not unjudged and audits_settled),

@@ -50,7 +50,7 @@ def test_the_overview_begins_with_what_needs_a_decision(books: Collection, charl
 def test_audited_pairs_of_a_route_are_behind_its_number(books: Collection, charlie: Client) -> None:
     campaign = audited(books, right=12, wrong=3)
     page = get(charlie, "/c/books/")
-    address = f"/c/books/pairs/?campaign={campaign.pk}&amp;route={ROUTE}"
+    address = f"/c/books/pairs/?campaign={campaign.number}&amp;route={ROUTE}"
     assert re.search(rf'href="{re.escape(address)}">15 of 15', page)
     listed = get(charlie, unescape(address))
     assert len(re.findall(r'<a href="/c/books/pairs/\d+/"', listed)) == 15
@@ -64,9 +64,9 @@ def test_all_routes_that_are_wrong_too_often_share_one_line_that_leads_to_them(
     page = get(charlie, "/c/books/")
     assert page.count("wrong too often: ") == 1
     assert "2 of 2 routes are wrong too often: 55 of 80 audited labels, 80 pairs affected" in page
-    assert re.search(rf'href="/c/books/quality/\?campaign={campaign.pk}"[^>]*>\s*Review routes', page)
+    assert re.search(rf'href="/c/books/quality/\?campaign={campaign.number}"[^>]*>\s*Review routes', page)
     assert page.count('class="badge danger"') >= 3, "the line, and both routes of the table"
-    assert f'href="/c/books/audits/{campaign.pk}/to-people/?route={ROUTE}"' in page
+    assert f'href="/c/books/audits/{campaign.number}/to-people/?route={ROUTE}"' in page
 
 
 def test_resolved_waiting_in_work_and_failed_stand_apart(books: Collection, charlie: Client) -> None:

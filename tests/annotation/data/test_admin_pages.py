@@ -223,18 +223,18 @@ def test_a_refused_start_keeps_the_form_and_says_why(charlie: Client) -> None:
 def test_pause_resume_and_cancel(charlie: Client) -> None:
     campaign = Campaign.objects.get()
     for act, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
-        assert charlie.get(f"/c/books/campaigns/{campaign.pk}/{act}/").status_code == 405
-        response = charlie.post(f"/c/books/campaigns/{campaign.pk}/{act}/")
-        assert response["Location"] == f"/c/books/campaigns/#campaign-{campaign.pk}"
+        assert charlie.get(f"/c/books/campaigns/{campaign.number}/{act}/").status_code == 405
+        response = charlie.post(f"/c/books/campaigns/{campaign.number}/{act}/")
+        assert response["Location"] == f"/c/books/campaigns/#campaign-{campaign.number}"
         campaign.refresh_from_db()
         assert campaign.state == state
-    response = charlie.post(f"/c/books/campaigns/{campaign.pk}/resume/", follow=True)
+    response = charlie.post(f"/c/books/campaigns/{campaign.number}/resume/", follow=True)
     assert "Nothing was changed" in text(response)
 
 
 def test_failed_pairs_are_retried(charlie: Client) -> None:
     campaign = Campaign.objects.get()
-    response = charlie.post(f"/c/books/campaigns/{campaign.pk}/retry-failed/", follow=True)
+    response = charlie.post(f"/c/books/campaigns/{campaign.number}/retry-failed/", follow=True)
     assert "Retrying 2 failed pairs." in text(response)
     assert not Work.objects.filter(state="failed").exists()
 
@@ -253,7 +253,7 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
         and "name quorum-1-lost, where batches have names" in page
         and "you pay for both" in page
     )
-    response = charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
+    response = charlie.post(f"/c/books/campaigns/{campaign.number}/send-again/", follow=True)
     assert "Sending 1 batch again." in text(response)
     lost.refresh_from_db()
     assert (lost.sent_at, lost.problem) == (None, "")
@@ -262,7 +262,7 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
         out.sent_at,
     ]
     assert "Sending 0 batches again." in text(
-        charlie.post(f"/c/books/campaigns/{campaign.pk}/send-again/", follow=True)
+        charlie.post(f"/c/books/campaigns/{campaign.number}/send-again/", follow=True)
     )
 
 

@@ -46,17 +46,17 @@ def test_alice_makes_a_training_set_and_downloads_its_files(client, books):
     assert (snapshot.state, snapshot.format) == ("ready", "prism")
     page = flat(client.get(reverse("exports", args=["books"])).content.decode())
     assert "train: 27 rows from 9 queries, 9 relevant; dev: 3 rows from 1 queries, 1 relevant" in page
-    response = client.get(reverse("export_file", args=["books", snapshot.pk, "train.jsonl"]))
+    response = client.get(reverse("export_file", args=["books", snapshot.number, "train.jsonl"]))
     assert len(b"".join(response.streaming_content).splitlines()) == 27
 
 
 def test_a_file_in_a_folder_of_the_set_downloads_too(client, books):
     post(client, format="beir")
     snapshot = Snapshot.objects.get()
-    response = client.get(reverse("export_file", args=["books", snapshot.pk, "qrels/train.tsv"]))
+    response = client.get(reverse("export_file", args=["books", snapshot.number, "qrels/train.tsv"]))
     assert b"".join(response.streaming_content).startswith(b"query-id\tcorpus-id\tscore\n")
-    assert f"books-{snapshot.pk}-qrels-train.tsv" in response["Content-Disposition"]
-    assert client.get(reverse("export_file", args=["books", snapshot.pk, "../../secret"])).status_code == 404
+    assert f"books-{snapshot.number}-qrels-train.tsv" in response["Content-Disposition"]
+    assert client.get(reverse("export_file", args=["books", snapshot.number, "../../secret"])).status_code == 404
 
 
 def test_a_benchmark_keeps_every_judgment_unless_near_duplicates_are_asked_for(client, books):
@@ -148,7 +148,7 @@ def test_a_balanced_set_shows_its_cells_before_and_after(client, books):
     page = client.get(reverse("exports", args=["books"])).content.decode()
     assert "Length by score: entropy 0.918 before and" in page
     assert "Length by score before balancing" in page and "Length by score after balancing" in page
-    chart = f"{reverse('exports', args=['books'])}?chart=balance-{Snapshot.objects.get().pk}-before&as=csv"
+    chart = f"{reverse('exports', args=['books'])}?chart=balance-{Snapshot.objects.get().number}-before&as=csv"
     assert client.get(chart).content.decode().splitlines()[2].endswith(",9,0,0,0,0,0,0,0")
     assert client.get(f"{chart}x").status_code == 404
 

@@ -68,7 +68,7 @@ def test_a_csv_is_imported_and_judged_offline_in_six_clicks_from_the_start_page(
     assert page.evaluate("sessionStorage.clicks") == "6"
     until(lambda: Campaign.objects.filter(state="finished").exists())
     assert Document.objects.count() == 3 and Work.objects.count() == 6
-    page.goto(f"/c/books/import/{FileImport.objects.get().pk}/")
+    page.goto(f"/c/books/import/{FileImport.objects.get().number}/")
     assert violations(page) == []
 
 
@@ -155,7 +155,7 @@ def test_the_pages_fit_and_have_no_violations(new_page: NewPage, instance, tmp_p
     none = dict.fromkeys(counts, 0)
     report = {"new": counts, "updated": none, "unchanged": none, "changed": True, "pairs": 6, "grades_below_zero": 0}
     FileImport.objects.update(state="ready", report=report)
-    for address in (f"/c/birds/import/{row.pk}/", "/c/birds/import/"):
+    for address in (f"/c/birds/import/{row.number}/", "/c/birds/import/"):
         page.goto(address)
         if script:
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -79,7 +79,7 @@ def english(said: str) -> set[str]:
 @pytest.mark.parametrize("files", BAD, ids=range(len(BAD)))
 def test_a_bad_file_is_refused_in_chinese(charlie: Client, files: dict[str, str | bytes]) -> None:
     row = bring(charlie, "birds", files)
-    page = html.unescape(charlie.get(f"/c/birds/import/{row.pk}/").content.decode())
+    page = html.unescape(charlie.get(f"/c/birds/import/{row.number}/").content.decode())
     problems = [one["holds"]["problem"] for one in row.files if one["holds"]["problem"]]
     assert row.state == "failed" and re.search(r"[\u4e00-\u9fff]", row.error), row.error
     for said in [row.error, *problems]:

@@ -60,7 +60,7 @@ def charlie(birds: Collection) -> Client:
 
 
 def page(client: Client, row: FileImport) -> str:
-    response = client.get(f"/c/birds/import/{row.pk}/")
+    response = client.get(f"/c/birds/import/{row.number}/")
     assert response.status_code == 200
     return html.unescape(" ".join(response.content.decode().split()))
 
@@ -89,7 +89,7 @@ def test_csv_files_are_recognised_checked_and_imported(charlie: Client, var: Pat
     assert "Judge offline" in shown and "refused" not in shown
     assert not Upload.objects.exists() and not list((var / "uploads" / "birds").iterdir())
     entry = AuditEntry.objects.get(act="import.files")
-    assert entry.details == {"files": ["docs.csv", "queries.csv", "pairs.csv"], "number": row.pk}
+    assert entry.details == {"files": ["docs.csv", "queries.csv", "pairs.csv"], "number": row.number}
     assert "Earlier imports" in charlie.get("/c/birds/import/").content.decode()
 
 
@@ -101,7 +101,7 @@ def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie
     shown = page(charlie, refused)
     assert 'docs.csv, line 3: "d2" exists with different text' in shown
     assert "choose “Update documents whose text changed”" in shown
-    charlie.post(f"/c/birds/import/{refused.pk}/", {"update": "on"})
+    charlie.post(f"/c/birds/import/{refused.number}/", {"update": "on"})
     work_off()
     refused.refresh_from_db()
     assert counts_of(page(charlie, refused)) == {"Documents": [1, 1, 1], "Queries": [0, 0, 1], "Pairs": [0, 0, 1]}
@@ -127,7 +127,7 @@ def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
     shown = page(charlie, row)
     assert "Nothing was imported" in shown and "control_import" not in shown
     assert said.replace("no file contains", "No file contains") in html.unescape(shown)
-    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    charlie.post(f"/c/birds/import/{row.number}/start/")
     row.refresh_from_db()
     assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"
 
@@ -166,10 +166,10 @@ def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(
     row = bring(charlie, "birds", {"x.csv": text})
     assert row.state == "failed" and row.error.startswith("x.csv"), "what a person chose is not left out by itself"
     assert said in page(charlie, row)
-    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-0": ""})
+    charlie.post(f"/c/birds/import/{row.number}/", {"kind-0": ""})
     work_off()
     assert said in page(charlie, row), "the reason stays as long as nobody chose"
-    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-0": "skip"})
+    charlie.post(f"/c/birds/import/{row.number}/", {"kind-0": "skip"})
     work_off()
     row.refresh_from_db()
     assert row.error.startswith("no file to import")
@@ -177,13 +177,13 @@ def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(
 
 def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) -> None:
     row = bring(charlie, "birds", {"x.csv": "Frage,Antwort,Note\nWarum?,Darum.,1\nWarum?,So.,0\n"})
-    charlie.post(f"/c/birds/import/{row.pk}/", {"field-0-0": "query", "field-0-1": "query"})
+    charlie.post(f"/c/birds/import/{row.number}/", {"field-0-0": "query", "field-0-1": "query"})
     work_off()
     row.refresh_from_db()
     assert row.state == "failed"
     assert 'the columns "Frage" and "Antwort" are both "query"; choose one' in page(charlie, row)
     chosen = {"field-0-0": "query", "field-0-1": "text", "field-0-2": "grade", "kind-0": "by-columns"}
-    charlie.post(f"/c/birds/import/{row.pk}/", chosen)
+    charlie.post(f"/c/birds/import/{row.number}/", chosen)
     work_off()
     row.refresh_from_db()
     assert counts_of(page(charlie, row)) == {
@@ -199,7 +199,7 @@ def test_the_page_says_which_columns_are_not_read_and_what_helps_in_its_own_word
     shown = html.unescape(page(charlie, row))
     assert 'no column is the document that "label" is about; choose “Document text” above the column “chunk”' in shown
     assert "--column" not in shown
-    charlie.post(f"/c/birds/import/{row.pk}/", {"field-0-1": "text", "kind-0": "by-columns"})
+    charlie.post(f"/c/birds/import/{row.number}/", {"field-0-1": "text", "kind-0": "by-columns"})
     work_off()
     row.refresh_from_db()
     shown = html.unescape(page(charlie, row))
@@ -213,11 +213,11 @@ def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Clien
     )
     assert [one["holds"]["kind"] for one in row.files] == ["documents", "documents"], "parts of one, until told"
     assert row.options["bm25"] == 0, "no pair is added that nobody asked for"
-    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-1": "queries", "bm25": "3"})
+    charlie.post(f"/c/birds/import/{row.number}/", {"kind-1": "queries", "bm25": "3"})
     work_off()
     row.refresh_from_db()
     assert row.is_checked and row.report["new"]["queries"] == 1
-    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-0": "skip", "kind-1": "queries", "bm25": "3"})
+    charlie.post(f"/c/birds/import/{row.number}/", {"kind-0": "skip", "kind-1": "queries", "bm25": "3"})
     work_off()
     row.refresh_from_db()
     assert row.error.startswith("no file contains documents")
@@ -236,7 +236,7 @@ def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
     dev, test = (f"beir.zip/beir/qrels/{split}.tsv" for split in ("dev", "test"))
     assert row.error == f"{test}, line 2: grade 1, but {dev}, line 2, has 0 for this pair; leave one file out"
     place = [one["member"] for one in row.files].index("beir/qrels/dev.tsv")
-    charlie.post(f"/c/birds/import/{row.pk}/", {f"kind-{place}": "skip"})
+    charlie.post(f"/c/birds/import/{row.number}/", {f"kind-{place}": "skip"})
     work_off()
     row.refresh_from_db()
     shown = page(charlie, row)
@@ -258,7 +258,9 @@ def test_a_workbook_is_imported_sheet_by_sheet(charlie: Client) -> None:
     row = bring(charlie, "birds", {"book.xlsx": file.getvalue()})
     shown = page(charlie, row)
     assert "book.xlsx/Texts" in shown and "book.xlsx/Queries" in shown and "Left out: say what its columns are" in shown
-    charlie.post(f"/c/birds/import/{row.pk}/", {"kind-1": "by-columns", "field-1-0": "query_id", "field-1-1": "query"})
+    charlie.post(
+        f"/c/birds/import/{row.number}/", {"kind-1": "by-columns", "field-1-0": "query_id", "field-1-1": "query"}
+    )
     work_off()
     row.refresh_from_db()
     assert row.is_checked, row.error
@@ -286,7 +288,7 @@ def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they
     client = Client()
     client.force_login(make_member(other, "charlie", Role.ADMIN).user)
     row = bring(client, "owls", {"studio.json": json.dumps(STUDIO)})
-    client.post(f"/c/owls/import/{row.pk}/", {"graded_by": "judge"})
+    client.post(f"/c/owls/import/{row.number}/", {"graded_by": "judge"})
     work_off()
     row.refresh_from_db()
     start(client, row)
@@ -298,9 +300,9 @@ def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: C
     files = ALL | {"queries.csv": "id,Query Text\n365,Which?\n", "pairs.csv": "qid,docid\n1,d1\n"}
     row = bring(charlie, "birds", files)
     assert row.error.startswith('pairs.csv, line 2: no query has the id "1"; ')
-    refused = charlie.post(f"/c/birds/import/{row.pk}/", {"graded_by": "ghosts"})
+    refused = charlie.post(f"/c/birds/import/{row.number}/", {"graded_by": "ghosts"})
     assert refused.status_code == 422
-    charlie.post(f"/c/birds/import/{row.pk}/", {"by_position": "on"})
+    charlie.post(f"/c/birds/import/{row.number}/", {"by_position": "on"})
     work_off()
     row.refresh_from_db()
     start(charlie, row)
@@ -333,9 +335,9 @@ def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -
 def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:
     row = bring(charlie, "birds", ALL)
     for _ in range(2):
-        charlie.post(f"/c/birds/import/{row.pk}/start/")
+        charlie.post(f"/c/birds/import/{row.number}/start/")
     assert AuditEntry.objects.filter(act="import.files").count() == 1
-    late = charlie.post(f"/c/birds/import/{row.pk}/", {"update": "on"})
+    late = charlie.post(f"/c/birds/import/{row.number}/", {"update": "on"})
     assert late.status_code == 422 and "This import has already started." in late.content.decode()
     work_off()
     assert contents() == [2, 1, 1, 0]
@@ -345,11 +347,11 @@ def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
     charlie: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = bring(charlie, "birds", ALL)
-    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    charlie.post(f"/c/birds/import/{row.number}/start/")
     real = importing.plan_files
 
     def cancel_first(job: FileImport):
-        charlie.post(f"/c/birds/import/{row.pk}/cancel/")
+        charlie.post(f"/c/birds/import/{row.number}/cancel/")
         return real(job)
 
     monkeypatch.setattr(importing, "plan_files", cancel_first)
@@ -358,7 +360,7 @@ def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
     assert row.state == "cancelled" and contents() == [0, 0, 0, 0]
     assert "Nothing was imported, and the files are kept." in page(charlie, row)
     monkeypatch.undo()
-    charlie.post(f"/c/birds/import/{row.pk}/", {})
+    charlie.post(f"/c/birds/import/{row.number}/", {})
     work_off()
     row.refresh_from_db()
     assert row.is_checked
@@ -368,11 +370,11 @@ def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
 
 def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie: Client) -> None:
     row = bring(charlie, "birds", ALL)
-    charlie.post(f"/c/birds/import/{row.pk}/start/")
-    charlie.post(f"/c/birds/import/{row.pk}/cancel/")
+    charlie.post(f"/c/birds/import/{row.number}/start/")
+    charlie.post(f"/c/birds/import/{row.number}/cancel/")
     work_off()
     assert contents() == [0, 0, 0, 0]
-    address = f"/c/birds/import/{row.pk}/go-on/"
+    address = f"/c/birds/import/{row.number}/go-on/"
     assert address in page(charlie, row)
     charlie.post(address)
     work_off()
@@ -382,22 +384,22 @@ def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie
     again = charlie.post(address, follow=True).content.decode()
     assert "Only an import that was cancelled or failed can be resumed." in again
     refused = bring(charlie, "birds", {"documents.csv": "id,text\nd9,\n"})
-    assert refused.state == "failed" and f"/c/birds/import/{refused.pk}/go-on/" not in page(charlie, refused)
+    assert refused.state == "failed" and f"/c/birds/import/{refused.number}/go-on/" not in page(charlie, refused)
 
 
 def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie: Client) -> None:
     row = bring(charlie, "birds", ALL)
-    charlie.post(f"/c/birds/import/{row.pk}/discard/")
+    charlie.post(f"/c/birds/import/{row.number}/discard/")
     assert not FileImport.objects.exists() and not Upload.objects.exists()
     done = start(charlie, bring(charlie, "birds", ALL))
-    charlie.post(f"/c/birds/import/{done.pk}/discard/")
+    charlie.post(f"/c/birds/import/{done.number}/discard/")
     assert FileImport.objects.get() == done
-    assert charlie.post(f"/c/birds/import/{done.pk}/pause/").status_code == 404
+    assert charlie.post(f"/c/birds/import/{done.number}/pause/").status_code == 404
 
 
 def test_a_worker_that_lost_its_lease_imports_nothing(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     row = bring(charlie, "birds", ALL)
-    charlie.post(f"/c/birds/import/{row.pk}/start/")
+    charlie.post(f"/c/birds/import/{row.number}/start/")
     late = leases.claim(FileImport)
     assert late is not None
     FileImport.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
@@ -418,9 +420,9 @@ def test_files_that_were_swept_are_named_with_what_to_do(charlie: Client) -> Non
 
 def test_the_page_polls_until_the_job_is_over(charlie: Client) -> None:
     row = bring(charlie, "birds", ALL)
-    assert charlie.get(f"/c/birds/import/{row.pk}/", headers={"HX-Request": "true"}).status_code == 286
+    assert charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"}).status_code == 286
     FileImport.objects.update(state="running", done=12_345, total=20_000, phase="documents", dry_run=False)
-    part = charlie.get(f"/c/birds/import/{row.pk}/", headers={"HX-Request": "true"})
+    part = charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"})
     assert part.status_code == 200 and "Reading documents: 12,345 rows read." in part.content.decode()
     assert "<html" not in part.content.decode()
 
@@ -432,7 +434,7 @@ def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(
     client = Client()
     client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
     row = bring(client, "birds", ALL)
-    client.post(f"/c/birds/import/{row.pk}/start/")
+    client.post(f"/c/birds/import/{row.number}/start/")
     workers: list[subprocess.Popen[str]] = []
 
     def begin() -> subprocess.Popen[str]:

@@ -112,7 +112,7 @@ def test_a_cancelled_second_campaign_changes_nothing(tmp_path: Path, asked: bool
     second_campaign(books, asked=asked)
     after = site.everything(2)
     assert [name for name, value in before.items() if after[name] != value] == []
-    assert after["status"]["campaign"] == first.pk
+    assert after["status"]["campaign"] == first.number
     assert answered_campaigns(books).first() == first
 
 

@@ -195,7 +195,7 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
     found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert [route.key for route in found.over] == [SURE.key]
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    address = f"/c/books/audits/{campaign.pk}/to-people/"
+    address = f"/c/books/audits/{campaign.number}/to-people/"
     asked = client.get(f"{address}?route={SURE.key}").content.decode()
     assert "<strong>10 pairs</strong> will wait for two people each" in asked and "20 judgments" in asked
     assert Item.objects.filter(state="open").count() == 0, "nothing happens before it is confirmed"

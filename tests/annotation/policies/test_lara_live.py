@@ -59,7 +59,7 @@ def test_votes_that_were_stored_without_the_answer_not_given_are_of_use() -> Non
     believing_campaign(40, gold=False, said_alone=True)
     status = command("--share", 0.25)
     assert (status["pairs"], status["escalations"], status["running"]) == (40, {"uncertain": 1}, 39)
-    standing = lara_live.read_progress(Campaign.objects.get(pk=status["campaign"]))
+    standing = lara_live.read_progress(Campaign.objects.get(number=status["campaign"]))
     assert np.allclose(standing.beliefs.sum(axis=1), 1), "the one that is missing has at most the rest"
 
 
@@ -70,7 +70,7 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
     truth = dict(zip(pairs, map(int, gold), strict=True))
     alice = make_member(books, "alice")
     status = command("--share", 0.25)
-    campaign = Campaign.objects.get(pk=status["campaign"])
+    campaign = Campaign.objects.get(number=status["campaign"])
     assert (status["pairs"], status["escalations"], status["running"]) == (40, {"uncertain": 1}, 39)
     assert sums_up(status)
     for _ in range(10):
@@ -92,7 +92,7 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
     after = selectors.campaign_status(books, campaign)
     assert (after["state"], after["labelled"], after["settled"], after["open"]) == ("finished", 30, 10, 0)
     assert sums_up(after)
-    assert command("--share", 0.25)["campaign"] == campaign.pk, "the same command finds it and changes nothing"
+    assert command("--share", 0.25)["campaign"] == campaign.number, "the same command finds it and changes nothing"
     assert Work.objects.filter(campaign=campaign, state="labelled").count() == 30
 
 
@@ -163,7 +163,7 @@ def test_the_comparison_looks_at_the_campaign_that_has_answers() -> None:
     lara_live.start(source.collection, judge="sure", share=0.5)
     out = StringIO()
     call_command("evaluate_policies", "books", "--json", stdout=out)
-    assert json.loads(out.getvalue())["campaign"] == source.pk
+    assert json.loads(out.getvalue())["campaign"] == source.number
     assert np.isclose(json.loads(out.getvalue())["pairs"], 10)
 
 
@@ -172,8 +172,8 @@ def test_the_admins_pages_show_a_campaign_of_lara(client: Client) -> None:
     campaign = lara_live.start(source.collection, judge="sure", share=0.5)
     lara_live.step(campaign)
     client.force_login(make_member(source.collection, "charlie", Role.ADMIN).user)
-    for address in ("", "campaigns/", "quality/", f"pairs/?campaign={campaign.pk}&state=escalated"):
+    for address in ("", "campaigns/", "quality/", f"pairs/?campaign={campaign.number}&state=escalated"):
         assert client.get(f"/c/books/{address}").status_code == 200, address
-    waiting = client.get(f"/c/books/pairs/?campaign={campaign.pk}&reason=uncertain").content.decode()
+    waiting = client.get(f"/c/books/pairs/?campaign={campaign.number}&reason=uncertain").content.decode()
     assert "1 pair" in waiting
-    assert f"campaign {source.pk} (ensemble)" in client.get("/c/books/policies/").content.decode()
+    assert f"campaign {source.number} (ensemble)" in client.get("/c/books/policies/").content.decode()

@@ -42,12 +42,12 @@ def test_a_route_that_failed_its_audit_hands_further_pairs_to_people(worker: obj
     make_panel(model_server, votes=("yes", "yes", "yes", "yes", "no"))
     first = judge("--limit", 4, check=True).json
     assert (first["labelled"], first["audits"]) == (4, 4)
-    campaign = Campaign.objects.get(pk=first["campaign"])
+    campaign = Campaign.objects.get(number=first["campaign"])
     until(nobody_drains, "the end of the first run's drains, which know of no audit")
     find_wrong(campaign)
 
     status = judge(check=True).json
-    assert status["campaign"] == campaign.pk and sums_up(status)
+    assert status["campaign"] == campaign.number and sums_up(status)
     assert status["escalations"] == {"audit": 4, "stopped": 2}
     assert (status["labelled"], status["open"]) == (4, 2)
     items = Item.objects.filter(reason="stopped")

@@ -79,7 +79,7 @@ def test_the_cross_table_counts_every_pair_once_as_by_hand(campaign: Campaign) -
 @pytest.mark.parametrize("key", list(BY_HAND))
 def test_a_cell_opens_its_pairs(campaign: Campaign, charlie: Client, key: str) -> None:
     shown = get(charlie, "/c/books/policies/")
-    address = f"/c/books/pairs/?campaign={campaign.pk}&amp;cross={key}"
+    address = f"/c/books/pairs/?campaign={campaign.number}&amp;cross={key}"
     assert address in shown
     listed = re.findall(r'href="/c/books/pairs/(\d+)/"', get(charlie, unescape(address)))
     in_order = list(campaign.collection.pair_set.order_by("pk").values_list("pk", flat=True))
@@ -88,7 +88,7 @@ def test_a_cell_opens_its_pairs(campaign: Campaign, charlie: Client, key: str) -
 
 @pytest.mark.parametrize("key", ["9y.5-0", "lost.5-0", "none.none", "1y.none", "x", "1y.5", "1y.5-0'", "999y.0-0"])
 def test_a_cell_without_pairs_and_one_without_meaning_open_none(campaign: Campaign, charlie: Client, key: str) -> None:
-    assert "No pair matches" in get(charlie, f"/c/books/pairs/?campaign={campaign.pk}&cross={key}")
+    assert "No pair matches" in get(charlie, f"/c/books/pairs/?campaign={campaign.number}&cross={key}")
 
 
 def test_the_simulator_answers_cost_hours_and_expected_error(campaign: Campaign, charlie: Client) -> None:
@@ -139,9 +139,9 @@ def test_the_frontier_is_what_no_other_policy_beats() -> None:
 def test_the_page_names_what_is_not_available_and_serves_its_charts(campaign: Campaign, charlie: Client) -> None:
     Campaign.objects.filter(pk=campaign.pk).update(rounds=3)
     shown = words(get(charlie, "/c/books/policies/"))
-    assert f"10 pairs of campaign {campaign.pk} (debate+ensemble), 10 of them have a reference grade" in shown
+    assert f"10 pairs of campaign {campaign.number} (debate+ensemble), 10 of them have a reference grade" in shown
     assert "lara 3.5% not available: no judge in this campaign returned log-probabilities" in shown
-    csv = charlie.get(f"/c/books/policies/?campaign={campaign.pk}&chart=frontier&as=csv").content.decode()
+    csv = charlie.get(f"/c/books/policies/?campaign={campaign.number}&chart=frontier&as=csv").content.decode()
     assert re.search(r'^"debate, 2 rounds",debate,20.0,73.33', csv, re.MULTILINE), csv
     assert charlie.get("/c/books/policies/?chart=frontier&as=svg").headers["Content-Type"].startswith("image/svg+xml")
     assert charlie.get("/c/books/policies/?chart=nothing").status_code == 404
@@ -296,6 +296,6 @@ def test_lara_is_replayed_on_request_where_it_takes_long_and_another_campaign_ca
     assert "not computed yet because it takes several seconds" in words(get(client, "/c/books/policies/"))
     assert "Use this campaign" not in page, "one campaign leaves no choice"
     second = make_campaign(first.collection, [make_judge("other")])
-    asked = get(client, f"/c/books/policies/?campaign={first.pk}&lara=1")
+    asked = get(client, f"/c/books/policies/?campaign={first.number}&lara=1")
     assert "lara 25.0%: sure" in words(asked)
-    assert f'<option value="{first.pk}" selected>' in asked and f'<option value="{second.pk}">' in asked
+    assert f'<option value="{first.number}" selected>' in asked and f'<option value="{second.number}">' in asked

@@ -209,7 +209,7 @@ def test_audits_are_settled_by_two_and_measured_by_route(books, campaign):
     assert first.accuracy.value == pytest.approx(5 / 6) and first.accuracy.n == 6
     assert (second.drawn, second.right) == (2, 2)
     assert found.overall.value == pytest.approx(0.9 * 5 / 6 + 0.1)
-    assert found.population == f"100 pairs labelled by debate in campaign {campaign.pk}"
+    assert found.population == f"100 pairs labelled by debate in campaign {campaign.number}"
     assert Label.objects.get(pair=sure[0].pair).grade == 0, "people outrank the policy"
     assert Audit.objects.get(item=wrong).label == 1, "the label before the audit stays"
     assert set(Judgment.objects.values_list("arm", flat=True)) == {"hidden"}
@@ -476,7 +476,7 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
     make_member(books, "charlie", Role.ADMIN)
     client = Client()
     client.login(username="charlie", password="charlie-password")
-    draw = f"/c/books/audits/{campaign.pk}/draw/"
+    draw = f"/c/books/audits/{campaign.number}/draw/"
     for state in ("running", "paused", "budget"):
         Campaign.objects.filter(pk=campaign.pk).update(state=state)
         campaign.refresh_from_db()
@@ -518,15 +518,15 @@ def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_cli
     assert width(sure.enough) <= 0.05 < width(sure.enough - 1) or sure.enough == sure.population
     form = {"route": sure.key, "up_to": sure.drawn + 5}
     for _twice in range(2):
-        assert client.post(f"/c/books/audits/{demo_like.pk}/draw/", form).status_code == 302
+        assert client.post(f"/c/books/audits/{demo_like.number}/draw/", form).status_code == 302
     assert Audit.objects.filter(stratum=sure.key).count() == sure.drawn + 5, "pressed twice it is the same"
     assert Audit.objects.count() == 35
-    client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": found.enough})
+    client.post(f"/c/books/audits/{demo_like.number}/draw/", {"up_to": found.enough})
     after = client.get("/c/books/quality/").context["audits"]
     assert after.drawn == found.enough and after.more == 0 and after.half <= 0.05
     assert Item.objects.filter(reason="audit", state="open").count() == after.drawn
-    assert client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": "x"}).status_code == 404
-    client.post(f"/c/books/audits/{demo_like.pk}/draw/", {"up_to": "9999"})
+    assert client.post(f"/c/books/audits/{demo_like.number}/draw/", {"up_to": "x"}).status_code == 404
+    client.post(f"/c/books/audits/{demo_like.number}/draw/", {"up_to": "9999"})
     assert Audit.objects.count() == 342, "all there are"
 
 
@@ -544,7 +544,7 @@ def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
     make_member(books, "charlie", Role.ADMIN)
     client = Client()
     client.login(username="charlie", password="charlie-password")
-    draw = f"/c/books/audits/{campaign.pk}/draw/"
+    draw = f"/c/books/audits/{campaign.number}/draw/"
     for _press in range(20):
         page = client.get("/c/books/quality/")
         found = page.context["audits"]

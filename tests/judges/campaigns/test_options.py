@@ -38,7 +38,7 @@ def test_irrelevant_first_gives_agent_a_the_other_stance(worker: object, model_s
     assert said("against") == [("a", 1, 0, 1)] and said("for") == [("b", 1, 0, 1)]
     first = Campaign.objects.get()
     assert first.protocol == {"stance_order": "irrelevant-first"}
-    assert judge("--policy", "debate").json["campaign"] != first.pk  # another order is another campaign
+    assert judge("--policy", "debate").json["campaign"] != first.number  # another order is another campaign
 
 
 def test_four_agents_of_two_judges_hold_both_stances_each_and_all_must_agree(

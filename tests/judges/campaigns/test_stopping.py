@@ -81,14 +81,14 @@ def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign
     assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
     page = client.get("/c/books/quality/").content.decode()
     assert '<span class="badge warn">stopped</span>' in page and "Resume automatic labelling" in page
-    told = client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": ROUTE}, follow=True).content.decode()
+    told = client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": ROUTE}, follow=True).content.decode()
     assert (
         "Automatic labelling resumed" in told
         and '<span class="badge warn">stopped</span>' not in told
         and "Stop automatic labelling" in told
     )
     assert of(campaign) == frozenset()
-    client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": ROUTE, "stop": "1"})
+    client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": ROUTE, "stop": "1"})
     assert of(campaign) == {ROUTE}
-    assert client.post(f"/c/books/audits/{campaign.pk}/go-on/", {"route": "x"}).status_code == 404
+    assert client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": "x"}).status_code == 404
     assert client.post("/c/books/audits/999999/go-on/", {"route": ROUTE}).status_code == 404

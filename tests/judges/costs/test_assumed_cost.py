@@ -120,7 +120,7 @@ def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(
     browser.force_login(owner)
     page = browser.get(reverse("campaigns", args=["books"])).content.decode()
     assert "counted against the budget is an estimate" in page and "answers did not report their usage" in page
-    assert "counted as $" in browser.get(reverse("ledger", args=["books", campaign.pk])).content.decode()
+    assert "counted as $" in browser.get(reverse("ledger", args=["books", campaign.number])).content.decode()
 
 
 def test_the_upper_bound_covers_what_the_call_can_cost(worker: object, model_server: LocalModels) -> None:

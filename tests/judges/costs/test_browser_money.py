@@ -38,7 +38,7 @@ def keep(page: Any, name: str) -> None:
 def test_the_pages_of_money_are_accessible_and_fit(
     charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
 ) -> None:
-    ledger = f"/c/books/campaigns/{Campaign.objects.get().pk}/ledger/"
+    ledger = f"/c/books/campaigns/{Campaign.objects.get().number}/ledger/"
     enter_price(
         provider="openai-compatible", model="m", prices={"input_price": 0.5, "output_price": 2.0}, source="page"
     )

@@ -160,7 +160,7 @@ def test_money_stops_the_campaign_and_more_money_goes_on(worker: object, model_s
     assert held() == (0.0, 0) and spent_by(campaign) == pytest.approx(done.json["cost"])
     more = judge("--budget", "5")
     assert more.code == 0, more.err
-    assert more.json["campaign"] == campaign.pk and more.json["labelled"] == 12
+    assert more.json["campaign"] == campaign.number and more.json["labelled"] == 12
     assert more.json["calls"] == 12 * 7 == len(model_server.requests())
 
 

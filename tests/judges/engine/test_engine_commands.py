@@ -106,7 +106,7 @@ def test_waiting_ends_when_no_drain_can_work(worker: object, model_server: Local
     make_panel(model_server)
     Campaign.objects.all().delete()
     done = judge("--policy", "debate", "--limit", 1, check=True)
-    campaign = Campaign.objects.get(pk=done.json["campaign"])
+    campaign = Campaign.objects.get(number=done.json["campaign"])
     for number in range(notifications.TRIES):
         assert notifications.repeated_error(campaign.pk) == ""
         notifications.record_error(campaign.pk, KeyError(f"judge {number}"))

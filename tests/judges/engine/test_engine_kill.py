@@ -56,7 +56,7 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     assert 0 < before < 24 * 7
     done = manage("judge", "books", "--wait", "--json", "--workers", 1, environment=FAST)
     assert done.json["labelled"] == 24 and sums_up(done.json)
-    assert done.json["campaign"] == started.campaign.pk
+    assert done.json["campaign"] == started.campaign.number
     repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
     assert repeated == 0 and flying
     assert Attempt.objects.filter(counts=True).count() == 24 * 7

@@ -99,7 +99,7 @@ def test_what_was_paid_before_a_cancel_is_not_paid_again(worker: object, model_s
     assert len(model_server.requests()) == sent, "nothing is sent after it"
     ended = Work.objects.filter(campaign=campaign, state="labelled").count()
     again = judge(check=True).json
-    assert again["campaign"] != campaign.pk and again["labelled"] == PAIRS - ended
+    assert again["campaign"] != campaign.number and again["labelled"] == PAIRS - ended
     assert again["calls_cached"] == sent - ended * CALLS
     assert Label.objects.count() == PAIRS and len(model_server.requests()) == PAIRS * CALLS
     outcome = outcome_of(model_server)

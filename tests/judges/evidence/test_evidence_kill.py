@@ -60,7 +60,7 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     assert 0 < Attempt.objects.count() < 3 * PAIRS
     options = ("--writer", "writer", "--measure", "measurer", "--wait", "--json", "--workers", 1)
     done = manage("write_evidence", "books", *options, environment=FAST)
-    assert (done.json["campaign"], done.json["written"]) == (started.campaign.pk, PAIRS)
+    assert (done.json["campaign"], done.json["written"]) == (started.campaign.number, PAIRS)
     assert sums_up(done.json)
     repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
     assert repeated == 0

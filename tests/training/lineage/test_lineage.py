@@ -171,7 +171,8 @@ def test_the_graph_leads_from_judgments_to_reports_and_back(alice: Client, books
     )
     traced = graphs.trace_label(pair, frozenset({books.pk}))
     made_of = {one.key: set(one.sources) for one in traced["graph"].nodes}
-    export_id = ExportRecord.objects.get().export
+    record = ExportRecord.objects.get()
+    export_id, number = record.export, record.number
     assert made_of == {
         f"campaign-{campaign.pk}": set(),
         "label-2-ensemble": {f"campaign-{campaign.pk}"},
@@ -186,9 +187,9 @@ def test_the_graph_leads_from_judgments_to_reports_and_back(alice: Client, books
     assert graphs.trace_label(pair, frozenset())["elsewhere"] == 2
     address = f"/c/books/training/models/{later.pk}/lineage/"
     back = {one["name"]: one["made_of"] for one in alice.get(f"{address}?as=json").json()["lineage"]}
-    assert back[later.name] == [f"Export {export_id}, prism", model.name]
-    assert back[f"Export {export_id}, prism"] == [next(name for name in back if name.endswith(" labels"))]
-    table = alice.get(f"{address}?labels={export_id}").text.splitlines()
+    assert back[later.name] == [f"Export {number}, prism", model.name]
+    assert back[f"Export {number}, prism"] == [next(name for name in back if name.endswith(" labels"))]
+    table = alice.get(f"{address}?labels={record.sha256}").text.splitlines()
     assert table[0] == "collection,query_id,doc_id,split,grade,origin,grade_now,origin_now"
     assert f"books,{line['query_id']},{line['doc_id']},train,2,ensemble,2,ensemble" in table
     assert alice.get(f"{address}?labels=999").status_code == 404

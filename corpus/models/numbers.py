@@ -1,0 +1,48 @@
+"""Numbers that begin at 1 in each collection: how people and programs call a campaign, an import, an export."""
+
+import pgtrigger
+from django.db import models
+
+from corpus.models.texts import Collection
+
+# Of the lock that the counter's row is: whoever numbers a row of the same kind in the same collection waits until the
+# transaction has ended. A number is never given twice, also after its row was deleted.
+ASSIGN_NUMBER = """
+INSERT INTO corpus_lastnumber AS last (collection_id, kind, number) VALUES (NEW.collection_id, TG_TABLE_NAME, 1)
+ON CONFLICT (collection_id, kind) DO UPDATE SET number = last.number + 1 RETURNING last.number INTO NEW.number;
+RETURN NEW;
+"""
+# For `Meta.triggers` of each table of numbered rows.
+NUMBER = pgtrigger.Trigger(
+    name="number",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__number=0),
+    func=ASSIGN_NUMBER,
+)
+
+
+class LastNumber(models.Model):
+    """The last number that a collection gave to a row of one kind; the trigger `number` counts it up."""
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=63, help_text="The table.")
+    number = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["collection", "kind"], name="last_number_once")]
+
+    def __str__(self) -> str:
+        return f"{self.collection_id} {self.kind}: {self.number}"
+
+
+class Numbered(models.Model):
+    """A row that is called by its number in its collection. The primary key counts over all and is never shown.
+
+    A subclass has the field `collection`, the trigger NUMBER and a unique constraint over both.
+    """
+
+    number = models.PositiveIntegerField(db_default=0, editable=False, help_text="In its collection, from 1.")
+
+    class Meta:
+        abstract = True
