@@ -39,7 +39,7 @@ class FileImport(Numbered, LeasedJob):
         triggers = [NUMBER]
 
     def __str__(self) -> str:
-        return f"import {self.number}"
+        return f"{self.number} of {self.collection.name}"
 
     @property
     def is_imported(self) -> bool:
