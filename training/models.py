@@ -9,13 +9,13 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 from jobs.models import LeasedJob
 from store.paths import VarPathField, VarPathsJSONField
 from training.jobs.folder import JobFolder
 
 
-class Job(LeasedJob):
+class Job(Numbered, LeasedJob):
     """A job of the GPU queue: a training, or scoring with a model. Its folder holds everything else."""
 
     class Kind(models.TextChoices):
@@ -51,9 +51,13 @@ class Job(LeasedJob):
             models.Index(fields=["collection", "-id"], name="job_newest"),
             models.Index(fields=["id"], name="job_waiting", condition=Q(state__in=["queued", "running"])),
         ]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "number"], nulls_distinct=False, name="job_number")
+        ]
+        triggers = [NUMBER]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.pk}"
+        return f"{self.kind} {self.number}"
 
     @classmethod
     def lease_seconds(cls) -> float:

@@ -34,7 +34,7 @@ OBJECTS = {
     "gold": ObjectKind(_("Gold sample %(key)s"), "annotation.GoldSet", "gold_answers", "gold_set"),
     "study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
     "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports", by="number"),
-    "job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job"),
+    "job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job", by="number"),
     "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
     "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),

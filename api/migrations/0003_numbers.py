@@ -1,4 +1,4 @@
-"""Webhooks are told the number that a campaign or an export has in its collection (docs/adr/0116).
+"""Webhooks are told the number that a campaign, an export or a training has in its collection (docs/adr/0116).
 
 `subject` and `once` keep primary keys: they are not shown, and what was told once must not be told again.
 """
@@ -61,6 +61,28 @@ BEGIN
 END $$
 """
 
+TRAINING = """
+CREATE OR REPLACE FUNCTION tell_training_ended() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM write_webhook_event(NEW.collection_id, 'training.ended', 'training:' || NEW.id, jsonb_build_object(
+        'training', NEW.{number}, 'state', NEW.state, 'recipe', NEW.options ->> 'recipe', 'error', NEW.error,
+        'made_by', NEW.made_by));
+    RETURN NULL;
+END $$
+"""
+
+# As annotation.0037_numbers does for its own: entries call a training by its number.
+RENAME = """
+ALTER TABLE annotation_auditentry DISABLE TRIGGER USER;
+UPDATE annotation_auditentry e SET details = jsonb_set(e.details, '{job}', to_jsonb(r.{new})) FROM training_job r
+WHERE e.act LIKE 'training.%' AND e.details -> 'job' = to_jsonb(r.{old}) AND r.collection_id = e.collection_id;
+ALTER TABLE annotation_auditentry ENABLE TRIGGER USER
+"""
+
+
+def rename(new: str, old: str) -> str:
+    return RENAME.replace("{new}", new).replace("{old}", old)
+
 
 def told(function: str) -> migrations.RunSQL:
     return migrations.RunSQL(function.replace("{number}", "number"), function.replace("{number}", "id"))
@@ -71,6 +93,10 @@ class Migration(migrations.Migration):
         ("api", "0002_webhooks"),
         ("annotation", "0037_numbers"),
         ("judges", "0029_numbers"),
+        ("training", "0007_numbers"),
     ]
 
-    operations = [told(CAMPAIGN), told(TASKS), told(ALARM), told(EXPORT)]
+    operations = [
+        told(CAMPAIGN), told(TASKS), told(ALARM), told(EXPORT), told(TRAINING),
+        migrations.RunSQL(rename("number", "id"), rename("id", "number")),
+    ]

@@ -139,4 +139,4 @@ def _show_curve(row: LearningCurve) -> dict[str, Any]:
 def _show_point(point: Any, found: Any) -> dict[str, Any]:
     figures = {name: getattr(found, name, None) for name in ("value", "low", "high")}
     counts = {name: getattr(point, name) for name in ("asked", "labels", "queries")}
-    return {"training": point.job_id, "state": point.job.state, **counts, **figures}
+    return {"training": point.job.number, "state": point.job.state, **counts, **figures}

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
@@ -20,7 +21,7 @@ from api.routes.downloads import describe_download
 from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from corpus.errors import BadInput
 from corpus.models import Collection
-from corpus.numbered import find_numbered
+from corpus.numbered import find_numbered, numbered_or_404
 from jobs import leases
 from store.downloads import send_file
 from store.files import fetch
@@ -141,7 +142,7 @@ def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
             device=given["device"],
             user=scope.user.username,
         )
-        record(scope, "training.started", job=job.pk, recipe=given["recipe"])
+        record(scope, "training.started", job=job.number, recipe=given["recipe"])
     job.refresh_from_db()
     return Status(201, _show_job(job))
 
@@ -209,7 +210,7 @@ def judge_outputs(request: HttpRequest, name: str, number: int, body: JudgeOutpu
     given = validate_form(JudgeForm(body.dict(), judges=graded_outputs.judge_names()))
     with transaction.atomic():
         graded_outputs.ask_later(found, given["judge"], given["budget"])
-        record(scope, "training.control", job=found.pk, what="judge")
+        record(scope, "training.control", job=found.number, what="judge")
     return _show_job(found)
 
 
@@ -226,7 +227,7 @@ def compare_losses(request: HttpRequest, name: str, body: LossesIn) -> Any:
     with transaction.atomic():
         models = form.groups[given["group"]].models
         job = begin_comparison(collection=scope.collection, models=models, run=given["run"], user=scope.user.username)
-        record(scope, "training.control", job=job.pk, what="losses")
+        record(scope, "training.control", job=job.number, what="losses")
     job.refresh_from_db()
     return Status(201, _show_job(job))
 
@@ -239,24 +240,23 @@ def control_training(request: HttpRequest, name: str, number: int, act: Literal[
     with transaction.atomic():
         if not {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}[act](found):
             raise BadInput(_("No changes made: the job's state no longer allows this action."))
-        record(scope, "training.control", job=found.pk, what=act)
+        record(scope, "training.control", job=found.number, what=act)
     found.refresh_from_db()
     return _show_job(found)
 
 
-def _jobs(request: HttpRequest) -> Any:
+def _jobs(request: HttpRequest) -> QuerySet[Job]:
     return Job.objects.filter(collection=scope_of(request).collection).select_related("model")
 
 
 def _find_job(request: HttpRequest, number: int) -> Job:
-    found: Job = find_row(_jobs(request), number, _("Training not found."))
-    return found
+    return numbered_or_404(_jobs(request), scope_of(request).collection, number, _("Training not found."))
 
 
 def _show_job(row: Job) -> dict[str, Any]:
     shown = ("kind", "state", "device", "phase", "done", "total", "error", "verdict", "created_at", "ended_at")
     model = getattr(row, "model", None)
-    return {"number": row.pk, "model": model and model.pk, **{name: getattr(row, name) for name in shown}}
+    return {"number": row.number, "model": model and model.pk, **{name: getattr(row, name) for name in shown}}
 
 
 @router.get("/collections/{slug:name}/models", auth=may("admin"), response=Page[ModelOut])
@@ -318,7 +318,7 @@ def use_model(
     given = {key: value for key, value in validate_form(UseForm(body.dict())).items() if value}
     with transaction.atomic():
         job = lifecycle.use_model(found, act, user=scope.user.username, **given)
-        record(scope, "training.control", model=found.pk, job=job.pk, what=act)
+        record(scope, "training.control", model=found.pk, job=job.number, what=act)
     job.refresh_from_db()
     return Status(201, _show_job(job))
 

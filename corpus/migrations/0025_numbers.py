@@ -17,10 +17,10 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(help_text='The table.', max_length=63)),
                 ('number', models.PositiveIntegerField()),
-                ('collection', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='corpus.collection')),
+                ('collection', models.ForeignKey(db_index=False, help_text='Null: of rows without one.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='corpus.collection')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('collection', 'kind'), name='last_number_once')],
+                'constraints': [models.UniqueConstraint(fields=('collection', 'kind'), name='last_number_once', nulls_distinct=False)],
             },
         ),
         migrations.AddField(

@@ -25,12 +25,16 @@ NUMBER = pgtrigger.Trigger(
 class LastNumber(models.Model):
     """The last number that a collection gave to a row of one kind; the trigger `number` counts it up."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="+", db_index=False)
+    collection = models.ForeignKey(
+        Collection, models.CASCADE, null=True, related_name="+", db_index=False, help_text="Null: of rows without one."
+    )
     kind = models.CharField(max_length=63, help_text="The table.")
     number = models.PositiveIntegerField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["collection", "kind"], name="last_number_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "kind"], nulls_distinct=False, name="last_number_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.collection_id} {self.kind}: {self.number}"

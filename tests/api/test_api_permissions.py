@@ -59,7 +59,7 @@ def doors(world: World) -> Iterator[Door]:
         "members/{number}/{act}": f"members/{world.bystander.pk}/pass",
         "members/{number}": f"members/{world.bystander.pk}",
         "qrels/{number}": f"qrels/{world.qrels.number}",
-        "trainings/{number}": f"trainings/{world.job.pk}",
+        "trainings/{number}": f"trainings/{world.job.number}",
         "models/{number}/{act}": f"models/{world.model.pk}/evaluate",
         "models/{number}": f"models/{world.model.pk}",
         "webhooks/{number}": f"webhooks/{world.webhook.pk}",

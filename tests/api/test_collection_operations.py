@@ -235,7 +235,7 @@ def test_curves_outputs_and_losses(call: Call) -> None:
         alice, "POST", f"{here}/curves", {"recipe": "prism", "export": 9, "base": "tiny:qwen3", "points": [5]}
     )
     assert refused.status_code == 422 and "training set" in refused.json()["detail"]
-    outputs = call(alice, "POST", f"{here}/trainings/{world.job.pk}/judge", {"judge": "kept"})
+    outputs = call(alice, "POST", f"{here}/trainings/{world.job.number}/judge", {"judge": "kept"})
     assert outputs.status_code == 422 and "Only a finished job" in outputs.json()["detail"]
     losses = call(alice, "POST", f"{here}/models/losses", {"model": world.model.pk})
     assert losses.status_code == 422 and losses.json()["errors"][0]["field"] == "body.model"

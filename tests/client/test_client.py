@@ -53,7 +53,7 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.imports.read(world.file_import.number).number == world.file_import.number
     assert birds.runs.read(world.run.pk).name == "bm25"
     assert birds.reports.read(world.report.pk).number == world.report.pk
-    assert birds.trainings.read(world.job.pk).model == world.model.pk and birds.trainings.list_sets() == ()
+    assert birds.trainings.read(world.job.number).model == world.model.pk and birds.trainings.list_sets() == ()
     assert birds.models.read(world.model.pk).name == "m"
     assert birds.leaderboard.read().systems == []
     assert birds.agreement.read(judges=True)["items"] == 0 and birds.agreement.read_table().startswith("a,b,n")

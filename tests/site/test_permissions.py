@@ -252,7 +252,7 @@ class World:
             "<int:item>": self.item.pk,
             "<int:bulk>": self.bulk.pk,
             "<int:view>": "1",
-            "<int:job>": self.job.pk,
+            "<int:job>": self.job.number,
             "<int:model>": self.model.pk,
             "<int:curve>": self.curve.pk,
             "<int:study>": self.study.pk,

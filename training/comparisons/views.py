@@ -87,8 +87,8 @@ def compare_losses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                     run=form.cleaned_data["run"],
                     user=scope.user.username,
                 )
-                record_act(scope, "training.control", job=job.pk, what="losses")
-            return redirect("training_job", scope.collection.name, job.pk)
+                record_act(scope, "training.control", job=job.number, what="losses")
+            return redirect("training_job", scope.collection.name, job.number)
         except BadInput as error:
             form.add_error(None, _("Not started: %(error)s.") % {"error": error})
     return _render_page(request, scope, form, losses, _drawn_groups(scope), status=422)

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,6 +17,7 @@ from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from jobs import background, leases
 from store.downloads import send_file
 from store.files import fetch, fetch_matching
@@ -98,20 +100,20 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 device=given["device"],
                 user=scope.user.username,
             )
-            record_act(scope, "training.started", job=job.pk, recipe=given["recipe"])
+            record_act(scope, "training.started", job=job.number, recipe=given["recipe"])
             if far := find_far_rate(given["recipe"], recipe_options(given["recipe"], form.options())):
                 messages.warning(request, _(FAR_RATE) % far)
     except BadInput as error:
         form.add_error(None, _("Not started: %(error)s.") % {"error": error})
         return _render_page(request, scope, form, status=422)
-    return redirect("training_job", scope.collection.name, job.pk)
+    return redirect("training_job", scope.collection.name, job.number)
 
 
 @action("admin")
 @require_GET
 def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
     """Show one job, live."""
-    found = get_object_or_404(Job.objects.select_related("model"), pk=job, collection=scope.collection)
+    found = _get_job(Job.objects.select_related("model"), scope, job)
     live = pages.live_job(found)
     queries, evidence = pages.draw_queries(found.result), pages.draw_evidence(found.result)
     if (file := download(request, (live["loss"], live["lengths"], queries, evidence, *live["metrics"]))) is not None:
@@ -145,11 +147,15 @@ def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
     return render(request, "training/job.html", context)
 
 
+def _get_job(rows: QuerySet[Job], scope: AccessScope, number: int) -> Job:
+    return numbered_or_404(rows, scope.collection, number, _("Training not found."))
+
+
 @action("admin")
 @require_GET
 def job_rollouts(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
     """Show the rollouts of a kept round for one query: text, score, rank, reward and advantage."""
-    found = get_object_or_404(Job, pk=job, collection=scope.collection)
+    found = _get_job(Job.objects.all(), scope, job)
     step, query_id = request.GET.get("step", ""), request.GET.get("query", "")
     wanted = int(step) if step.isascii() and step.isdecimal() and len(step) < 10 else None
     view = rollouts.read_rollouts(fetch(Path(found.folder) / rollouts.FILE, newest=True), wanted, query_id)
@@ -165,17 +171,17 @@ def job_rollouts(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
 @require_POST
 def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) -> HttpResponse:
     """Cancel a job, or let it go on after a cancellation or a failure."""
-    found = get_object_or_404(Job, pk=job, collection=scope.collection)
+    found = _get_job(Job.objects.all(), scope, job)
     acts = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
     if act not in acts:
         raise Http404(_("Unknown action."))
     with transaction.atomic():
         done = acts[act](found)
         if done:
-            record_act(scope, "training.control", job=found.pk, what=act)
+            record_act(scope, "training.control", job=found.number, what=act)
     if not done:
         messages.error(request, _("No changes made: the job's state no longer allows this action."))
-    return redirect("training_job", scope.collection.name, found.pk)
+    return redirect("training_job", scope.collection.name, found.number)
 
 
 @action("admin")
@@ -183,19 +189,19 @@ def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) ->
 def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
     """Let a worker ask a judge to score what base and tuned model wrote."""
     rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
-    found = get_object_or_404(rows, pk=job, collection=scope.collection)
+    found = _get_job(rows, scope, job)
     form = JudgeForm(request.POST, judges=graded_outputs.judge_names())
     try:
         if not form.is_valid():
             raise BadInput(_("Choose a judge, and a budget of 0 or more."))
         with transaction.atomic():
             graded_outputs.ask_later(found, form.cleaned_data["judge"], form.cleaned_data["budget"])
-            record_act(scope, "training.control", job=found.pk, what="judge")
+            record_act(scope, "training.control", job=found.number, what="judge")
     except BadInput as error:
         messages.error(request, str(error))
     else:
         messages.success(request, _("Scoring started. Reload this page to see the scores."))
-    return redirect("training_job", scope.collection.name, found.pk)
+    return redirect("training_job", scope.collection.name, found.number)
 
 
 @action("admin")
@@ -246,11 +252,11 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
     try:
         with transaction.atomic():
             job = lifecycle.use_model(found, act, user=scope.user.username, **given)
-            record_act(scope, "training.control", model=found.pk, job=job.pk, what=act)
+            record_act(scope, "training.control", model=found.pk, job=job.number, what=act)
     except BadInput as error:
         messages.error(request, str(error))
         return redirect("training_model", scope.collection.name, found.pk)
-    return redirect("training_job", scope.collection.name, job.pk)
+    return redirect("training_job", scope.collection.name, job.number)
 
 
 @action("admin")
@@ -276,7 +282,7 @@ def model_file(request: HttpRequest, scope: AccessScope, model: int, file: str) 
 @require_GET
 def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> HttpResponseBase:
     """Send a run of a finished job, or its metrics."""
-    found = get_object_or_404(Job, pk=job, collection=scope.collection)
+    found = _get_job(Job.objects.all(), scope, job)
     made = (path.name for pattern in ("*.run", "ablation.*") for path in fetch_matching(Path(found.folder), pattern))
     names = {"metrics.jsonl", "log.txt", "evaluation.json", *made}
     if file not in names:

@@ -269,10 +269,10 @@ def _job_nodes(jobs: Sequence[Job]) -> list[LayerNode]:
     return [
         LayerNode(
             f"job-{one.pk}",
-            _("Job %(job)s") % {"job": one.pk},
+            _("Job %(job)s") % {"job": one.number},
             4,
             str(one.get_kind_display()),
-            address=reverse("training_job", args=[one.collection.name, one.pk]) if one.collection else "",
+            address=reverse("training_job", args=[one.collection.name, one.number]) if one.collection else "",
             sources=(f"model-{one.options['model']}",),
         )
         for one in jobs

@@ -102,7 +102,7 @@ LEFT: dict[str, Act] = {
     "apply_preset": Act("settings.changed", data={"preset": "dream"}),
     "arm_settings": Act("settings.arms", data={"shown": "1", "hidden": "1", "reveal": "1"}),
     "start_training": Act("training.started"),
-    "control_job": Act("training.control", path=lambda world: f"/c/birds/training/jobs/{world.job.pk}/cancel/"),
+    "control_job": Act("training.control", path=lambda world: f"/c/birds/training/jobs/{world.job.number}/cancel/"),
     "start_curve": Act("training.started"),
     "control_curve": Act("training.control", path=lambda world: f"/c/birds/training/curves/{world.curve.pk}/cancel/"),
     "use_model": Act("training.control", path=lambda world: f"/c/birds/training/models/{world.model.pk}/rerank/"),

@@ -169,6 +169,7 @@ def test_an_export_is_told_when_its_files_are_there(hooked: Hooked) -> None:
     write_snapshot(snapshot)
     ((event, subject, data),) = told()
     assert (event, subject, data["format"]) == ("export.ready", f"export:{snapshot.pk}", "csv")
+    assert data["export"] == snapshot.number == 1
     assert data["files"] == [one["name"] for one in snapshot.manifest["files"]] != []
 
 
@@ -183,7 +184,9 @@ def test_a_training_is_told_when_it_ends_each_time_and_other_jobs_are_not(hooked
     assert leases.resume(job)
     job = leases.claim(Job, kind="train")
     assert job is not None and leases.finish(job, job.READY)
-    found = [(event, subject, data["state"], data["recipe"], data["error"]) for event, subject, data in told()]
+    ended = told()
+    assert {data["training"] for _event, _subject, data in ended} == {2}, "its number in the collection"
+    found = [(event, subject, data["state"], data["recipe"], data["error"]) for event, subject, data in ended]
     about = f"training:{job.pk}"
     assert found == [
         ("training.ended", about, "failed", "prism", "out of memory"),

@@ -42,7 +42,7 @@ def test_models_are_compared_and_rollouts_browsed(
     with page.expect_download() as saved:
         page.click("a[href$='ablation.csv']")
     assert saved.value.path().read_text().startswith("loss,base,nDCG@10,delta")
-    page.goto(f"/c/birds/training/jobs/{job.pk}/")
+    page.goto(f"/c/birds/training/jobs/{job.number}/")
     page.click("text=Browse rollouts")
     page.select_option("#step", "1")
     page.select_option("#query", "q2")

@@ -65,9 +65,9 @@ def publish(birds: Collection, folder: Path, losses: tuple[str, ...] = FOUR, **r
 def start(alice: Client, group: Model, run: str = "") -> Job:
     answer = alice.post(f"{ADDRESS}losses/", {"group": group.pk, "run": run})
     job = Job.objects.latest("pk")
-    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.pk}/"
+    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.number}/"
     assert job.kind == "losses"
-    assert AuditEntry.objects.latest("pk").details == {"job": job.pk, "what": "losses"}
+    assert AuditEntry.objects.latest("pk").details == {"job": job.number, "what": "losses"}
     return job
 
 
@@ -124,7 +124,7 @@ def test_the_table_has_four_rows_against_the_base_and_comes_as_csv_latex_and_jso
     alice: Client, birds: Collection, tmp_path: Path
 ) -> None:
     job = compare(birds, tmp_path)
-    address = f"/c/birds/training/jobs/{job.pk}/"
+    address = f"/c/birds/training/jobs/{job.number}/"
     for page in (alice.get(address).content.decode(), alice.get(ADDRESS).content.decode()):
         assert all(f'<th scope="row">{name}</th>' in page for name in ("base", *FOUR))
         assert "4 dev queries (tiny model, CPU)" in page and "Change from the base" in page

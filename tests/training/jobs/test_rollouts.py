@@ -91,7 +91,7 @@ def job(birds: Collection) -> Job:
 
 
 def test_the_job_page_draws_reward_kl_length_and_loss(alice: Client, job: Job) -> None:
-    address = f"/c/birds/training/jobs/{job.pk}/"
+    address = f"/c/birds/training/jobs/{job.number}/"
     page = alice.get(address).content.decode()
     reference = "KL divergence from the reference model"
     for name in ("Mean reward", reference, "Answer length in tokens", "Share of malformed answers", "Loss"):
@@ -102,7 +102,7 @@ def test_the_job_page_draws_reward_kl_length_and_loss(alice: Client, job: Job) -
 
 
 def test_rollouts_are_browsed_by_step_and_query_ten_on_a_page(alice: Client, job: Job) -> None:
-    address = f"/c/birds/training/jobs/{job.pk}/rollouts/"
+    address = f"/c/birds/training/jobs/{job.number}/rollouts/"
     page = alice.get(address, {"step": 1, "query": "q&2"}).content.decode()
     assert page.count("<details><summary") == 10 and "q &lt;1&gt;" in page and "+0.500" in page
     assert "?step=1&amp;query=q%262&amp;page=2" in page.replace("&amp;amp;", "&amp;")

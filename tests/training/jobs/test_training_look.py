@@ -37,7 +37,7 @@ def test_training_pages_have_no_violation(
     found = {"empty": violations(page)}
     job = finished(birds, rows, gain={"words": "no gain shown: p = 0.4"}, evaluation={"base": {"auc": 0.5}})
     model = lifecycle.publish_model(job)
-    for part in ("", f"jobs/{job.pk}/", f"models/{model.pk}/"):
+    for part in ("", f"jobs/{job.number}/", f"models/{model.pk}/"):
         page.goto(f"/c/birds/training/{part}")
         for summary in page.locator("figure details > summary").all():
             summary.click()

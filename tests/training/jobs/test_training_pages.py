@@ -79,7 +79,7 @@ def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> 
     asked = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "max_steps": "5"}
     answer = alice.post("/c/birds/training/start/", asked)
     job = Job.objects.get()
-    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.pk}/"
+    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.number}/"
     assert job.options["options"] == {"preset": "tiny", "max_steps": 5} and job.made_by == "alice"
     fragment = alice.get(answer["Location"], headers={"HX-Request": "true"})
     assert fragment.status_code == 200 and b"No trainer is running" in fragment.content
@@ -164,11 +164,11 @@ def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: C
 def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client, birds: Collection, rows: Path) -> None:
     job = finished(birds, rows, gain={"words": "no gain shown: p = 0.4"}, evaluation={"base": {"auc": 0.5}})
     model = lifecycle.publish_model(job)
-    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
     assert page.count("tiny model, CPU") >= 4 and "Loss from" in page and "0.750" in page and "undefined" in page
-    chart = alice.get(f"/c/birds/training/jobs/{job.pk}/?chart=loss&as=csv")
+    chart = alice.get(f"/c/birds/training/jobs/{job.number}/?chart=loss&as=csv")
     assert chart.status_code == 200 and b"3" in chart.content
-    assert alice.get(f"/c/birds/training/jobs/{job.pk}/?chart=other").status_code == 404
+    assert alice.get(f"/c/birds/training/jobs/{job.number}/?chart=other").status_code == 404
     shown = alice.get(f"/c/birds/training/models/{model.pk}/").content.decode()
     assert "No gain shown: p = 0.4 (tiny model, CPU). No dev query" in shown and "folder is missing" in shown
     assert "No gain shown" not in alice.get("/c/birds/training/").content.decode()
@@ -206,7 +206,7 @@ def test_an_evaluation_compares_before_and_after(alice: Client, birds: Collectio
         per_query={name: {"nDCG@10": {"q1": value, "q2": value}} for name, value in values.items()},
         compared=[{**paired, "one": "tuned", "other": "base"}, {**paired, "one": "tuned", "other": "BM25", "p": 0.5}],
     )  # fmt: skip
-    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
     assert "8 dev queries (tiny model, CPU)" in page and "+0.200" in page and "no significant difference" in page
     assert "2 better with the tuned model, 0 worse" in page and "Chosen apart." in page
 
@@ -214,7 +214,7 @@ def test_an_evaluation_compares_before_and_after(alice: Client, birds: Collectio
 def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collection, rows: Path) -> None:
     job = finished(birds, rows)
     (Path(job.folder) / "tuned.run").write_text("q Q0 d 1 1 t\n")
-    address = f"/c/birds/training/jobs/{job.pk}/files"
+    address = f"/c/birds/training/jobs/{job.number}/files"
     assert b"".join(alice.get(f"{address}/tuned.run").streaming_content) == b"q Q0 d 1 1 t\n"
     metrics = (Path(job.folder) / "metrics.jsonl").read_bytes()
     assert metrics and b"".join(alice.get(f"{address}/metrics.jsonl").streaming_content) == metrics
@@ -226,14 +226,14 @@ def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds
     other = finished(make_collection("stones"), rows)
     model = lifecycle.publish_model(other)
     for address in (
-        f"jobs/{other.pk}/",
+        f"jobs/{other.number}/",
         f"models/{model.pk}/",
         f"models/{model.pk}/card",
-        f"jobs/{other.pk}/files/log.txt",
+        f"jobs/{other.number}/files/log.txt",
     ):
         assert alice.get(f"/c/birds/training/{address}").status_code == 404
     assert alice.post(f"/c/birds/training/models/{model.pk}/evaluate/").status_code == 404
-    assert alice.post(f"/c/birds/training/jobs/{other.pk}/cancel/").status_code == 404
+    assert alice.post(f"/c/birds/training/jobs/{other.number}/cancel/").status_code == 404
 
 
 def test_a_deleted_collection_takes_its_jobs_and_models_along(birds: Collection, rows: Path) -> None:
@@ -296,10 +296,10 @@ def test_the_page_of_a_job_shows_lengths_and_the_share_of_the_devices_rate(
     job = finished(birds, rows)
     Job.objects.filter(pk=job.pk).update(state="running")
     folder = JobFolder(Path(job.folder))
-    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
     assert "Length of the training rows" not in page and "MFU" not in page
     folder.say(row_lengths=summarize_lengths([10, 20, 30, 40, 400], 100))
     folder.add({**folder.lines()[1], "mfu": 0.4567})
-    page = alice.get(f"/c/birds/training/jobs/{job.pk}/").content.decode()
+    page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
     assert "Length of the training rows" in page and "Model FLOPs utilization (MFU)" in page and "0.457" in page
     assert "1 of 5 rows are longer than the maximum of 100 tokens" in page

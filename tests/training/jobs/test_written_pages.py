@@ -101,13 +101,13 @@ def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, m
     Path(job.folder).mkdir()
     (Path(job.folder) / "evaluation.json").write_text("{}")
     assert outcomes.store_outcome(job, JobFolder(Path(job.folder)))["rows"] == 1
-    address = reverse("training_job", args=["books", job.pk])
+    address = reverse("training_job", args=["books", job.number])
     page = client.get(address).content.decode()
     assert "Texts written for 1 rows of the dev split (tiny model, CPU)" in page
     assert "Format score" in page and "Base: entity fidelity" not in page and "Base: Entity fidelity" in page
     assert "<svg" in page and "1 rows with evidence; evidence is shorter than the document in 1 of them." in page
     assert client.get(address, {"chart": "evidence", "as": "csv"}).status_code == 200
-    file = client.get(reverse("job_file", args=["books", job.pk, "evaluation.json"]))
+    file = client.get(reverse("job_file", args=["books", job.number, "evaluation.json"]))
     assert b"".join(file.streaming_content) == b"{}"
 
 

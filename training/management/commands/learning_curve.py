@@ -125,7 +125,7 @@ class Command(QuorumCommand):
 
     def describe(self, curve: LearningCurve, points: list[CurvePoint]) -> dict[str, Any]:
         """Return the document of a curve."""
-        jobs = {"curve": curve.pk, "recipe": curve.recipe, "order": curve.order, "jobs": [p.job_id for p in points]}
+        jobs = {"curve": curve.pk, "recipe": curve.recipe, "order": curve.order, "jobs": [p.job.number for p in points]}
         return jobs | result_document(services.read_result(points))
 
 

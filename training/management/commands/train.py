@@ -59,7 +59,7 @@ class Command(QuorumCommand):
         )
         if far := table.find_far_rate(options["recipe"], table.recipe_options(options["recipe"], given)):
             self.note(f"warning: {table.FAR_RATE % far}")
-        self.note(f"job {job.pk} waits in the queue ({job.device})")
+        self.note(f"job {job.number} waits in the queue ({job.device})")
         if options["wait"]:
             self.wait(job)
         return self.end(job, waited=options["wait"])
@@ -85,15 +85,16 @@ class Command(QuorumCommand):
         except KeyboardInterrupt:
             name = job.collection.name if job.collection else lifecycle.SHARED
             self.note(
-                f"interrupted: job {job.pk} goes on from its checkpoint as soon as a worker serves the queue; to end "
-                f"it: manage.py training {name} cancel --job {job.pk}"
+                f"interrupted: job {job.number} goes on from its checkpoint as soon as a worker serves the queue; to end "
+                f"it: manage.py training {name} cancel --job {job.number}"
             )
             raise
 
     def line(self, job: Job) -> str:
         """Return in one line how far a job is."""
         share = f"step {job.done} of {job.total}, " if job.total else ""
-        return f"job {job.pk}: {share}{job.phase or job.get_state_display()}{f' ({job.words})' if job.words else ''}"
+        phase = f"{job.phase or job.get_state_display()}{f' ({job.words})' if job.words else ''}"
+        return f"job {job.number}: {share}{phase}"
 
     def end(self, job: Job, *, waited: bool) -> object:
         """Return the document of a job, or raise why there is none."""
@@ -101,7 +102,7 @@ class Command(QuorumCommand):
         if metrics is not None:  # The verdict, and what it rests on, stand beside the measures.
             metrics = {**metrics, **{name: job.result.get(name) for name in ("gain", "rankings")}}
         document = {
-            "job": job.pk,
+            "job": job.number,
             "state": job.state,
             "steps": job.result.get("steps", job.done),
             "loss_first": job.result.get("loss_first"),
@@ -114,9 +115,9 @@ class Command(QuorumCommand):
         if job.state == Job.State.REFUSED:
             raise BadInput(job.error)
         if job.state == Job.State.CANCELLED:
-            raise Incomplete(f"job {job.pk} was cancelled after step {job.done}", document)
+            raise Incomplete(f"job {job.number} was cancelled after step {job.done}", document)
         if job.state == Job.State.FAILED:
-            raise QuorumError(f"job {job.pk} failed: {job.error}; its log is {job.folder}/log.txt")
+            raise QuorumError(f"job {job.number} failed: {job.error}; its log is {job.folder}/log.txt")
         gain = job.result.get("gain") or {}
         self.say(f"{job.options['out']}: {job.words}; {gain.get('words') or 'not measured: there is no dev split'}")
         if (rankings := job.result.get("rankings")) and gain.get("first_stage"):
