@@ -1,4 +1,4 @@
-"""Campaigns, imports and exports are called by numbers that begin at 1 in each collection, at every door."""
+"""Campaigns, imports, exports and trainings are called by numbers that begin at 1 in each collection, at every door."""
 
 import importlib
 import threading
@@ -24,17 +24,19 @@ from tests.called import call
 from tests.evidence import make_campaign
 from tests.factories import make_collection, make_member, make_pair
 from tests.imported_files import bring
+from training.models import Job
 
-KINDS = (Campaign, FileImport, Snapshot)
+KINDS = (Campaign, FileImport, Snapshot, Job)
 
 
-def make_each(admin: Membership) -> tuple[Campaign, FileImport, Snapshot]:
+def make_each(admin: Membership) -> tuple[Campaign, FileImport, Snapshot, Job]:
     """One row of each kind in the admin's collection."""
     collection = admin.collection
     return (
         make_campaign(collection, [], policy="human", state="running"),
         FileImport.objects.create(collection=collection, owner=admin.user),
         create_snapshot(collection=collection, form=FORMATS["csv"], user=admin.user),
+        Job.objects.create(collection=collection, folder="/nowhere", options={"recipe": "prism"}),
     )
 
 
@@ -47,6 +49,11 @@ def admins(db: None) -> tuple[Membership, Membership]:
         make_pair(admin.collection)
         make_each(admin)
     return alice, bob
+
+
+@pytest.mark.django_db
+def test_jobs_of_no_collection_count_among_each_other() -> None:
+    assert [Job.objects.create(folder="/nowhere").number for _ in range(2)] == [1, 2]
 
 
 def test_each_collection_counts_its_own(admins: tuple[Membership, Membership]) -> None:
@@ -81,10 +88,16 @@ def test_the_pages_of_a_second_collection_speak_of_its_first(admins: tuple[Membe
 def test_a_number_of_another_collection_is_not_found(admins: tuple[Membership, Membership]) -> None:
     client = Client()
     client.force_login(admins[1].user)
-    for path in ("campaigns/2/ledger/", "import/2/", "exports/2/manifest.json", "pairs/?campaign=2", "?campaign=2"):
+    for path in ("campaigns/2/ledger/", "import/2/", "exports/2/manifest.json", "pairs/?campaign=2", "?campaign=2",
+                 "training/jobs/2/"):  # fmt: skip
         assert client.get(f"/c/stones/{path}").status_code == 404, path
         assert client.get(f"/c/birds/{path}").status_code == 404, path
-    for path in ("campaigns/2/cancel/", "import/2/cancel/", "audits/2/to-people/?route=r1.m5.y"):
+    for path in (
+        "campaigns/2/cancel/",
+        "import/2/cancel/",
+        "training/jobs/2/cancel/",
+        "audits/2/to-people/?route=r1.m5.y",
+    ):
         assert client.post(f"/c/stones/{path}").status_code == 404, path
     assert not Campaign.objects.filter(state="cancelled").exists()
 
@@ -106,7 +119,7 @@ def test_the_api_lists_and_finds_by_the_number(client: Client, admins: tuple[Mem
         headers = {"Authorization": f"Bearer {tokens[of or collection]}"}
         return client.get(f"/api/v1/collections/{collection}/{path}", headers=headers)
 
-    for kind in ("campaigns", "imports", "exports"):
+    for kind in ("campaigns", "imports", "exports", "trainings"):
         assert [one["number"] for one in read("stones", kind).json()["items"]] == [1], kind
         first = read("birds", f"{kind}?limit=1").json()
         assert (first["items"][0]["number"], first["next"]) == (1, 1), kind
@@ -152,7 +165,7 @@ def test_rows_that_are_made_at_once_get_numbers_of_their_own() -> None:
         thread.join()
     assert codes == [201, 201, 201]
     assert sorted(Snapshot.objects.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
-    for kind in (Campaign, FileImport):
+    for kind in (Campaign, FileImport, Job):
         assert sorted(kind.objects.values_list("number", flat=True)) == [1, 2, 3]
 
 
@@ -169,31 +182,37 @@ def test_existing_rows_are_numbered_in_their_order_and_what_named_them_follows(
     Computed.objects.create(collection=birds, values={"audits": {"campaign": newer.pk}, "policies": {}, "kappas": []})
     record(admins[0].user, "campaign.control", birds, campaign=newer.pk, what="pause")
     record(admins[0].user, "import.files", birds, number=file_import.pk, files=[])
+    record(admins[0].user, "training.control", birds, job=Job.objects.filter(collection=birds).latest("pk").pk)
     record(admins[0].user, "export.made", birds, snapshot=exports[1].pk, format="csv")
     judging = importlib.import_module("judges.migrations.0029_numbers")
+    training = importlib.import_module("training.migrations.0007_numbers")
+    api = importlib.import_module("api.migrations.0003_numbers")
     annotation = importlib.import_module("annotation.migrations.0037_numbers")
     LastNumber.objects.all().delete()
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        for table in ("judges_campaign", "annotation_snapshot", "annotation_fileimport"):
+        for table in ("judges_campaign", "annotation_snapshot", "annotation_fileimport", "training_job"):
             cursor.execute(f"UPDATE {table} SET number = 1000000 + id")
         cursor.execute("UPDATE corpus_exportrecord SET number = 0")
         cursor.execute(judging.NUMBER_ROWS)
+        cursor.execute(training.NUMBER_ROWS)
         for table in ("annotation_fileimport", "annotation_snapshot"):
             cursor.execute(annotation.NUMBER_ROWS.format(table=table))
         for statements in (annotation.RENAME, annotation.VIEWS):
             cursor.execute(annotation.rename(statements, "number", "id"))
+        cursor.execute(api.rename("number", "id"))
         cursor.execute(annotation.FIGURES)
         cursor.execute(annotation.RECORDS)
     for kind in KINDS:
         rows: Any = kind.objects.order_by("pk")
         assert list(rows.values_list("collection__name", "number")) == [("birds", 1), ("stones", 1), ("birds", 2)]
-    assert [row.number for row in make_each(admins[0])] == [3, 3, 3]
+    assert [row.number for row in make_each(admins[0])] == [3, 3, 3, 3]
     view.refresh_from_db()
     assert view.query == "state=open&campaign=2&sort=state"
     assert Computed.objects.get().values == {"audits": None, "kappas": []}
     entries = AuditEntry.objects.filter(collection=birds).order_by("pk")
     assert entries.get(act="campaign.control").details == {"campaign": 2, "what": "pause"}
+    assert entries.get(act="training.control").details == {"job": 2}
     assert entries.get(act="import.files").details["number"] == 2
     assert [one.details["snapshot"] for one in entries.filter(act="export.made")][-2:] == [2, 3]
     assert list(ExportRecord.objects.order_by("export").values_list("number", flat=True)) == [1, 1, 2, 3]

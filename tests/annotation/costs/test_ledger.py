@@ -220,7 +220,7 @@ def test_an_admin_sets_caps_and_takes_them_away(books: Collection, charlie: Clie
     assert charlie.post(address, {"budget": "12.5", "daily_budget": "2", "hourly_rate": "30"}).status_code == 302
     books.refresh_from_db()
     assert (books.budget, books.daily_budget, books.hourly_rate) == (12.5, 2.0, 30.0)
-    ledger = charlie.get(reverse("ledger", args=["books", Campaign.objects.get().pk])).content.decode()
+    ledger = charlie.get(reverse("ledger", args=["books", Campaign.objects.get().number])).content.decode()
     assert "$11.50 of the collection&#x27;s $12.50; $1.00 of $2.00 for today" in ledger
     wrong = charlie.post(address, {"budget": "-1", "daily_budget": "2", "hourly_rate": "30"})
     assert wrong.status_code == 422 and "greater than or equal to 0" in wrong.content.decode()
@@ -236,7 +236,7 @@ def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Colle
     assert "Stopped by the collection&#x27;s daily budget (UTC)" in campaigns and "midnight UTC" in campaigns
     home = flat(charlie.get(reverse("collection", args=["books"])).content.decode())
     assert "at least $1.00" in home and "at least $2.00" in home, "judges, and together with people"
-    assert reverse("ledger", args=["books", Campaign.objects.get().pk]) in home
+    assert reverse("ledger", args=["books", Campaign.objects.get().number]) in home
 
 
 def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
@@ -270,10 +270,11 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
 
 def test_annotators_and_strangers_see_no_money(books: Collection, client: Client) -> None:
     client.force_login(make_member(books, "bob").user)
-    campaign = Campaign.objects.get().pk
+    campaign = Campaign.objects.get().number
     for name in ("ledger", "ledger_csv"):
         assert client.get(reverse(name, args=["books", campaign])).status_code == 403
-    other = make_campaign(make_collection("stones"), [make_judge("four")])
+    stones = make_collection("stones")
+    _first, other = (make_campaign(stones, [make_judge(name)]) for name in ("four", "five"))
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     assert client.get(reverse("ledger", args=["books", other.number])).status_code == 404
 
