@@ -64,8 +64,8 @@ def test_unsettled_labels_of_failed_routes_are_left_out_and_the_manifest_says_wh
     assert (found["pairs"], found["reason"]) == (30, "unsettled labels of routes that failed their label audit")
     assert found["routes"] == [
         {
-            "collection": "books", "campaign": Campaign.objects.get().number, "route": ROUTE, "audited": 50, "wrong": 30,
-            "pairs": 30,
+            "collection": "books", "campaign": Campaign.objects.get().number, "route": ROUTE,
+            "audited": 50, "wrong": 30, "pairs": 30,
         }
     ]  # fmt: skip
     if name == "beir":
