@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema
@@ -174,14 +174,16 @@ def resume_route(request: HttpRequest, name: str, number: int, body: ResumeIn) -
     return read_audit(request, name, number)
 
 
-def _audited(request: HttpRequest) -> QuerySet[Campaign]:
+def _audited(request: HttpRequest) -> Any:
     rows = Campaign.judging.filter(collection=scope_of(request).collection).select_related("collection")
     resolved = Count("audits", filter=Q(audits__item__state="settled"))
     return rows.annotate(drawn=Count("audits"), resolved=resolved)
 
 
 def _find_campaign(request: HttpRequest, number: int) -> Campaign:
-    return numbered_or_404(_audited(request), scope_of(request).collection, number, _("Campaign not found."))
+    rows, collection = _audited(request), scope_of(request).collection
+    found: Campaign = numbered_or_404(rows, collection, number, _("Campaign not found."))
+    return found
 
 
 def _parse_route(key: str) -> Route:

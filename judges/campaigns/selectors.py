@@ -5,10 +5,10 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import connection
-from django.db.models import Case, Exists, Model, OuterRef, Q, QuerySet, Subquery, Sum, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Sum, When
 
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
@@ -17,8 +17,6 @@ from judges.campaigns.pair_states import PairState, PairStates, count_states
 from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.models.batches import Batch
-
-J = TypeVar("J", bound=Model)
 
 STATUS = """
 SELECT c.number, c.policy, c.state, c.stopped_by, c.paused_because,
@@ -249,7 +247,7 @@ def campaigns_that_count(collection: Collection) -> QuerySet[Campaign]:
     return Campaign.objects.filter(kept, collection=collection).order_by("pk")
 
 
-def with_campaign_number(jobs: QuerySet[J]) -> QuerySet[J]:
+def with_campaign_number(jobs: QuerySet[Any]) -> QuerySet[Any]:
     """Annotate jobs, which keep the primary key of the campaign of their calls, with its number (None: no campaign)."""
     number = Campaign.objects.filter(pk=OuterRef("campaign")).values("number")
     return jobs.annotate(campaign_number=Subquery(number))

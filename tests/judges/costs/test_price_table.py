@@ -296,7 +296,7 @@ def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(book
     JudgeVersion.objects.create(name="twin", provider=two.provider, model=two.model)
     address = reverse("price", args=["books", two.pk])
     booked = list(Attempt.objects.order_by("pk").values_list("pk", "cost"))
-    ledger = charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().pk])).content
+    ledger = charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().number])).content
     given = {"input_price": "0.5", "output_price": "2", "reasoning_price": "3", "note": "invoice of May"}
     asked = charlie.post(address, given).content.decode()
     assert "Save this price?" in asked and "$0.5" in asked and "twin" in asked and not PriceRow.objects.exists()
@@ -313,7 +313,7 @@ def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(book
     page = charlie.get(address).content.decode()
     assert "Input $0.5," in page and "Input $0.7," in page, "the earlier price stays in the history"
     assert list(Attempt.objects.order_by("pk").values_list("pk", "cost")) == booked
-    assert charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().pk])).content == ledger
+    assert charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().number])).content == ledger
     assert "Remove this price?" in charlie.post(address, {"away": "1"}).content.decode()
     assert charlie.post(address, {"away": "1", "confirm": "1"}).status_code == 302
     assert price_for_judge(held("two")) is None and PriceRow.objects.count() == 3
