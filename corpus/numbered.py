@@ -1,4 +1,4 @@
-"""Finding what people and programs name by a number of its collection: a campaign, an import, an export."""
+"""Finding what people and programs name by a number of its collection: a campaign, an import, an export, a training."""
 
 from typing import Any, TypeVar
 
@@ -10,8 +10,11 @@ from corpus.models import Collection, Numbered
 M = TypeVar("M", bound=Numbered)
 
 
-def find_numbered(rows: QuerySet[M] | Manager[M], collection: Collection, number: Any) -> M | None:
-    """Return the collection's row of this number; None where there is none, or `number` (typed by people) is none."""
+def find_numbered(rows: QuerySet[M] | Manager[M], collection: Collection | None, number: Any) -> M | None:
+    """Return the collection's row of this number; None where there is none, or `number` (typed by people) is none.
+
+    `collection` None: among the rows that belong to none.
+    """
     text = str(number)
     # Nine digits: more are beyond the column, and no collection has as many.
     if not (text.isascii() and text.isdecimal() and len(text) < 10):

@@ -78,7 +78,7 @@ def test_job_and_model_show_first_stage_base_and_model_side_by_side(birds: Colle
     job.save()
     model = lifecycle.publish_model(job)
     assert Model.objects.get().summary["rankings"]["queries"] == 12
-    for address in (f"jobs/{job.pk}", f"models/{model.pk}"):
+    for address in (f"jobs/{job.number}", f"models/{model.pk}"):
         page = alice.get(f"/c/birds/training/{address}/").content.decode()
         assert "Ranks below BM25 (-0.500, 95% -0.500 to -0.500): do not use it" in page, address
         assert "12 dev queries" in page and "random head" in page and "tuned vs BM25" in " ".join(page.split())

@@ -43,21 +43,34 @@ def refused(*arguments: Any) -> str:
 @pytest.mark.django_db
 def test_alice_cancels_and_resumes_a_training_by_command(birds: Collection) -> None:
     older, newer = begin(birds), begin(birds)
-    assert control("birds", "cancel") == {"job": newer.pk, "kind": "train", "state": "cancelled", "cancel_asked": False}
-    assert control("birds", "cancel")["job"] == older.pk
+    assert control("birds", "cancel") == {
+        "job": newer.number,
+        "kind": "train",
+        "state": "cancelled",
+        "cancel_asked": False,
+    }
+    assert control("birds", "cancel")["job"] == older.number
     assert refused("birds", "cancel") == "birds has no job to cancel\n"
-    assert control("birds", "resume", "--job", older.pk)["state"] == "queued"
+    assert control("birds", "resume", "--job", older.number)["state"] == "queued"
     running = begin(birds, state="running")
-    assert control("birds", "cancel") == {"job": running.pk, "kind": "train", "state": "running", "cancel_asked": True}
+    assert control("birds", "cancel") == {
+        "job": running.number,
+        "kind": "train",
+        "state": "running",
+        "cancel_asked": True,
+    }
 
 
 @pytest.mark.django_db
 def test_what_is_over_or_of_another_collection_is_refused_in_one_line(birds: Collection) -> None:
     done, shared = begin(birds, state="finished"), begin()
-    assert refused("birds", "cancel", "--job", done.pk) == f"job {done.pk} is finished: there is nothing to cancel\n"
-    assert refused("birds", "cancel", "--job", shared.pk) == f"birds has no job {shared.pk}\n"
+    assert (
+        refused("birds", "cancel", "--job", done.number)
+        == f"job {done.number} is finished: there is nothing to cancel\n"
+    )
+    assert refused("birds", "cancel", "--job", 2) == "birds has no job 2\n"
     assert 'there is no collection "nests"' in refused("nests", "cancel")
-    assert control("_shared", "cancel")["job"] == shared.pk
+    assert control("_shared", "cancel")["job"] == shared.number == 1
 
 
 @pytest.mark.django_db
@@ -74,7 +87,7 @@ def test_a_command_that_is_stopped_while_it_waits_says_what_goes_on_and_how_to_e
         call_command("train", "prism", data=rows, base="tiny:qwen3", out=tmp_path / "out", wait=True, stderr=said)
     job = Job.objects.get()
     assert error.value.code == 130 and job.state == "queued"
-    assert f"to end it: manage.py training _shared cancel --job {job.pk}" in said.getvalue()
+    assert f"to end it: manage.py training _shared cancel --job {job.number}" in said.getvalue()
 
 
 def test_sigterm_ends_a_command_as_ctrl_c_does() -> None:

@@ -85,8 +85,8 @@ class Command(QuorumCommand):
         except KeyboardInterrupt:
             name = job.collection.name if job.collection else lifecycle.SHARED
             self.note(
-                f"interrupted: job {job.number} goes on from its checkpoint as soon as a worker serves the queue; to end "
-                f"it: manage.py training {name} cancel --job {job.number}"
+                f"interrupted: job {job.number} goes on from its checkpoint as soon as a worker serves the queue; to "
+                f"end it: manage.py training {name} cancel --job {job.number}"
             )
             raise
 

@@ -6,6 +6,7 @@ from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
+from corpus.numbered import find_numbered
 from jobs import leases
 from training.jobs import lifecycle
 from training.models import Job
@@ -29,16 +30,20 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Control the job; return where it stands."""
         name, action, number = options["name"], options["action"], options["job"]
-        jobs = Job.objects.filter(collection=None if name == SHARED else collection_named(name)).order_by("-pk")
-        job = jobs.filter(pk=number).first() if number is not None else jobs.filter(state__in=POSSIBLE[action]).first()
+        collection = None if name == SHARED else collection_named(name)
+        if number is not None:
+            job = find_numbered(Job.objects, collection, number)
+        else:
+            possible = Job.objects.filter(collection=collection, state__in=POSSIBLE[action])
+            job = possible.order_by("-pk").first()
         if job is None:
             raise BadInput(f"{name} has no job {number}" if number is not None else f"{name} has no job to {action}")
         if not ACTIONS[action](job):
             job.refresh_from_db()
-            raise BadInput(f"job {job.pk} is {job.get_state_display()}: there is nothing to {action}")
+            raise BadInput(f"job {job.number} is {job.get_state_display()}: there is nothing to {action}")
         job.refresh_from_db()
         if job.state == State.RUNNING:
-            self.say(f"job {job.pk} saves a checkpoint and ends within ten seconds")
+            self.say(f"job {job.number} saves a checkpoint and ends within ten seconds")
         else:
-            self.say(f"job {job.pk} is {job.get_state_display()}")
-        return {"job": job.pk, "kind": job.kind, "state": job.state, "cancel_asked": job.cancel_asked}
+            self.say(f"job {job.number} is {job.get_state_display()}")
+        return {"job": job.number, "kind": job.kind, "state": job.state, "cancel_asked": job.cancel_asked}
