@@ -115,14 +115,14 @@ def test_audits_are_read_and_more_are_drawn(call: Call) -> None:
     counters.add(campaign.pk, "route:r1.m0.y", 1)
     path = "collections/birds/audits"
     listed = call(admin, "GET", path).json()["items"]
-    assert [(one["campaign"], one["drawn"], one["resolved"]) for one in listed] == [(campaign.pk, 1, 0)]
-    found = call(admin, "GET", f"{path}/{campaign.pk}").json()
+    assert [(one["campaign"], one["drawn"], one["resolved"]) for one in listed] == [(campaign.number, 1, 0)]
+    found = call(admin, "GET", f"{path}/{campaign.number}").json()
     assert found["can_draw"] and [one["key"] for one in found["routes"]] == ["r1.m0.y"]
     assert found["routes"][0]["accuracy"]["value"] is None and found["routes"][0]["accuracy"]["reason"]
-    assert call(admin, "POST", f"{path}/{campaign.pk}/draw", {"up_to": 5}).json() == {"pairs": 0}
-    assert call(admin, "POST", f"{path}/{campaign.pk}/to-people", {"route": "r1.m0.y"}).json() == {"pairs": 0}
-    assert call(admin, "POST", f"{path}/{campaign.pk}/draw", {"up_to": 5, "route": "west"}).status_code == 404
-    resumed = call(admin, "POST", f"{path}/{campaign.pk}/go-on", {"route": "r1.m0.y"})
+    assert call(admin, "POST", f"{path}/{campaign.number}/draw", {"up_to": 5}).json() == {"pairs": 0}
+    assert call(admin, "POST", f"{path}/{campaign.number}/to-people", {"route": "r1.m0.y"}).json() == {"pairs": 0}
+    assert call(admin, "POST", f"{path}/{campaign.number}/draw", {"up_to": 5, "route": "west"}).status_code == 404
+    resumed = call(admin, "POST", f"{path}/{campaign.number}/go-on", {"route": "r1.m0.y"})
     assert resumed.status_code == 200 and counters.read(campaign.pk)["resumed:r1.m0.y"] == 1
     assert set(acts()) >= {"audit.drawn", "audit.to-people", "audit.go-on"}
     assert call(admin, "GET", f"{path}/999999").status_code == 404
@@ -245,7 +245,7 @@ def test_a_training_is_started_read_and_cancelled(call: Call, monkeypatch: pytes
         assert refused.status_code == 422 and words in refused.json()["detail"], (wrong, refused.content)
     started = call(admin, "POST", path, body | {"options": {"max_steps": 5, "packing": False}})
     assert started.status_code == 201, started.content
-    job = Job.objects.get(pk=started.json()["number"])
+    job = Job.objects.get(number=started.json()["number"])
     assert job.options["options"] == {"preset": "tiny", "max_steps": 5, "packing": False}
     assert started.json()["state"] == "queued" and "training.started" in acts()
     assert call(admin, "POST", f"{path}/{job.pk}/cancel").json()["state"] == "cancelled"
@@ -268,7 +268,7 @@ def test_a_model_is_read_and_used(call: Call, monkeypatch: pytest.MonkeyPatch, t
     assert b"".join(call(admin, "GET", f"{path}/card").streaming_content) == b"{}"
     used = call(admin, "POST", f"{path}/evaluate", {"precision": "fp32"})
     assert used.status_code == 201, used.content
-    job = Job.objects.get(pk=used.json()["number"])
+    job = Job.objects.get(number=used.json()["number"])
     assert job.kind == "evaluate" and job.options["precision"] == "fp32" and "training.control" in acts()
     assert call(admin, "POST", f"{path}/evaluate", {"precision": "fp7"}).status_code == 422
     assert call(admin, "POST", f"{path}/dance", {}).status_code == 422

@@ -224,7 +224,9 @@ def test_every_line_about_a_judged_pair_is_found_by_the_pair_and_by_the_request(
         attempts = {line["attempt"] for line in own if line["event"] == "call ended"}
         assert attempts == set(Attempt.objects.filter(pair=pair).values_list("pk", flat=True)) != set()
         assert [line["state"] for line in own if line["event"] == "pair judged"] != []
-        assert {line["collection"] for line in own} == {"books"} and {line["campaign"] for line in own} == {campaign.pk}
+        assert {line["collection"] for line in own} == {"books"} and {line["campaign"] for line in own} == {
+            campaign.number
+        }
         assert {line.get("request_id") for line in own} == {"by-alice"}
     told = [line for line in lines if line["event"] in ("call ended", "pair judged")]
     assert told and all(line.get("pair") in pairs for line in told)

@@ -162,7 +162,7 @@ def test_it_tells_of_campaigns_tasks_leases_and_alarms() -> None:
         campaign=campaign, pair=pair, state="running", lease_until=timezone.now() - timedelta(seconds=90)
     )
     samples = scrape()
-    number = str(campaign.pk)
+    number = str(campaign.number)
     assert total(samples, "quorum_campaigns", state="running") == 1
     assert total(samples, "quorum_campaign_pairs", campaign=number, state="labelled") == 4
     assert total(samples, "quorum_campaign_pairs", campaign=number, state="waiting") == 3

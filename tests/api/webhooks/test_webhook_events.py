@@ -201,7 +201,7 @@ def test_a_route_that_a_worker_stops_is_told_once_whatever_follows(campaign: Cam
         route_breakers.trip_routes(campaign.pk, campaign.collection.relevant_from, counters.read(campaign.pk))
         counters.add(campaign.pk, f"stopped:{ROUTE}", 1)
     write_alarms()
-    assert told() == [("audit.alarm", f"campaign:{campaign.pk}", {"campaign": campaign.pk, "route": ROUTE})]
+    assert told() == [("audit.alarm", f"campaign:{campaign.pk}", {"campaign": campaign.number, "route": ROUTE})]
 
 
 def test_a_route_whose_audit_people_answer_after_the_end_is_told_by_the_next_look(campaign: Campaign) -> None:
@@ -213,7 +213,7 @@ def test_a_route_whose_audit_people_answer_after_the_end_is_told_by_the_next_loo
     Item.objects.filter(reason="audit").update(settled_at=Webhook.objects.get().created_at)
     write_alarms()
     write_alarms()
-    assert [(event, data["route"]) for event, _subject, data in told()] == [("audit.alarm", ROUTE)]
+    assert [(event, data["campaign"], data["route"]) for event, _subject, data in told()] == [("audit.alarm", 1, ROUTE)]
 
 
 def test_a_route_that_is_right_often_enough_raises_no_alarm(campaign: Campaign) -> None:

@@ -261,7 +261,7 @@ def test_the_engine_draws_audits_with_the_labels(worker: object, model_server: L
     again = judge("--again", check=True).json
     assert again["audits"] == 12
     assert Item.objects.filter(reason="audit").count() == 12, "the same pairs are drawn: people's answers serve again"
-    assert Audit.objects.filter(campaign=again["campaign"]).count() == 12
+    assert Audit.objects.filter(campaign__number=again["campaign"]).count() == 12
 
 
 def test_an_audit_of_nought_draws_none_and_pairs_that_people_met_belong_to_no_route(

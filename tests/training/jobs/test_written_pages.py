@@ -153,7 +153,7 @@ def written(instance, settings, tmp_path) -> Job:
 @pytest.mark.django_db(transaction=True)
 def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, monkeypatch) -> None:
     client.force_login(make_member(written.collection, "alice", Role.ADMIN).user)
-    address = reverse("training_job", args=["books", written.pk])
+    address = reverse("training_job", args=["books", written.number])
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 0)
     assert (
         "disabled aria-describedby" in client.get(address).text and "No worker is running" in client.get(address).text
@@ -163,10 +163,10 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     monkeypatch.setattr("jobs.notifications.message_sender", lambda: messenger)
     assert "At most 4 calls." in client.get(address).text
     asked = {"judge": "offline-measurer", "budget": "2"}
-    said = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
+    said = client.post(reverse("judge_outputs", args=["books", written.number]), asked, follow=True).text
     assert "offline-measurer is scoring the texts" in said
     assert messenger.sent == [[]]
-    again = client.post(reverse("judge_outputs", args=["books", written.pk]), asked, follow=True).text
+    again = client.post(reverse("judge_outputs", args=["books", written.number]), asked, follow=True).text
     assert "Scoring is already in progress" in again
     BackgroundJob.objects.update(state="running", lease_until=timezone.now())  # whoever took it is gone
     judge_outputs()
@@ -179,6 +179,6 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     for title in graded_outputs.TITLES.values():
         assert title.replace("'", "&#x27;") in page
     assert "tuned: 2 of 3 rows scored; 0 got no response from the judge" in page
-    wrong = client.post(reverse("judge_outputs", args=["books", written.pk]), {"judge": "nobody"}, follow=True).text
+    wrong = client.post(reverse("judge_outputs", args=["books", written.number]), {"judge": "nobody"}, follow=True).text
     assert "Choose a judge" in wrong
     assert AuditEntry.objects.filter(act="training.control").count() == 1
