@@ -250,7 +250,8 @@ def campaigns_that_count(collection: Collection) -> QuerySet[Campaign]:
 def with_campaign_number(jobs: QuerySet[Any]) -> QuerySet[Any]:
     """Annotate jobs, which keep the primary key of the campaign of their calls, with its number (None: no campaign)."""
     number = Campaign.objects.filter(pk=OuterRef("campaign")).values("number")
-    return jobs.annotate(campaign_number=Subquery(number))
+    rows: QuerySet[Any] = jobs.annotate(campaign_number=Subquery(number))
+    return rows
 
 
 def number_of(campaign: int | None) -> int | None:

@@ -248,10 +248,10 @@ def test_a_training_is_started_read_and_cancelled(call: Call, monkeypatch: pytes
     job = Job.objects.get(number=started.json()["number"])
     assert job.options["options"] == {"preset": "tiny", "max_steps": 5, "packing": False}
     assert started.json()["state"] == "queued" and "training.started" in acts()
-    assert call(admin, "POST", f"{path}/{job.pk}/cancel").json()["state"] == "cancelled"
-    assert call(admin, "POST", f"{path}/{job.pk}/cancel").status_code == 422
-    assert call(admin, "POST", f"{path}/{job.pk}/go-on").json()["state"] == "queued"
-    assert call(admin, "GET", f"{path}/{world.job.pk}").json()["model"] == world.model.pk
+    assert call(admin, "POST", f"{path}/{job.number}/cancel").json()["state"] == "cancelled"
+    assert call(admin, "POST", f"{path}/{job.number}/cancel").status_code == 422
+    assert call(admin, "POST", f"{path}/{job.number}/go-on").json()["state"] == "queued"
+    assert call(admin, "GET", f"{path}/{world.job.number}").json()["model"] == world.model.pk
 
 
 def test_a_model_is_read_and_used(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

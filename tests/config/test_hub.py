@@ -103,9 +103,13 @@ def test_what_was_pushed_loads_with_its_splits(hub: HubServer, books: Collection
 
 
 def test_a_branch_is_made_and_files_that_are_gone_are_deleted(hub: HubServer, books: Collection) -> None:
-    push("team/books", "--export", str(make_export(books, "prism", teacher="votes").pk))
+    push("team/books", "--export", str(make_export(books, "prism", teacher="votes").number))
     code, told, _ = push(
-        "team/books", "--export", str(make_export(books, "prism", teacher="votes", split=1.0).pk), "--revision", "v2"
+        "team/books",
+        "--export",
+        str(make_export(books, "prism", teacher="votes", split=1.0).number),
+        "--revision",
+        "v2",
     )
     assert code == 0 and told["deleted"] == ["dev.jsonl"] and told["address"].endswith("/tree/v2")
     repository = hub.repositories["datasets/team/books"]
@@ -149,7 +153,7 @@ def test_a_model_is_pushed_with_all_its_files(hub: HubServer, books: Collection,
 
 
 def test_private_data_never_goes_to_a_repository_that_everybody_reads(hub: HubServer, books: Collection) -> None:
-    made = str(make_export(books, "csv").pk)
+    made = str(make_export(books, "csv").number)
     push("team/books", "--export", made)
     repository = hub.repositories["datasets/team/books"]
     repository.private = False
@@ -161,7 +165,7 @@ def test_private_data_never_goes_to_a_repository_that_everybody_reads(hub: HubSe
 def test_what_fails_is_one_line_and_exit_2(
     hub: HubServer, books: Collection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made = str(make_export(books, "csv").pk)
+    made = str(make_export(books, "csv").number)
     for arguments, words in (
         (("others/books", "--export", made), "refused to take others/books (403)"),
         (("books", "--export", made), "name it OWNER/REPO"),
