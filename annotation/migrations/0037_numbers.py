@@ -49,8 +49,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('annotation', '0036_imports_looked_at'),
-        ('corpus', '0025_numbers'),
-        ('judges', '0029_numbers'),
+        ('corpus', '0026_numbers'),
+        ('judges', '0030_numbers'),
     ]
 
     operations = [

@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("api", "0002_webhooks"),
         ("annotation", "0037_numbers"),
-        ("judges", "0029_numbers"),
+        ("judges", "0030_numbers"),
         ("training", "0007_numbers"),
     ]
 

@@ -184,7 +184,7 @@ def test_existing_rows_are_numbered_in_their_order_and_what_named_them_follows(
     record(admins[0].user, "import.files", birds, number=file_import.pk, files=[])
     record(admins[0].user, "training.control", birds, job=Job.objects.filter(collection=birds).latest("pk").pk)
     record(admins[0].user, "export.made", birds, snapshot=exports[1].pk, format="csv")
-    judging = importlib.import_module("judges.migrations.0029_numbers")
+    judging = importlib.import_module("judges.migrations.0030_numbers")
     training = importlib.import_module("training.migrations.0007_numbers")
     api = importlib.import_module("api.migrations.0003_numbers")
     annotation = importlib.import_module("annotation.migrations.0037_numbers")

@@ -18,7 +18,7 @@ FORGET = "DELETE FROM corpus_lastnumber WHERE kind = 'training_job'"
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('corpus', '0025_numbers'),
+        ('corpus', '0026_numbers'),
         ('training', '0006_planned_points'),
     ]
 

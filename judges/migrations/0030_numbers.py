@@ -18,8 +18,8 @@ FORGET = "DELETE FROM corpus_lastnumber WHERE kind = 'judges_campaign'"
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('corpus', '0025_numbers'),
-        ('judges', '0028_answered_by'),
+        ('corpus', '0026_numbers'),
+        ('judges', '0029_windows'),
     ]
 
     operations = [

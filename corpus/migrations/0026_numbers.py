@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('corpus', '0024_long_documents'),
+        ('corpus', '0025_windows'),
     ]
 
     operations = [
