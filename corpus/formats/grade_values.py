@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 # Where a value of a column is missing, programs write the others as 1.0.
 _NUMBER = re.compile(r"([+-]?\d{1,9})(?:\.0+)?\Z")
+KEPT = 1_000  # Spellings of grades that are read once.
 _BETWEEN = re.compile(r"[\s_-]+")
 WORDS = {word: 1 for word in ("yes", "y", "true", "relevant")}
 WORDS |= {word: 0 for word in ("no", "n", "false", "irrelevant", "not relevant", "non relevant", "nonrelevant")}
@@ -31,9 +32,20 @@ class GradeReader:
         self.top, self.relevant_from = top, relevant_from
         self._word: tuple[int, str] | None = None  # The first line with a word, and the word.
         self._above: tuple[int, str] | None = None  # The first line with a number above 1.
+        self._good: dict[str, tuple[int, str, str]] = {}  # What was read, until the first problem.
 
     def read(self, line: int, text: str) -> tuple[int, str, str]:
         """Return (grade, "", ""); or (0, the problem, malformed or out-of-range). Below 0 means not judged."""
+        if good := self._good.get(text):
+            return good
+        found = self._read(line, text)
+        if found[1]:
+            self._good.clear()
+        elif len(self._good) < KEPT:
+            self._good[text] = found
+        return found
+
+    def _read(self, line: int, text: str) -> tuple[int, str, str]:
         if found := _NUMBER.match(text):
             return self._read_number(line, int(found[1]))
         word = _simplify(text)

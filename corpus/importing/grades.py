@@ -111,7 +111,8 @@ def split_line(text: str, width: int) -> list[str]:
 
 def _read_qrels(source: FileSource, reader: GradeReader) -> Iterator[GradeRow]:
     """Yield the rows of qrels whose columns have no names: query, document and grade, or with TREC's iteration."""
-    lines = ((number, text) for number, text in source.texts() if not is_comment(text))
+    # Every call counts here: it is made for each of millions of lines.
+    lines = ((number, text) for number, text in source.texts() if text[:1] != "#" or not is_comment(text))
     number, text = next(lines, (1, ""))
     width = len(text.split("\t")) if text.count("\t") in (2, 3) else len(text.split())
     if width not in (3, 4):
@@ -123,7 +124,12 @@ def _read_qrels(source: FileSource, reader: GradeReader) -> Iterator[GradeRow]:
     if not is_header:
         yield _read_place(reader, number, text, width)
     for number, text in lines:
-        yield _read_place(reader, number, text, width)
+        cells = text.split()
+        if len(cells) != width:
+            yield _read_place(reader, number, text, width)
+            continue
+        value, problem, kind = reader.read(number, cells[-1])
+        yield GradeRow(number, cells[0], cells[-2], value, "", problem, kind)
 
 
 def _read_place(reader: GradeReader, number: int, text: str, width: int) -> GradeRow:
@@ -138,20 +144,22 @@ def _read_table(source: FileSource, table: Table, reader: GradeReader) -> Iterat
 
     Where the table has the texts themselves, a row without a grade is a pair that waits for one.
     """
-    places = table.places
+    places, width, names_assessors = table.places, len(table.header), table.names_assessors
     has_ids = {"query_id", "doc_id", "grade"} <= places.keys() and not table.has_lists
+    by_ids = [places[field] for field in ("query_id", "doc_id", "grade")] if has_ids else []
+    waits = table.repeats_texts or table.has_lists
     for number, row in tables.read_ragged_rows(source, table):
-        if len(row) != len(table.header):
+        if len(row) != width:
             if not is_comment(row[0]):
-                yield GradeRow(number, "", "", 0, "", _columns_problem(len(row), len(table.header)), "malformed")
+                yield GradeRow(number, "", "", 0, "", _columns_problem(len(row), width), "malformed")
             continue
         if has_ids:
-            query, document = (row[places[field]].strip() for field in ("query_id", "doc_id"))
-            found = [(document, "" if _is_assumed(table, row) else row[places["grade"]].strip())]
+            query, document, grade = [row[place].strip() for place in by_ids]
+            found = [(document, "" if "assumed" in places and _is_assumed(table, row) else grade)]
         else:
             query = table_records.read_query_id(source, table, number, row)
             found = [(one.id, one.grade) for one in table_records.read_candidates(source, table, number, row)]
-        if table.names_assessors:
+        if names_assessors:
             for place in table.columns["grade"]:
                 if grade := row[place].strip():
                     yield _grade_row(reader, number, query, found[0][0], grade, table.header[place])
@@ -160,7 +168,7 @@ def _read_table(source: FileSource, table: Table, reader: GradeReader) -> Iterat
         for document, grade in found:
             if grade == table_records.RELEVANT:
                 yield GradeRow(number, query, document, max(1, reader.relevant_from), assessor)
-            elif grade or not (table.repeats_texts or table.has_lists):
+            elif grade or not waits:
                 yield _grade_row(reader, number, query, document, grade, assessor)
 
 
