@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Sum
+from django.db.models import Count, Sum
 from django.http import UnreadablePostError
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -29,6 +29,7 @@ KEPT = timedelta(days=1)
 PART = 1 << 20  # Bytes read at once.
 # PostgreSQL and the other folders of VAR may lie on the same disk.
 SPARE = 1 << 30  # Bytes that an upload leaves free on the disk.
+MAX_UPLOADS = 1_000  # Of a collection, that wait for their import: as many as an archive may hold.
 SWEEP_S = 600.0
 _swept = -SWEEP_S
 
@@ -100,7 +101,14 @@ def begin_upload(collection: Collection, owner: User, name: str, size: int, modi
         raise BadInput(_("%(name)s: the server's disk has no room for it") % {"name": name})
     upload = Upload.objects.create(collection=collection, owner=owner, name=name, size=size, modified=modified[:40])
     # Counted with the row in it: of two that begin at once, neither overlooks the other.
-    if (Upload.objects.filter(collection=collection).aggregate(sum=Sum("size"))["sum"] or 0) > settings.UPLOADS_BYTES:
+    waiting = Upload.objects.filter(collection=collection).aggregate(sum=Sum("size"), count=Count("pk"))
+    if waiting["count"] > MAX_UPLOADS:
+        upload.delete()
+        said = _(
+            "%(name)s: more than %(most)s files wait in this collection; import or delete some, or send an archive"
+        )
+        raise BadInput(said % {"name": name, "most": f"{MAX_UPLOADS:,}"})
+    if (waiting["sum"] or 0) > settings.UPLOADS_BYTES:
         upload.delete()
         most = f"{settings.UPLOADS_BYTES / 1e9:g}"
         said = _("%(name)s: uploads of a collection may have %(most)s GB together; import or delete earlier ones first")

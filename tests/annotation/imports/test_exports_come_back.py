@@ -85,6 +85,23 @@ def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case: str, tm
     assert "JSON" not in told and not any("{" in text for pair in found for text in pair)
 
 
+@pytest.mark.parametrize("name", ["prism", "flagembedding", "parquet"])
+def test_train_and_dev_come_back_together_and_one_of_them_may_be_left_out(name: str, tmp_path: Path) -> None:
+    write_targets(make_books(queries=6))
+    options = {"teacher": "labels"} if name == "prism" else {}
+    export(Collection.objects.get(), name, tmp_path / "out", split=0.5, near=None, **options)
+    files = sorted(one.name for one in (tmp_path / "out").rglob("*") if one.suffix in (".jsonl", ".parquet"))
+    assert len(files) == 2 and files[0].startswith("dev")
+    how = {"one_text": name in ONE_TEXT, "two_values": name in TWO_VALUES}
+    report, told = bring("back", str(tmp_path / "out"))
+    assert report["pairs"] == 18 and pairs_of("back", **how) == pairs_of("books", **how), told
+    report, _told = bring("train", str(tmp_path / "out"), "--leave-out", files[0])
+    assert report["pairs"] == 9 and pairs_of("train", **how).items() < pairs_of("books", **how).items()
+    with pytest.raises(SystemExit):
+        bring("none", str(tmp_path / "out"), "--leave-out", "other.jsonl")
+    assert not Collection.objects.filter(name="none").exists()
+
+
 def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path: Path) -> None:
     books = make_books(queries=2)
     Label.objects.filter(pair__document__external_id="d0-2").delete()

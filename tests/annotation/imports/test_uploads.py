@@ -151,6 +151,13 @@ def test_the_uploads_of_a_collection_have_a_quota_together(
     assert create(charlie, 600_000_000).status_code == 201
 
 
+def test_only_so_many_files_wait_for_their_import(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotation.imports.uploads.MAX_UPLOADS", 2)
+    answers = [create(charlie, 1) for _ in range(3)]
+    assert [one.status_code for one in answers] == [201, 201, 422] and Upload.objects.count() == 2
+    assert "more than 2 files wait in this collection" in answers[-1].content.decode()
+
+
 def test_files_of_a_form_that_do_not_all_fit_leave_nothing_behind(charlie: Client, settings, folder: Path) -> None:
     settings.UPLOADS_BYTES = 30
     files = [SimpleUploadedFile(name, CONTENT[:20]) for name in ("first.jsonl", "second.jsonl")]
