@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from corpus.labels import REFERENCE
 from corpus.models import Collection
-from corpus.search.text import count_words
+from corpus.search.text import text_length
 from judges.campaigns.selectors import campaigns_of, collection_status, count_filtered
 from judges.models import Campaign
 
@@ -105,7 +105,7 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "queries_with_aspects": queries_with_aspects,
         "aspects_a_query": aspects / queries_with_aspects if queries_with_aspects else None,
         "positive_a_query": positive / queries_with_aspects if queries_with_aspects else None,
-        "words_an_aspect": _mean_words(ASPECT_TEXTS, collection, aspects),
+        "words_an_aspect": _mean_text_length(ASPECT_TEXTS, collection, aspects),
         "sampled": max(documents, queries) > SAMPLE,
         "campaign": campaign.number if campaign else None,
         "funnel": _build_funnel(pairs, document, campaign, dropped),
@@ -114,13 +114,13 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
 
 def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -> float | None:
     """Return the mean number of words of about SAMPLE texts, chosen by the hash of their ids: always the same ones."""
-    return _mean_words(TEXTS.format(table=table, text=text), collection, rows)
+    return _mean_text_length(TEXTS.format(table=table, text=text), collection, rows)
 
 
-def _mean_words(statement: str, collection: Collection, rows: int) -> float | None:
+def _mean_text_length(statement: str, collection: Collection, rows: int) -> float | None:
     with connection.cursor() as cursor:
         cursor.execute(statement, {"c": collection.pk, "every": max(1, rows // SAMPLE)})
-        counts = [count_words(text) for (text,) in cursor]
+        counts = [text_length(text) for (text,) in cursor]
     return sum(counts) / len(counts) if counts else None
 
 

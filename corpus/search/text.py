@@ -85,8 +85,8 @@ def tokenize_text(text: str) -> list[str]:
     return found
 
 
-def count_words(text: str) -> int:
-    """Count words as papers do: what stands between spaces; Chinese, Japanese and Korean by pairs of characters."""
+def text_length(text: str) -> int:
+    """Count what stands between spaces, as papers do; Chinese, Japanese and Korean text by pairs of characters."""
     return sum(len(tokenize_text(word)) if _CJK_RUN.search(word) else 1 for word in text.split())
 
 
