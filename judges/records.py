@@ -149,6 +149,11 @@ class JudgeSettings:
         return (self.provider, self.base_url, self.api_key_env)
 
     @property
+    def account_name(self) -> str:
+        """The account as people read it."""
+        return " ".join(filter(None, self.account))
+
+    @property
     def preset(self) -> Preset:
         """Return the preset of the judge's provider."""
         return PRESETS[self.provider]

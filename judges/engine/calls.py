@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from corpus.evidence.measures import EvidenceTarget
 from judges.costs.budget import Budget, BudgetExhausted
@@ -131,13 +131,16 @@ class Caller:
         plan: Plan,
         budget: Budget,
         stopped: Callable[[], bool],
-        refused: Callable[[str], None] | None = None,
+        refused: Callable[[str], None],
+        *,
+        puts_back: bool = True,
     ) -> None:
         self.tools, self.plan, self.budget, self.stopped = tools, plan, budget, stopped
-        # Told as soon as an account refuses us, and again once it is known why. Who gives it can put pairs back: they
-        # wait while an account is in trouble. Without it (judges.inline.runner) the call fails, an open circuit after
-        # some minutes.
+        # Told as soon as an account refuses us, and again once it is known why: from then on `stopped` says so.
         self.refused = refused
+        # Pairs can be put back: they wait while an account is in trouble. Else (judges.inline.runner) the call fails,
+        # an open circuit after some minutes.
+        self.puts_back = puts_back
         self.trials = tools.limits.trials
         self.accounts = {judge.id: judge.account for judge in plan.judges}
         self.current = CurrentPrices(plan.prices, plan.tables)
@@ -189,7 +192,7 @@ class Caller:
 
     async def _known_failure(self, claimed: Claimed, question: JudgeQuestion) -> tuple[float, str] | None:
         """Return since when the question fails, and why, if its tries were used up before."""
-        if self.refused is None:
+        if not self.puts_back:
             return None
         return await self.trials.find_failing(self.plan.campaign, _name_of(claimed, question))
 
@@ -216,16 +219,15 @@ class Caller:
 
     def _wait_with(self, claimed: Claimed) -> None:
         """Let the pair go back to pending, if there is somebody who puts it there. Raises Cancelled."""
-        if self.refused is not None:
+        if self.puts_back:
             claimed.lease.waits = True
             raise Cancelled
 
-    def _refuse(self, claimed: Claimed, judge: Judge, error: str) -> None:
-        """Say that the account refuses us: the pair waits for whoever mends it. Raises Cancelled."""
-        if self.refused is not None:
-            account = " ".join(filter(None, judge.account))
-            self.refused(one_line(f"{judge.name}, account {account}: {error}{refusals.advise(error)}"))
-        self._wait_with(claimed)
+    def _refuse(self, claimed: Claimed, why: str) -> NoReturn:
+        """Say that an account refuses us, and why: the pair waits for whoever mends it. Raises Cancelled."""
+        self.refused(one_line(why))
+        claimed.lease.waits = True
+        raise Cancelled
 
     async def _sleep(self, claimed: Claimed, seconds: float) -> None:
         """Wait as long as a provider asks, a pause or the worker's end excepted. Raises Cancelled."""
@@ -247,7 +249,7 @@ class Caller:
                 await self._wait_for_trials(claimed, question)
                 self.trials.begin(doubt)
                 try:
-                    patience = GIVE_UP_AFTER if self.refused is None else 0
+                    patience = 0 if self.puts_back else GIVE_UP_AFTER
                     limit = question.judge.timeout_s
                     permit = await account.acquire(tokens, lambda: self._is_over(claimed), patience, limit)
                 except BaseException:
@@ -260,7 +262,7 @@ class Caller:
                 if isinstance(error, Abandoned | Cancelled):
                     raise Cancelled from error
                 if isinstance(error, Denied):
-                    self._refuse(claimed, question.judge, str(error))
+                    self._refuse(claimed, _describe_refusal(question.judge, str(error)))
                 self._wait_with(claimed)
                 await self._store_refusals(claimed, question.slot)
                 claimed.last_error = one_line(f"{question.judge.name}: {error}")
@@ -418,7 +420,10 @@ class Caller:
         except Cancelled:
             # It is not known whose refusal this is, or it is the account's: nobody's vote is missing for it.
             claimed.tries[question.slot] = row["number"]
-            row["counts"] = row["counts"] and isinstance(result, Reply)
+            if not isinstance(result, Reply):
+                row["counts"] = False
+                if not self.puts_back:  # what was refused is told by its outcome alone, and would not be asked again
+                    row["outcome"] = "error"
             raise
         finally:
             try:
@@ -428,7 +433,7 @@ class Caller:
         if isinstance(result, Refused):
             # `_refuse` raises past the place where `ask` notes the number; the row has it already.
             claimed.tries[question.slot] = row["number"]
-            self._refuse(claimed, question.judge, str(result))
+            self._refuse(claimed, _describe_refusal(question.judge, str(result)))
         return decision
 
     async def _refused_for_now(self, claimed: Claimed, question: JudgeQuestion, attempted: Attempted) -> Decision:
@@ -468,8 +473,6 @@ class Caller:
             self._check(claimed)
 
     def _is_held(self, claimed: Claimed, question: JudgeQuestion, mine: int = 0) -> bool:
-        if self.refused is None:
-            return False
         return self.trials.holds(self._doubt(question), _document_of(claimed), self.accounts, mine=mine)
 
     def _suspect(self) -> None:
@@ -489,30 +492,20 @@ class Caller:
         sent: float,
     ) -> None:
         """Note what an answer says of its judge; a refusal waits until it is known whose it is. Raises Cancelled."""
-        if self.refused is None:
-            return
         judge, doubt = question.judge, self._doubt(question)
         if isinstance(decision, Turn):
             self.trials.answered(doubt, sent)
             return
-        refused = isinstance(result, Rejected) and not isinstance(result, Refused)
-        # Errors that pass speak of the moment, and what refuses the account outright pauses by itself.
-        if isinstance(result, ProviderError) and not refused and not isinstance(result, BadAnswer):
+        failure = read_failure(_document_of(claimed), result, row, sent)
+        if failure is None:
             return
-        words = refusals.refusal_text(str(result)) if refused else ""
-        content = isinstance(result, Declined)
-        after = sent + refusals.AFTER_S if content else time.time()
-        await self.trials.failed(
-            doubt, Failure(_document_of(claimed), after, row["error"], row["outcome"], words, content)
-        )
+        await self.trials.failed(doubt, failure)
         while True:
             meaning = self.trials.meaning(doubt, self.accounts)
             if meaning in (Meaning.ACCOUNT, Meaning.UNUSABLE):
                 failures = self.trials.failures[doubt]
-                account = " ".join(filter(None, judge.account))
-                self.refused(one_line(refusals.describe(meaning, judge.name, account, failures)))
-                self._wait_with(claimed)
-            if not words or not self.trials.is_held_back(doubt, self.accounts):
+                self._refuse(claimed, refusals.describe(meaning, judge.name, judge.account_name, failures))
+            if not failure.words or not self.trials.is_held_back(doubt, self.accounts):
                 return
             self.tools.limits.account(judge.account).look()
             await self.trials.wait(LOOK_S / 2)
@@ -551,8 +544,8 @@ class Call:
         self,
         spool: PendingAnswerLog,
         sent: Sent,
-        refused: Callable[[str], None] | None = None,
-        suspect: Callable[[], None] | None = None,
+        refused: Callable[[str], None],
+        suspect: Callable[[], None],
     ) -> None:
         self.spool, self.sent, self.refused, self.suspect = spool, sent, refused, suspect
         self.suspected = False
@@ -577,9 +570,9 @@ class Call:
 
     def began(self, status: int) -> None:
         """Note that an answer begins. A refusal counts before anybody has read it: others would be sent meanwhile."""
-        if status in REFUSALS and self.refused is not None:
+        if status in REFUSALS:
             self.refused("")
-        elif 300 <= status < 500 and status not in MOMENTARY and self.suspect is not None and not self.suspected:
+        elif 300 <= status < 500 and status not in MOMENTARY and not self.suspected:
             self.suspected = True
             self.suspect()
 
@@ -634,12 +627,31 @@ def update_limits(
         account.deny(str(result), sent)
 
 
+def read_failure(document: int, result: Reply | ProviderError, row: Mapping[str, Any], sent: float) -> Failure | None:
+    """Return what an answer that was of no use says of its judge; None where it speaks of the moment.
+
+    So does None of what refuses the account outright: that pauses by itself.
+    """
+    refused = isinstance(result, Rejected) and not isinstance(result, Refused)
+    if isinstance(result, ProviderError) and not refused and not isinstance(result, BadAnswer):
+        return None
+    words = refusals.refusal_text(str(result)) if refused else ""
+    content = isinstance(result, Declined)
+    after = sent + refusals.AFTER_S if content else time.time()
+    return Failure(document, after, row["error"], row["outcome"], words, content)
+
+
+def _describe_refusal(judge: Judge, error: str) -> str:
+    return f"{judge.name}, account {judge.account_name}: {error}{refusals.advise(error)}"
+
+
 def _name_of(claimed: Claimed, question: JudgeQuestion) -> str:
     return "/".join(map(str, (claimed.pair, *question.slot, *([claimed.window] if claimed.window else []))))
 
 
 def _document_of(claimed: Claimed) -> int:
-    return claimed.inputs.document_id or claimed.pair
+    # What runs and conversations ask is about no pair, and each subject of theirs is told apart by its place.
+    return claimed.inputs.document_id or claimed.pair or -1 - claimed.work
 
 
 def cost_bound(question: JudgeQuestion | ModelRequest, prompt: Prompt, price: Price | None) -> float:

@@ -14,9 +14,11 @@ from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from redis.asyncio import Redis
 from structlog.contextvars import bound_contextvars
 
+from corpus.errors import Incomplete
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
@@ -38,6 +40,18 @@ AT_ONCE = 32
 LEASE_S = 120.0
 
 
+@dataclass(slots=True)
+class Refusal:
+    """Why an account refuses us, once it does; nothing more is sent from then on."""
+
+    is_known: bool = False
+    why: str = ""
+
+    def tell(self, why: str) -> None:
+        """Take the news: first that it refuses, then why."""
+        self.is_known, self.why = True, self.why or why
+
+
 def run_inline(
     plan: plans.Plan,
     held: Sequence[Claimed],
@@ -51,8 +65,11 @@ def run_inline(
     """Return what `ask` makes of each pair, in their order. `done` is told how many have ended.
 
     Once `stopped` says so `ask` gets the engine's Cancelled. `known`: the statement that finds earlier answers.
-    `at_once`: pairs that are asked about together, and calls on their way.
+    `at_once`: pairs that are asked about together, and calls on their way. Raises Incomplete, when all calls that were
+    out have ended, where an account refuses us or a judge's answers are of no use: they are counted as in campaigns
+    (judges.domain.refusals), and what was answered is stored.
     """
+    refusal = Refusal()
 
     async def main() -> list[T]:
         holder, folder = process_name(), settings.VAR / "spool"
@@ -74,7 +91,10 @@ def run_inline(
             for judge in plan.voters:
                 await asyncio.to_thread(load_provider, judge.provider)
                 open_provider(judge)
-            return await _ask_all(Caller(tools, plan, budget, stopped), held, ask, done, at_once)
+            caller = Caller(tools, plan, budget, lambda: refusal.is_known or stopped(), refusal.tell, puts_back=False)
+            results = await _ask_all(caller, held, ask, done, at_once, refusal)
+            await limits.trials.forget_start(plan.start)
+            return results
         finally:
             keeping.cancel()
             await budget.close()
@@ -100,6 +120,7 @@ async def _ask_all(
     ask: Callable[[Caller, Claimed], Awaitable[T]],
     done: Callable[[int], None],
     at_once: int,
+    refusal: Refusal,
 ) -> list[T]:
     room, ended = asyncio.Semaphore(at_once), 0
 
@@ -113,6 +134,8 @@ async def _ask_all(
         return answer
 
     results = await asyncio.gather(*map(one, held), return_exceptions=True)
+    if refusal.is_known:
+        raise Incomplete(refusal.why or _("an account refuses every call"))
     for result in results:
         if isinstance(result, BaseException):
             raise result
@@ -161,7 +184,11 @@ def ask_inline(
             return None
 
     connection.close()
-    answers = run_inline(plan, held, ask_within_budget, done=done)
+    try:
+        answers = run_inline(plan, held, ask_within_budget, done=done)
+    except Incomplete:
+        _finish_campaign(campaign, {}, len(held))
+        raise
     given = {one.pair: answer for one, answer in zip(held, answers, strict=True) if answer is not None}
     lost = len(held) - len(given)
     _finish_campaign(campaign, given, lost)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from corpus.errors import Incomplete
 from judges.conversations.formats import ContextAnswer, Correctness
 from judges.conversations.requests import Step, Subject, hold_conversations
 from judges.costs.ledger import ledger_rows
@@ -122,3 +123,43 @@ def test_the_offline_judge_answers_from_the_documents(asked):
     assert hold_conversations(campaign, subjects[:2], talk_with(judge)).results == [True, True]
     rows = RetrievalCall.objects.filter(campaign=campaign, role="answer")
     assert json.loads(rows.get(topic="bm25").text) == {"Answer": "bm25 document about wing lift"}
+
+
+def refusal(status, message, **more):
+    return {"status": status, "body": json.dumps({"error": {"message": message}}), **more}
+
+
+# What the only judge meets at each of thirty subjects, and a part of what ends the run.
+OF_ALL = {
+    "a setting": (refusal(400, "'temperature' does not support 0"), 'temperature = "default"'),
+    "a dead key": (refusal(401, "Incorrect API key"), "401 Incorrect API key"),
+    "money that is spent": (refusal(429, "Insufficient balance. Please recharge."), "raise the limit"),
+    "moderation": (refusal(403, "Content violates usage guidelines"), "take another judge"),
+    "no usable answer": ({"text": "It lifts."}, "none usable"),
+}
+
+
+@pytest.mark.parametrize("case", OF_ALL)
+def test_an_account_that_refuses_whatever_it_is_asked_ends_the_run_after_twenty_calls(asked, model_server, case):
+    behaviour, words = OF_ALL[case]
+    collection, _ = asked
+    query = make_query(collection, "wing drag")
+    many = [Subject(query.pk, query.text, f"topic {n}") for n in range(30)]
+    judge, campaign, _ = scripted(model_server, asked, behaviour)
+    with pytest.raises(Incomplete) as caught:
+        hold_conversations(campaign, many, talk_with(judge))
+    told = str(caught.value)
+    assert told.startswith(f"writer, account {judge.account_name}: ") and words in told
+    assert len(model_server.requests()) <= 24
+    # Once it is mended everything is asked: no refusal stands for an answer, and what was answered in vain stays.
+    model_server.script(writer=[{"contains": "Is this answer", "text": '{"correct": true}'}, ANSWER])
+    again = hold_conversations(campaign, many, talk_with(judge)).results
+    assert [one for one in again if one is not True and not str(one).startswith("unparsed")] == []
+    assert again.count(True) >= (18 if case == "no usable answer" else 30)
+
+
+def test_one_subject_that_is_refused_is_one_without_an_answer(asked, model_server):
+    flagged = refusal(403, "Content violates usage guidelines", contains="bm25 document about wing")
+    judge, campaign, subjects = scripted(model_server, asked, flagged)
+    first, *others = hold_conversations(campaign, subjects, talk_with(judge)).results
+    assert first.startswith("refused: ") and others == [True] * 3
