@@ -216,10 +216,16 @@ def add_costs(costs: Iterable[float | None]) -> float | None:
 
 def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
     """Return USD of a call; a refused one costs nothing unless its provider may charge all the same."""
-    if tried.reply is not None:
-        return call_cost(price_of_reply(tried.judge, tried.reply, known, {}), tried.reply.usage, tried.reply.bill)
-    assert tried.error is not None
-    return None if tried.error.billed and not (known and known.is_free) else 0.0
+    return cost_of_result(tried.judge, tried.reply or tried.error, known)
+
+
+def cost_of_result(judge: Judge, result: Reply | ProviderError | None, known: Price | None) -> float | None:
+    """Return USD of a call by what came of it; None: unknown. An error may come with what was used before it."""
+    reply = result.reply if isinstance(result, ProviderError) else result
+    if reply is not None:
+        return call_cost(price_of_reply(judge, reply, known, {}), reply.usage, reply.bill)
+    billed = isinstance(result, ProviderError) and result.billed
+    return None if billed and not (known and known.is_free) else 0.0
 
 
 def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | None) -> dict[str, Any]:

@@ -207,6 +207,8 @@ class ProbeCall:
     def unusable(self) -> str:
         """Return why the reply is no verdict; "" where it is one, or where the judge gives none by its kind."""
         assert self.reply is not None
+        if not (self.reply.ended or self.reply.refused or self.reply.truncated):
+            return _("it ended with %(reason)s, which is no end of an answer") % {"reason": self.reply.finish_reason}
         return "" if self.role in ("embed", "web") else _unusable_reason(self, self.judge, self.reply.text)
 
     @property

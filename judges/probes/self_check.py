@@ -8,10 +8,11 @@ from itertools import count
 from django.utils.translation import gettext as _
 
 from judges.campaigns.estimates import Estimate
-from judges.costs.prices import call_cost, price_for_judge, price_of_reply
+from judges.costs.prices import price_for_judge
 from judges.domain import verdicts
 from judges.engine.limits import CircuitOpen, RateLimits
 from judges.errors import ProviderError
+from judges.probes.checks import cost_of_result
 from judges.probes.known_orders import Findings, Grade, Probe, count_findings
 from judges.probes.limited_calls import AT_ONCE, Done, forecast_votes, run_within_limits, try_request
 from judges.prompts import answering
@@ -33,10 +34,7 @@ class SelfCheckResult:
         self.calls += 1
         if isinstance(result, ProviderError):
             self.error = self.error or str(result)
-            paid = None if result.billed else 0.0
-        else:
-            price = price_of_reply(self.judge, result, price_for_judge(self.judge), {})
-            paid = call_cost(price, result.usage, result.bill)
+        paid = cost_of_result(self.judge, result, price_for_judge(self.judge))
         self.cost = None if paid is None or self.cost is None else self.cost + paid
 
 
@@ -91,6 +89,10 @@ def _read_grade(checked: SelfCheckResult, reply: Reply) -> Grade:
     """Read the grade on the judge's own scale; None for an answer that is no verdict."""
     if reply.refused or reply.truncated:
         checked.error = checked.error or (_("it refused") if reply.refused else _("its answer was cut"))
+        return None
+    if not reply.ended:
+        words = _("its answer ended with %(reason)s, which is no end of an answer")
+        checked.error = checked.error or words % {"reason": reply.finish_reason}
         return None
     try:
         turn = verdicts.parse_answer("vote", reply.text, "", checked.judge)
