@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -27,10 +28,20 @@ from judges.batch.store import LEASE_S, Collected, Out
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import is_batched, price_for_judge
 from judges.domain import refusals
+from judges.domain.refusals import Failure, Meaning
 from judges.domain.verdicts import NoVerdict
 from judges.engine import leases, pairs
-from judges.engine.answers import Sent, interpret_body, one_line
-from judges.engine.calls import Caller, Cancelled, JudgeQuestion, Tools, cost_bound
+from judges.engine.answers import Decision, Sent, interpret_body, one_line
+from judges.engine.calls import (
+    NOBODYS,
+    Caller,
+    Cancelled,
+    JudgeQuestion,
+    Tools,
+    cost_bound,
+    describe_refusal,
+    read_failure,
+)
 from judges.engine.leases import Claimed
 from judges.engine.limits import SIT_OUT_S
 from judges.engine.plan import Plan, read_prices
@@ -426,16 +437,17 @@ class BatchWorkerLoop:
             await self._all_failed(batch, error)
 
     async def _pause_for(self, batch: Out, why: str) -> None:
-        account = " ".join(filter(None, batch.judge.account))
-        await self._pause(one_line(f"{batch.judge.name}, account {account}: {why}{refusals.advise(why)}"))
+        await self._pause(describe_refusal(batch.judge, why))
 
     async def _pause(self, why: str) -> None:
         """Let the campaign stand still: what was not sent goes back, and whoever mends the account resumes it."""
+        why = one_line(why)
         await self._update(leases.PAUSE, campaign=self.plan.campaign, starts=self.plan.starts, why=why)
         self.state, self.refusals = "paused", 0
 
     async def _store_batch_answers(self, endpoint: Endpoint, batch: Out) -> None:
         answers: dict[int, Body | ProviderError] = {}
+        evidence = BatchEvidence()
         ids = await self._ask(partial(store.pending_call_ids, batch=batch.id, n=batch.calls))
         async for key, answer in self._answers(endpoint, batch):
             # The answers name another batch: this was a batch of the same size that somebody else sent.
@@ -448,9 +460,10 @@ class BatchWorkerLoop:
                 continue
             answers[id] = answer
             if len(answers) == CHUNK:
-                await self._store(batch, answers)
+                await self._store(batch, answers, evidence)
                 answers = {}
-        await self._store(batch, answers)
+        await self._store(batch, answers, evidence)
+        await self._weigh(batch, evidence)
         # Whatever is left in the batch got no answer.
         await self._all_failed(batch, Unreachable(f"{batch.judge.provider}: no answer in its batch"))
 
@@ -471,11 +484,55 @@ class BatchWorkerLoop:
             await self._store(batch, dict.fromkeys(ids, error))
         await self._update(store.ENDED, batch=batch.id)
 
-    async def _store(self, batch: Out, answers: dict[int, Body | ProviderError]) -> None:
+    async def _store(
+        self,
+        batch: Out,
+        answers: Mapping[int, Body | ProviderError],
+        evidence: "BatchEvidence | None" = None,
+        uncounted: Collection[int] = (),
+    ) -> None:
+        """Store answers; with `evidence` all but refusals, which it takes. Those of `uncounted` calls are nobody's."""
         calls = await self._ask(partial(store.pending_calls, batch=batch.id, ids=list(answers)))
-        attempts = [await _attempt_from_answer(sent, answers[id]) for id, (sent, _) in calls.items()]
+        attempts, ids = [], []
+        for id, (sent, _) in calls.items():
+            answer = answers[id]
+            result = await interpret_body(sent.judge, answer) if isinstance(answer, Body) else answer
+            decision, attempted = _end_call(sent, result)
+            if evidence is not None and evidence.takes(id, sent, result, decision):
+                continue
+            if id in uncounted:
+                sent.row.update(NOBODYS)
+            attempts.append(attempted)
+            ids.append(id)
         shard = self.tools.writer.shard
-        await self._ask(partial(store.store_answers, attempts=attempts, ids=list(calls), shard=shard))
+        await self._ask(partial(store.store_answers, attempts=attempts, ids=ids, shard=shard))
+
+    async def _weigh(self, batch: Out, evidence: "BatchEvidence") -> None:
+        """Decide of whom the refusals of a batch speak, as of calls that leave one by one, and store them."""
+        # The calls of a batch have no order: that one of them was answered says that the account answers.
+        trials, found, uncounted = self.tools.limits.trials, "", set[int]()
+        for judge in evidence.judges.values():
+            doubt, failures = (self.plan.start, judge.id), evidence.failures[judge.id]
+            if judge.id in evidence.usable:
+                trials.answered(doubt, time.time())
+                continue
+            for failure in failures[-refusals.KEPT :]:
+                await trials.failed(doubt, failure)
+            meaning = trials.meaning(doubt, self.caller.accounts)
+            if meaning in (Meaning.ACCOUNT, Meaning.UNUSABLE):
+                found = found or refusals.describe(meaning, judge.name, judge.account_name, trials.failures[doubt])
+                uncounted |= {id for id, (sent, _) in evidence.refused.items() if sent.judge.id == judge.id}
+        for id, (sent, error) in evidence.refused.items():
+            if is_of_account(error):
+                found = found or describe_refusal(sent.judge, str(error))
+                uncounted.add(id)
+        if found:
+            await self._pause(found)
+        refused = {id: error for id, (_, error) in evidence.refused.items()}
+        for at in range(0, len(refused), CHUNK):
+            await self._store(batch, dict(list(refused.items())[at : at + CHUNK]), uncounted=uncounted)
+        pairs_back = [sent.row["pair"] for id, (sent, _) in evidence.refused.items() if id in uncounted]
+        await self._update(store.FORGIVE, campaign=self.plan.campaign, pairs=pairs_back)
 
     async def _put_back(self) -> None:
         await self.budget.close()
@@ -487,12 +544,34 @@ class BatchWorkerLoop:
         return self.endpoints[judge.account]
 
 
-async def _attempt_from_answer(sent: Sent, answer: Body | ProviderError) -> Attempted:
-    """Return the attempt that an answer of a batch is, as if it had come at once; it took as long as the batch."""
-    result: Reply | ProviderError = await interpret_body(sent.judge, answer) if isinstance(answer, Body) else answer
+@dataclass(slots=True)
+class BatchEvidence:
+    """What the answers of a batch say of its judges, by their ids."""
+
+    # Calls that wait until it is known whose refusal it is.
+    refused: dict[int, tuple[Sent, ProviderError]] = field(default_factory=dict)
+    judges: dict[int, Judge] = field(default_factory=dict)
+    failures: dict[int, list[Failure]] = field(default_factory=lambda: defaultdict(list))
+    usable: set[int] = field(default_factory=set)  # Judges that gave a usable answer.
+
+    def takes(self, id: int, sent: Sent, result: Reply | ProviderError, decision: Decision) -> bool:
+        """Note an answer; return whether it is a refusal, which is kept back."""
+        judge = self.judges.setdefault(sent.judge.id, sent.judge)
+        if isinstance(decision, Turn):
+            self.usable.add(judge.id)
+        elif failure := read_failure(sent.row["pair"], result, sent.row, 0.0):
+            self.failures[judge.id].append(replace(failure, after=0.0))
+        if isinstance(result, Rejected):
+            self.refused[id] = sent, result
+            return True
+        return False
+
+
+def _end_call(sent: Sent, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
+    """Return what an answer of a batch means, as if it had come at once; it took as long as the batch."""
     began = datetime.fromisoformat(sent.row["started"])
     sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)
-    return sent.ended(result)[1]
+    return sent.ended(result)
 
 
 def _call_of(key: str, batch: Out, ids: Sequence[int]) -> int | None:

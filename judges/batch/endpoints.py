@@ -43,6 +43,25 @@ NEVER_LEFT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, ht
 # None of the providers promises to heed the key for batches; a gateway in between may.
 IDEMPOTENCY = "Idempotency-Key"
 BY_PLACE = "#"  # Begins the key of an answer that names no call: its place among the answers follows.
+# What an error in an answer would have had for a status, had its call been made alone: by Anthropic's types of errors,
+# and by gRPC's codes (Google). Any other passes.
+STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+}
+STATUS_OF_CODE = {
+    3: (400, "INVALID_ARGUMENT"),
+    5: (404, "NOT_FOUND"),
+    7: (403, "PERMISSION_DENIED"),
+    8: (429, "RESOURCE_EXHAUSTED"),
+    9: (400, "FAILED_PRECONDITION"),
+    16: (401, "UNAUTHENTICATED"),
+}
 UNCLEAR = (408, 409)  # Statuses below 500 that do not say whether the batch was created.
 
 
@@ -252,7 +271,7 @@ class AnthropicBatches(Endpoint):
                 yield entry.custom_id, Body(200, result.message.to_json(indent=None))
             elif result.type == "errored":
                 raw = result.error.to_json(indent=None)
-                status = 400 if result.error.error.type == "invalid_request_error" else 500
+                status = STATUS_OF_TYPE.get(result.error.error.type, 500)
                 yield entry.custom_id, refusal_error(self.provider.host, status, raw, None)
             else:
                 yield entry.custom_id, Unreachable(f"{self.provider.host}: the call {result.type} in its batch")
@@ -323,9 +342,9 @@ class GoogleBatches(Endpoint):
                 yield key, Body(200, entry.response.model_dump_json(by_alias=True, exclude_none=True))
             else:
                 message = entry.error.message if entry.error else "no answer"
-                code = (entry.error and entry.error.code) or 13
-                # gRPC's codes: 3, 5, 7 and 9 are the request's own fault, another try would fail alike.
-                yield key, refusal_error(self.provider.host, 400 if code in (3, 5, 7, 9) else 500, str(message), None)
+                status, name = STATUS_OF_CODE.get((entry.error and entry.error.code) or 13, (500, "INTERNAL"))
+                raw = _dump_json({"error": {"message": message, "status": name}})
+                yield key, refusal_error(self.provider.host, status, raw, None)
 
     async def cancel(self, batch: str) -> None:
         await self.client.aio.batches.cancel(name=batch)

@@ -36,6 +36,14 @@ UPDATE judges_work SET state = 'pending', lease_until = NULL, claims = GREATEST(
 WHERE campaign_id = %s AND state = 'running'
 """
 
+# Tries that an account's refusal used up are no tries: the pairs go on counting behind them.
+FORGIVE = """
+UPDATE judges_work w SET attempt_base = LEAST(a.tried, 32000)
+FROM (SELECT pair_id, max(number) AS tried FROM judges_attempt
+      WHERE campaign_id = %(campaign)s AND pair_id = ANY(%(pairs)s) GROUP BY pair_id) a
+WHERE w.campaign_id = %(campaign)s AND w.pair_id = a.pair_id AND w.attempt_base < a.tried
+"""
+
 # The money that calls held which were never sent goes back to the campaign.
 FREE = "DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s"
 

@@ -55,6 +55,8 @@ LOOK_S = 0.5
 PRICES_S = 1.0  # How old the prices are that a call is sent at.
 NEWEST_PRICE = "SELECT COALESCE(max(id), 0) FROM judges_pricerow"
 PASSED_OVER = 5  # Refusals (429) of a question while its account answered others: then it never takes this one.
+# A refusal that is the account's is no outcome of its question, which is asked again.
+NOBODYS = {"outcome": "error", "counts": False}
 LIMITED = Retry()  # The account refused the call for now: no try of the question.
 
 MOMENTARY = (408, 429, *PASSING)  # Statuses below 500 that speak of the moment.
@@ -262,7 +264,7 @@ class Caller:
                 if isinstance(error, Abandoned | Cancelled):
                     raise Cancelled from error
                 if isinstance(error, Denied):
-                    self._refuse(claimed, _describe_refusal(question.judge, str(error)))
+                    self._refuse(claimed, describe_refusal(question.judge, str(error)))
                 self._wait_with(claimed)
                 await self._store_refusals(claimed, question.slot)
                 claimed.last_error = one_line(f"{question.judge.name}: {error}")
@@ -421,9 +423,7 @@ class Caller:
             # It is not known whose refusal this is, or it is the account's: nobody's vote is missing for it.
             claimed.tries[question.slot] = row["number"]
             if not isinstance(result, Reply):
-                row["counts"] = False
-                if not self.puts_back:  # what was refused is told by its outcome alone, and would not be asked again
-                    row["outcome"] = "error"
+                row.update(NOBODYS)
             raise
         finally:
             try:
@@ -433,7 +433,7 @@ class Caller:
         if isinstance(result, Refused):
             # `_refuse` raises past the place where `ask` notes the number; the row has it already.
             claimed.tries[question.slot] = row["number"]
-            self._refuse(claimed, _describe_refusal(question.judge, str(result)))
+            self._refuse(claimed, describe_refusal(question.judge, str(result)))
         return decision
 
     async def _refused_for_now(self, claimed: Claimed, question: JudgeQuestion, attempted: Attempted) -> Decision:
@@ -641,7 +641,8 @@ def read_failure(document: int, result: Reply | ProviderError, row: Mapping[str,
     return Failure(document, after, row["error"], row["outcome"], words, content)
 
 
-def _describe_refusal(judge: Judge, error: str) -> str:
+def describe_refusal(judge: Judge, error: str) -> str:
+    """Return why an account refuses us, whose it is, and what to do."""
     return f"{judge.name}, account {judge.account_name}: {error}{refusals.advise(error)}"
 
 

@@ -105,6 +105,7 @@ FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(begun)s::int[], %(tried)s::i
 WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 
+FINAL = ("refused", "truncated", "prompt_cut")  # Outcomes of a call that no other try would mend.
 WAIT_S = 2.0
 TOO_MANY = 429
 
@@ -269,7 +270,11 @@ def _restore_answers(claimed: dict[int, Claimed], attempts: Iterable[dict[str, A
             one.last_error = row["error"]  # no try of the question
         elif row["number"] > one.attempt_base:  # what was tried before the last retry-failed counts no more
             one.tries[slot] = max(row["number"], one.tries.get(slot, 0))
-            if outcome in ("unparsed", "out_of_range"):
+            is_unusable = outcome in ("unparsed", "out_of_range")
+            # Under `single` an answer that is no vote does not count, so that a retry may ask again; nothing else may.
+            if outcome in FINAL or (is_unusable and slot in one.problems):
+                one.ended[slot] = NoVerdict(outcome)
+            elif is_unusable:
                 one.problems[slot] = row["error"]
             one.last_error = row["error"] or one.last_error
 

@@ -208,9 +208,11 @@ class Batches:
         server = self.server
         server.number += 1
         behaviour = server.script.behaviour(call.model, call.user, call.key)
-        status = 400 if call.problem else STATUSES.get(behaviour.fault, 200)
+        status = 400 if call.problem else STATUSES.get(behaviour.fault, behaviour.status)
         entry = {"seq": server.number, "arrived": batch.begun, "path": path, "batch": batch.id}
         server.record(call, entry, behaviour, json.dumps(body).encode(), status)
+        if behaviour.body:
+            return key, status, json.loads(behaviour.body)
         if status != 200:
             return key, status, error(call.format, status, call.problem or f"scripted {behaviour.fault}")
         return key, 200, answer(call, behaviour, server.number)

@@ -396,6 +396,51 @@ def test_an_account_whose_money_is_spent_creates_one_batch(worker: object, model
     assert "Billing hard limit" in Campaign.objects.get().paused_because
 
 
+def said(message: str, kind: str = "invalid_request_error") -> str:
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message}})
+
+
+# What every call of a batch meets, and a part of why the campaign pauses.
+OF_ALL = {
+    "setting": ({"status": 400, "body": said("'temperature' does not support 0")}, 'temperature = "default"'),
+    "spend": ({"status": 400, "body": said("You have reached your specified API usage limits.")}, "raise the limit"),
+    "key": ({"status": 401, "body": said("invalid x-api-key", "authentication_error")}, "invalid x-api-key"),
+    "useless": ({"text": "It depends."}, "none usable"),
+}
+
+
+@pytest.mark.parametrize(
+    ("provider", "case"),
+    first_quick([("anthropic", "setting"), ("openai", "spend"), ("anthropic", "key"), ("openai", "useless")]),
+)
+def test_a_batch_that_is_refused_to_the_last_call_pauses_and_costs_nobody_a_vote(
+    worker: object, model_server: LocalModels, provider: str, case: str
+) -> None:
+    behaviour, words = OF_ALL[case]
+    model_server.script(**{"*": behaviour})
+    campaign, before = begun(model_server, provider, pairs=24)
+    until(lambda: state_of(campaign) == "paused")
+    campaign.refresh_from_db()
+    assert campaign.paused_because.startswith("v1, account ") and words in campaign.paused_because
+    assert model_server.stats()["batch_posts"] - before == 1
+    until(lambda: not Work.objects.filter(state="running").exists())
+    assert set(Work.objects.values_list("state", flat=True)) == {"pending"}
+    model_server.script(**{"*": {"verdict": "yes"}})
+    lifecycle.resume(campaign=campaign)
+    until(lambda: state_of(campaign) == "finished")
+    assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
+
+
+def test_some_refused_calls_of_a_batch_are_their_pairs_own(worker: object, model_server: LocalModels) -> None:
+    flagged = {"status": 400, "body": said("Content Exists Risk"), "every": 2}
+    model_server.script(**{"*": [flagged, {"verdict": "yes"}]})
+    campaign, _ = begun(model_server, "openai", pairs=30)
+    until(lambda: state_of(campaign) == "finished")
+    states = Counter(Work.objects.values_list("state", "reason"))
+    assert states == {("labelled", ""): 15, ("failed", "refused"): 15}
+    assert len(model_server.requests()) == 30, "none was asked again"
+
+
 def test_batches_are_cut_by_calls_and_by_bytes() -> None:
     most = (3, 100)  # calls and bytes
     assert store.chunk_calls([(number, 10) for number in range(7)], *most) == [[0, 1, 2], [3, 4, 5], [6]]
