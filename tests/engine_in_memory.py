@@ -31,7 +31,7 @@ from judges.prompts import answering
 from judges.records import Inputs, Judge
 
 BETWEEN_S = 0.02  # A pair that was put back is asked about again after so long.
-PATIENCE_S = 10.0  # After so long a campaign that has not ended waits for something.
+PATIENCE_S = 60.0  # After so long a campaign that has not ended waits for something.
 
 
 @dataclass

@@ -21,7 +21,7 @@ from google.genai import types
 
 from judges.costs.prices import Price
 from judges.domain import refusals
-from judges.providers import close_providers
+from judges.providers import close_providers, load_provider
 from judges.records import Judge
 from tests.engine_in_memory import Played, inputs_of, play
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
@@ -597,6 +597,8 @@ def play_rows(models: LocalModels, rows: list[Row], folder: Path, *, every: bool
     models.reset()
     models.script(script_of(rows, "" if every else "mapping number 1 map"))
     room = asyncio.Semaphore(AT_ONCE)
+    for preset in {row.preset for row in rows}:
+        load_provider(preset)  # it takes seconds, in which no loop would turn
 
     async def one(row: Row, place: int) -> Played:
         odd, well = judge_of(models, row, place), models.judge("well", id=1)
