@@ -22,8 +22,8 @@ INVITATION_DAYS = 14
 
 
 def list_members(collection: Collection) -> QuerySet[Membership]:
-    """Return all members of a collection, past ones too, by name, with their judged items in all and `today`."""
-    done = Q(assignments__state=Assignment.State.DONE)
+    """Return all members of a collection, past ones too, by name, with their judgments in all and `today`."""
+    done = Assignment.judgments("assignments__")
     # In the site's own time zone, as for the annotators themselves.
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     return (

@@ -26,7 +26,7 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
 
     Only admins and owners see how far the pairs are; others see their own work.
     """
-    done = Count("assignments", filter=Q(assignments__state=Assignment.State.DONE))
+    done = Count("assignments", filter=Assignment.judgments("assignments__"))
     memberships = {m.collection_id: m for m in user.memberships.filter(is_active=True).annotate(judged=done)}
     collections = Collection.objects.order_by("name")
     if not user.is_owner:
@@ -65,8 +65,8 @@ def own_work(membership: Membership) -> dict[str, Any]:
     mine = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
     counts = membership.assignments.aggregate(
-        judged=Count("pk", filter=Q(state=State.DONE)),
-        today=Count("pk", filter=Q(state=State.DONE, ended_at__gte=midnight)),
+        judged=Count("pk", filter=Assignment.judgments()),
+        today=Count("pk", filter=Assignment.judgments() & Q(ended_at__gte=midnight)),
         skipped=Count("pk", filter=Q(state=State.SKIPPED)),
         has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
     )

@@ -53,7 +53,7 @@ def decided_assignments(membership: Membership) -> QuerySet[Assignment]:
     Each has its `grade` (None for a flag, a skip and edited texts), what they wrote to it (`said`), and whether it is
     so `recent` that it may still be taken back.
     """
-    judged = Q(state=Assignment.State.DONE, flagged=False, judgment__isnull=False)
+    judged = Assignment.judgments()
     return (
         Assignment.objects.filter(membership=membership, state__in=DECIDED)
         .annotate(

@@ -165,7 +165,7 @@ JOIN corpus_document d ON d.id = p.document_id
 """
 
 _AROUND = """
-day.today, day.spent_ms, l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
+day.decided, day.today, day.spent_ms, l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
 """
 _LAST = """
 LEFT JOIN LATERAL (
@@ -176,7 +176,8 @@ LEFT JOIN LATERAL (
     WHERE t.membership_id = m.id AND t.state IN ('done', 'skipped') AND t.ended_at > now() - interval '24 hours'
     ORDER BY t.ended_at DESC LIMIT 1) l ON true
 CROSS JOIN LATERAL (
-    SELECT count(*) AS today, coalesce(sum(j.milliseconds - coalesce(j.idle_milliseconds, 0)), 0)::bigint AS spent_ms
+    SELECT count(*) AS decided, count(*) FILTER (WHERE NOT t.flagged AND t.judgment_id IS NOT NULL) AS today,
+           coalesce(sum(j.milliseconds - coalesce(j.idle_milliseconds, 0)), 0)::bigint AS spent_ms
     FROM annotation_assignment t LEFT JOIN corpus_judgment j ON j.id = t.judgment_id
     WHERE t.membership_id = m.id AND t.ended_at >= date_trunc('day', now()) AND t.state = 'done') day
 """
@@ -246,7 +247,7 @@ def read_desktop(membership: Membership) -> Desktop:
 
 
 def _build_desktop(row: dict[str, Any], membership: Membership) -> Desktop:
-    around = row["today"], row["spent_ms"], _count_left(membership, row["today"], holds="token" in row)
+    around = row["today"], row["spent_ms"], _count_left(membership, row["decided"], holds="token" in row)
     if row.get("first_seconds") is not None:
         # The last decision is the first vote on the open pair itself.
         return Desktop(*around, row["public_id"], "saved", row["first_seconds"])

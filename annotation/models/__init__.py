@@ -217,6 +217,15 @@ class Assignment(models.Model):
         mine = cls.objects.filter(membership=membership, public_id=number)
         return mine.values_list("item_id", flat=True).first() or 0
 
+    @staticmethod
+    def judgments(of: str = "") -> Q:
+        """Return the condition of assignments that are a person's judgments, wherever these are counted.
+
+        A grade that stands, on a task of any kind: no flag, no edited text, nothing that was excluded or taken back.
+        `of`: what leads to the assignments from the model that is asked, as `assignments__`.
+        """
+        return Q(**{f"{of}state": Assignment.State.DONE, f"{of}flagged": False, f"{of}judgment__isnull": False})
+
 
 class ReservedFor(models.Model):
     """A reserved item is assigned to the people who have a row here, and to nobody else."""

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from annotation.agreement.grade_matrix import known_assessors
-from annotation.models import Membership
+from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch, JudgmentExclusion
 from annotation.quality_control import exclusion, onboarding
 from corpus.models import Assessor
@@ -14,14 +14,16 @@ SHOWN = 50
 
 
 def annotator_record(membership: Membership) -> dict[str, Any]:
-    """Read what the page of a person shows. Eight statements."""
+    """Read what the page of a person shows. Nine statements."""
     acts = JudgmentExclusion.objects.filter(membership=membership)
     acts = acts.select_related("made_by", "reverses", "reversed_by").order_by("-pk")
     result = onboarding.read_result(membership)
     own = (Assessor.Kind.PERSON, membership.assessor_id)
     names = (one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own)
     return {
-        "standing": exclusion.current_judgments(membership).count(),
+        "standing": membership.assignments.filter(Assignment.judgments()).count(),
+        # With those that are no tasks: under aspects, and an adjudicator's.
+        "excludable": exclusion.current_judgments(membership).exists(),
         "texts": exclusion.current_texts(membership).count(),
         "acts": list(acts[:SHOWN]),
         "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),

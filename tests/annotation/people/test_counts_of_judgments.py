@@ -1,0 +1,73 @@
+"""Every page and answer that says how many judgments somebody gave says the same."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation.accounts.members import list_members
+from annotation.dashboard.overview import list_collection_cards, own_work
+from annotation.judging.page import read_desktop
+from annotation.models import Assignment, Role
+from annotation.quality_control import exclusion
+from annotation.quality_control.people import annotator_record
+from corpus.models import Judgment
+from tests.factories import make_collection, make_item, make_member, make_pair
+
+pytestmark = pytest.mark.django_db
+
+
+def test_one_count_of_judgments_stands_everywhere() -> None:
+    books = make_collection("books")
+    alice, charlie = make_member(books, "alice"), make_member(books, "charlie", Role.ADMIN)
+    reasons = ["disagreement"] * 8 + ["check", "check", "qualification", "repeat"]
+    # Then a flag, an edited text and a pair that was skipped: none of them is a judgment.
+    for reason in (*reasons, "split", "evidence", "conflict"):
+        item = make_item(make_pair(books), state="settled", taken=1, done=1, reason=reason)
+        judged = reason not in ("split", "evidence", "conflict")
+        values = {"assessor": alice.assessor, "item": item, "step": "final", "grade": 1, "guideline": 0}
+        Assignment.objects.create(
+            item=item,
+            membership=alice,
+            state="skipped" if reason == "conflict" else "done",
+            flagged=reason == "split",
+            judgment=Judgment.objects.create(pair=item.pair, milliseconds=4_000, **values) if judged else None,
+            lease_until=timezone.now(),
+            ended_at=timezone.now(),
+        )
+    client, own = Client(), Client()
+    client.force_login(charlie.user)
+    own.force_login(alice.user)
+
+    def counts() -> dict[str, int]:
+        listed = list_members(books).get(pk=alice.pk)
+        person = client.get(f"/c/books/people/{alice.pk}/").text
+        row = re.search(r"alice.*?</tr>", client.get("/c/books/members/").text, re.DOTALL)
+        assert row is not None
+        said = {
+            "member": listed.judged,
+            "today": listed.today,
+            "judging page": read_desktop(alice).today,
+            "card": next(card["judged"] for card in list_collection_cards(alice.user)),
+            "own work": own_work(alice)["judged"],
+            "own day": own_work(alice)["today"],
+            "record": annotator_record(alice)["standing"],
+            "API": own.get("/api/v1/collections/books/task").json().get("judged_today", -1),
+        }
+        for name, pattern, text in (
+            ("table", r'data-label="Judged">(\d+)<', row.group()),
+            ("home", r"<strong>(\d+)</strong><span>judged in total", own.get("/c/books/").text),
+            ("person", r"(\d+) judgments? counts?\.", person),
+            ("quality", r"<dt>Judged</dt><dd>\s*(?:<a[^>]*>)?\s*(\d+)<", person),
+        ):
+            found = re.search(pattern, text)
+            assert found is not None, name
+            said[name] = int(found[1])
+        return said
+
+    assert set(counts().values()) == {12}, counts()
+    since = timezone.now() - timedelta(days=1)
+    exclusion.exclude_judgments(membership=alice, by=charlie.user, since=since)
+    assert set(counts().values()) == {0}, counts()
