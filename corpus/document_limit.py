@@ -1,6 +1,6 @@
 """How much of a document judges read. Pure."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 # Characters of a document that judges are shown; the prompt says so where there were more.
 SHOWN = 24_000
@@ -10,7 +10,8 @@ SHARED = 2_000
 WHOLE = 4_000_000
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Window:
     """A part of a document that judges read apart: which of how many, and its characters of all, from 0."""
 
     number: int  # From 1.
