@@ -72,6 +72,11 @@ def _far_rows() -> str:
     )
 
 
+_LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b0 "ha">'
+    + "".join(f'<!ENTITY b{n} "{f"&b{n - 1};" * 10}">' for n in range(1, 12))
+    + "]><a>&b11;</a>"
+)
 _XLSX: dict[str, Build] = {
     "row-10^12": lambda: workbook(_HEADER + '<row r="1000000000000"><c><v>1</v></c></row>'),
     "row-10^12-first": lambda: workbook('<row r="1000000000000"><c><v>1</v></c></row>'),
@@ -98,11 +103,6 @@ _XLSX: dict[str, Build] = {
     "many-parts": lambda: workbook(_HEADER, sheets=90, parts=900),
     "nested-workbook": lambda: zip_of({"a.xlsx": workbook("<row/>" * 100_000, sheets=20, parts=20)}),
 }
-_LAUGHS = (
-    '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b0 "ha">'
-    + "".join(f'<!ENTITY b{n} "{f"&b{n - 1};" * 10}">' for n in range(1, 12))
-    + "]><a>&b11;</a>"
-)
 _CSV: dict[str, Build] = {
     "64000-columns": lambda: ",".join(f"c{n}" for n in range(64_000)).encode() + b"\n",
     "100000-columns": lambda: ",".join(f"column{n}" for n in range(100_000)).encode() + b"\n",
