@@ -675,5 +675,7 @@ def test_what_all_documents_meet(by_all: dict[str, Played], row: Row) -> None:
     played = by_all[row.name]
     assert played.pause and row.every in played.pause, (played.pause, played.waits)
     assert played.pause.startswith("odd, account "), "it says whose"
-    assert len(played.rows) <= 40 and len({call["pair"] for call in played.rows}) <= 20
+    # Of answers that cannot be used some may be on their way when the twentieth arrives.
+    most = 24 if "none usable" in played.pause else 20
+    assert len(played.rows) <= 2 * most and len({call["pair"] for call in played.rows}) <= most
     assert "failed" not in played.states.values()
