@@ -159,7 +159,7 @@ class Refusals:
 
 
 @dataclass(slots=True)
-class Lease:
+class ClaimState:
     """What becomes of a claim, for all windows of its pair."""
 
     begun: bool = False  # A call of this claim was sent.
@@ -187,7 +187,7 @@ class Claimed:
     last_error: str = ""
     # Tries that the account refused for now (429): they are no tries of the question, and one row stands for all.
     refused: dict[Slot, Refusals] = field(default_factory=dict)
-    lease: Lease = field(default_factory=Lease)
+    lease: ClaimState = field(default_factory=ClaimState)
     window: int = 0  # Which window of the document this is, from 1; 0: the pair itself.
     windows: list["Claimed"] = field(default_factory=list)  # Those that are judged apart, in order; none: the pair is.
 
