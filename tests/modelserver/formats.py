@@ -275,7 +275,7 @@ def _google(
 def scored(call: Call, behaviour: Behaviour, number: int) -> dict[str, Any]:
     """The body of a Decisions endpoint or of a reranker: probabilities instead of text."""
     yes = response(behaviour.verdict, call.user, "vote", 0) == "yes"
-    used = len(call.user) // 4
+    used = (len(call.system) + len(call.user)) // 4
     if call.format == "embed":
         data = [{"object": "embedding", "index": at, "embedding": vector(one)} for at, one in enumerate(call.texts)]
         data.reverse()  # the place decides, not the order

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 def test_a_worker_takes_the_page_and_says_that_its_address_is_private(worker: object) -> None:
     _collection, query, people = ice_scene()
-    draft = drafts.request_page(people["bob"], query, "http://127.0.0.1/")
+    draft = drafts.request_page(people["bob"], query, "http://private.example/")
     until(lambda: PassageDraft.objects.get(pk=draft.pk).state not in drafts.PENDING)
     row = PassageDraft.objects.get(pk=draft.pk)
     assert (row.state, "not on the public network" in str(row.problem)) == ("failed", True)

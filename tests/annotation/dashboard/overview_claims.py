@@ -102,7 +102,7 @@ def plain(facts: Facts) -> list[Rule]:
         "Not ready to export without review", "Reasons for human review", "Judges' labels", "Debates that agreed",
         "Accuracy by route", "Agreement between judges and between people", "No label audit is completed yet[.]",
         "Reason Pairs Share", "Round Pairs Share", "Who So far, USD Still to come Details",
-        "Route Pairs Audited Correct 95% interval Verdict", "View ledger", "Set hourly rate",
+        "Route Pairs Completed Correct 95% interval Verdict", "View ledger", "Set hourly rate",
         "debate [+] ensemble|single judge|debate", "as of [\\d:]+ UTC", "panel \\w+",
         "A route is the way judges reached a label. “Review” means more than 10% are almost certainly wrong. "
         "View (?:all \\d+ routes|the route)",

@@ -52,7 +52,7 @@ def outcome_of(models: LocalModels) -> Outcome:
 def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
     worker: object, model_server: LocalModels, seed: int
 ) -> None:
-    """Some pairs fail at first (500 four times); all acts come in random order, 10 to 150 ms apart, until all is judged."""
+    """Some pairs fail at first (500 four times); all acts come at random, 10 to 150 ms apart, until all is judged."""
     collection = collection_of(PAIRS)
     make_panel(model_server, **MODELS, max_concurrency=16)
     once = [{"contains": f"mapping number {n} ", "fault": "500", "times": 4} for n in range(0, PAIRS, 6)]
