@@ -12,9 +12,9 @@ __all__ = ["_standing_worker", "worker"]
 pytestmark = pytest.mark.slow
 
 
-def test_a_worker_takes_the_page_and_says_that_its_address_is_private(worker: object) -> None:
+def test_a_worker_takes_the_page_and_says_why_it_cannot_be_had(worker: object) -> None:
     _collection, query, people = ice_scene()
-    draft = drafts.request_page(people["bob"], query, "http://private.example/")
+    draft = drafts.request_page(people["bob"], query, "http://nobody.invalid/")
     until(lambda: PassageDraft.objects.get(pk=draft.pk).state not in drafts.PENDING)
     row = PassageDraft.objects.get(pk=draft.pk)
-    assert (row.state, "not on the public network" in str(row.problem)) == ("failed", True)
+    assert (row.state, "could not be found" in str(row.problem)) == ("failed", True)

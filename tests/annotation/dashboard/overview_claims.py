@@ -211,7 +211,7 @@ def rules(facts: Facts) -> list[Rule]:
         (r"in round (\d+) ([\d,]+)(?: \d+)?", lambda round, a: rounds[int(round)] == n(a)),
         (r"([\d,]+) labelled relevant \(1\)", lambda a: n(a) == labels[1]),
         (r"([\d,]+) labelled not relevant \(0\)", lambda a: n(a) == labels[0]),
-        (r"(.+, (?:not )?relevant) ([\d,]+) ([\d,]+) of ([\d,]+) audited: .+? – not measured open",
+        (r"(.+ · (?:not )?relevant) ([\d,]+) ([\d,]+) of ([\d,]+) audits completed: .+? – not measured undecided",
          lambda words, a, s, d: n(s) == 0 and n(d) <= n(a)),
     ]  # fmt: skip
 
