@@ -70,7 +70,7 @@ def cast_as(first: JudgeVersion, campaign: Campaign, judge: JudgeVersion, votes:
     """What `first` cast in the campaign with another judge's verdicts: one statement, since a scene has hundreds."""
     own = ("judge_id", "place", "cost", "cache_key", "verdict")
     columns = [field.column for field in Attempt._meta.concrete_fields if not field.primary_key]
-    same = ", ".join(name for name in columns if name not in own)
+    same = ", ".join(connection.ops.quote_name(name) for name in columns if name not in own)
     values = f"{same}, %s, %s, %s, campaign_id || '-' || %s || '-' || pair_id, other.vote"
     pairs = [pair.pk for pair in pairs_of(campaign.collection)]
     with connection.cursor() as cursor:

@@ -20,10 +20,11 @@ def annotator_record(membership: Membership) -> dict[str, Any]:
     result = onboarding.read_result(membership)
     own = (Assessor.Kind.PERSON, membership.assessor_id)
     names = (one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own)
+    standing = membership.assignments.filter(Assignment.judgments()).count()
     return {
-        "standing": membership.assignments.filter(Assignment.judgments()).count(),
+        "standing": standing,
         # With those that are no tasks: under aspects, and an adjudicator's.
-        "excludable": exclusion.current_judgments(membership).exists(),
+        "excludable": standing > 0 or exclusion.current_judgments(membership).exists(),
         "texts": exclusion.current_texts(membership).count(),
         "acts": list(acts[:SHOWN]),
         "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),

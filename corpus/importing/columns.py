@@ -166,7 +166,7 @@ class _Cells:
             and _most(cells, lambda cell: bool(re.search(r"\d", cell)))
         )
 
-    def are_words(self, name: str) -> bool:
+    def has_no_blanks(self, name: str) -> bool:
         """True if no value of the column has blanks."""
         return bool(self.of[name]) and not any(re.search(r"\s", cell) for cell in self.of[name])
 
@@ -296,7 +296,7 @@ def _tell_texts_from_ids(found: dict[str, str], simple: Mapping[str, str], cells
     # A word in each row beside a text in each row is its id, whatever letters it has.
     if len(texts) == 2 and "doc_id" not in found.values():
         short, long = sorted(texts, key=cells.length)
-        if simple[short] in _TEXT_OR_ID and cells.are_words(short) and cells.length(long) > 2 * cells.length(short):
+        if simple[short] in _TEXT_OR_ID and cells.has_no_blanks(short) and cells.length(long) > 2 * cells.length(short):
             found[short] = "doc_id"
     ids = [name for name, field in found.items() if field == "doc_id"]
     # PyTerrier numbers documents beside their own ids.

@@ -1,7 +1,7 @@
 """Models of what is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
 
 from corpus.models.judging import Assessor, CurrentJudgment, ExportedLabels, ExportRecord, Item, Judgment, Label, Target
-from corpus.models.numbers import NUMBER, LastNumber, Numbered
+from corpus.models.numbering import NUMBER, LastNumber, Numbered
 from corpus.models.texts import NAME, Collection, Document, Pair, Query, Versioned, shown_only
 
 __all__ = [

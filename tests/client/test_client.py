@@ -88,7 +88,7 @@ def test_quality_control_and_aspects_through_the_client() -> None:
     assert c.quality_control.change(checks=0.2, if_match=seen).checks == 0.2
     assert c.quality_control.write_consent("It is kept.").consent_version == 1
     assert c.members.change(bob.pk, expert=True).expert and c.members.admit(bob.pk).qualified
-    with pytest.raises(QuorumError, match="nothing to exclude"):
+    with pytest.raises(QuorumError, match="Nothing to exclude"):
         c.exclusions.exclude(bob.pk, note="fast")
     assert c.settings.apply_preset("dream").overlap == 3
     why = "Without it the answer is wrong."

@@ -6,7 +6,7 @@ import pytest
 
 from tests import reach
 
-MOST = 37
+MOST = 39
 """Project modules that the judging page's view may reach."""
 
 

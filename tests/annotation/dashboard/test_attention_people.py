@@ -1,11 +1,9 @@
 """What people and providers do stands on the Overview, and no button of an annotator does nothing."""
 
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 
@@ -104,14 +102,6 @@ def test_the_answers_of_a_failed_test_have_no_undo(books: Collection, alice: Mem
             and 'class="button small quiet"' not in page.text
             and 'data-key="u"' not in page.text
         )
-
-
-def test_a_judge_without_votes_is_named_with_its_calls(books: Collection) -> None:
-    """It had a provider's sentence: "has not answered since", and no time."""
-    status = {"state": "running", "failed": 0, "judges": [{"judge": "w3", "calls": 120, "usable": 0}]}
-    items = list(attention._list_campaign(SimpleNamespace(status=status, filter=""), books))  # type: ignore[arg-type]
-    shown = render_to_string("dashboard/_attention.html", {"board": {"attention": items}})
-    assert "w3: 120" in " ".join(shown.split()) and "not answered" not in shown
 
 
 def test_a_median_below_two_seconds_stands_on_the_overview(

@@ -156,7 +156,7 @@ def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie: Cl
 
 def test_an_annotator_sees_their_own_work_and_nothing_else(people: dict[str, Membership]) -> None:
     page = text(client_of(people["alice"].user).get("/c/books/"))
-    assert "<strong>2</strong><span>judged in total" in page
+    assert "<strong>1</strong><span>judged in total" in page
     for word in ("campaign", "escalated", "cost is unknown", "charlie", "Members", "/pairs/"):
         assert word not in page
 

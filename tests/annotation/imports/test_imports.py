@@ -209,7 +209,7 @@ def test_the_page_says_which_columns_are_not_read_and_what_helps_in_its_own_word
 
 def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Client) -> None:
     row = bring(
-        charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B?"}\n'}
+        charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B."}\n'}
     )
     assert [one["holds"]["kind"] for one in row.files] == ["documents", "documents"], "parts of one, until told"
     assert row.options["bm25"] == 0, "no pair is added that nobody asked for"
@@ -328,7 +328,7 @@ def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -
     assert (again.report["runs"], Run.objects.count()) == (0, 1)
     assert (
         "The benchmark has a run called system-A already."
-        in charlie.get(f"/c/birds/import/{again.pk}/").content.decode()
+        in charlie.get(f"/c/birds/import/{again.number}/").content.decode()
     )
 
 

@@ -274,7 +274,7 @@ def test_what_a_test_found_stands_in_the_row(client, olga):
     judge = JudgeVersion.objects.get(name="one")
     JudgeProbe.objects.create(judge=judge, passes=False, problem="set schema_mode", found=found, warnings=["a note"])
     text = page(client).content.decode()
-    for words in ("<del>json_schema</del>", "5 alternatives", "120 tokens", "8,192", "a note.", "set schema_mode."):
+    for words in ("<del>json_schema</del>", "5 alternatives", "120 tokens", "8,192", "A note.", "Set schema_mode."):
         assert words in text
 
 

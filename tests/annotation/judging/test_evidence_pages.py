@@ -68,7 +68,7 @@ def status_of(item: Item) -> dict[str, Any]:
 
 def test_the_page_shows_the_texts_and_what_failed(item: Item, client: Client) -> None:
     page = client.post("/c/books/judge/next/", headers=HTMX).text
-    assert PROBLEM in page
+    assert PROBLEM.capitalize() in page
     assert "fidelity to teacher" in page
     assert "Water boils at 101 °C &lt;b&gt;always&lt;/b&gt;." in page
     assert "failed its checks" in page
@@ -197,7 +197,7 @@ def test_the_pairs_page_shows_every_version_to_admins(item: Item, client: Client
     admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
     page = admin.get(f"/c/books/pairs/{item.pair_id}/").text
     assert TEXTS["evidence"] in page
-    assert PROBLEM in page
+    assert PROBLEM.capitalize() in page
     assert "Fidelity to teacher, judged by measurer" in page
     assert "Version 2</strong> by alice" in page
 

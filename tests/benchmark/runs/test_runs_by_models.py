@@ -215,7 +215,7 @@ def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
     run = make(start(wings, "rewrite", method="hyde", judge="writer"))
     member = make_member(wings, "alice", Role.ADMIN)
     client.force_login(member.user)
-    page = client.get(f"/c/wings/campaigns/{run.campaign}/ledger/")
+    page = client.get(f"/c/wings/campaigns/{Campaign.objects.get(pk=run.campaign).number}/ledger/")
     assert page.status_code == 200
     assert "query rewriting" in page.content.decode()
     assert "these calls give no labels" in page.text and "generates evidence" not in page.text

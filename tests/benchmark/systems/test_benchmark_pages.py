@@ -466,7 +466,7 @@ def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, book
     assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.pk}/")
     assert charlie.get(f"{HOME}hole-filling/{filling.pk}/", **HTMX).status_code == 200
     refused = charlie.post(f"{HOME}hole-filling/{filling.pk}/finish/", follow=True).content.decode()
-    assert "No pair is resolved yet" in refused
+    assert "no pair is resolved yet" in refused
     charlie.post(f"{HOME}hole-filling/{filling.pk}/cancel/")
     filling.refresh_from_db()
     assert filling.state == "cancelled" and "no version of the qrels was created" in text(
@@ -857,7 +857,7 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     one, two = Run.objects.filter(name__in=["bm25", "dense-large"]).order_by("name")
     report = Report.objects.latest("pk")
     address = f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}"
-    assert "no document became irrelevant" in text(whole, address)
+    assert "No document became irrelevant" in text(whole, address)
     kept = report.before
     rows = reading.load_named(kept)
     lines = [f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found]

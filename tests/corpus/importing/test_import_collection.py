@@ -113,7 +113,7 @@ def test_update_makes_a_new_version_and_keeps_the_old_with_its_pair(files):
 def test_metadata_alone_is_updated_in_place(files):
     import_collection("small", files())
     other = [{**DOCUMENTS[0], "metadata": {"p": 2}}, *DOCUMENTS[1:]]
-    with pytest.raises(BadInput, match="other metadata"):
+    with pytest.raises(BadInput, match="different metadata"):
         import_collection("small", files(corpus=other))
     import_collection("small", files(corpus=other, update=True))
     assert Document.objects.get(external_id="d1").metadata == {"p": 2}
