@@ -144,8 +144,8 @@ WITH r AS MATERIALIZED (
 ),
 ended AS (
     UPDATE judges_work w SET state = r.state, label = r.label, reason = r.reason, error = r.error,
-        agreed_in_round = r.agreed, "window" = COALESCE(r."window", 0), stratum = COALESCE(r.stratum, ''), lease_until = NULL,
-        ended_at = now()
+        agreed_in_round = r.agreed, "window" = COALESCE(r."window", 0), stratum = COALESCE(r.stratum, ''),
+        lease_until = NULL, ended_at = now()
     FROM r WHERE w.id = r.work AND w.fence = r.fence AND w.state = 'running'
     RETURNING r.*
 ),
