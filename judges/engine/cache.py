@@ -1,6 +1,7 @@
 """Answers that were paid for once: an equal call is taken over instead of being sent again.
 
-Of several answers to equal calls the newest one that was sent counts: a campaign may have asked anew.
+Of several answers to equal calls the newest one that was sent counts: a campaign may have asked anew. Newest is the one
+of the newest campaign: each process draws its ids ahead, so that they do not tell the time.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.score, a.probabilitie
        a.finish_reason AS finish, a.status, a.reasoning, a.answered_by, b.messages, b.raw
 FROM judges_attempt a JOIN judges_attemptbody b ON b.campaign_id = a.campaign_id AND b.attempt_id = a.id
 WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
-ORDER BY a.cache_key, a.cached, a.id DESC
+ORDER BY a.cache_key, a.cached, a.campaign_id DESC, a.id DESC
 """
 
 # The same for what runs ask; vectors are looked up by their texts instead (judges.vectors).
@@ -32,7 +33,7 @@ SELECT DISTINCT ON (cache_key) cache_key, NULL AS verdict, NULL AS score, NULL A
        '[]'::jsonb AS quotes, finish_reason AS finish, status, '' AS reasoning, answered_by, messages,
        raw
 FROM judges_retrievalcall WHERE cache_key = ANY(%s) AND outcome = 'labelled' AND role <> 'embed'
-ORDER BY cache_key, cached, id DESC
+ORDER BY cache_key, cached, campaign_id DESC, id DESC
 """
 
 
