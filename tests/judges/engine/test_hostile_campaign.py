@@ -2,10 +2,11 @@
 
 import pytest
 
-from judges.models import Attempt, JudgeVersion
+from judges.models import Attempt, Campaign, JudgeVersion
 from judges.presets import UNWRAPS
 from tests.called import call
-from tests.engine_parts import _standing_worker, collection_of, judge, worker
+from tests.engine_parts import _standing_worker, collection_of, judge, state_of, worker
+from tests.instances import until
 from tests.judges.domain.test_unwrapping import ANSWERS, LETTERS
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.stages import first_quick
@@ -39,10 +40,11 @@ def test_hostile_answers_become_labels_only_where_the_rule_says_so(
         script.append({**asks, "text": text} if text else {**asks, "fault": "empty"})
         expected[f"What does mapping number {number} map?"] = letters[UNWRAPS.index(unwrap)]
     model_server.script({"judge": script})
-    done = judge("--policy", "single", "--judges", "judge")
-    while done.json["state"] == "paused":  # as often as twenty answers in a row could not be used
+    judge("--policy", "single", "--judges", "judge")
+    while state_of(Campaign.objects.get()) == "paused":  # as often as twenty answers in a row could not be used
         call("campaign", "books", "resume")
-        done = judge("--policy", "single", "--judges", "judge")
+        until(lambda: state_of(Campaign.objects.get()) != "running")
+    done = call("status", "books", "--json")
     attempts = list(Attempt.objects.select_related("pair__query"))
     found = dict.fromkeys(expected, LETTERS[None])
     found |= {one.pair.query.text: LETTERS[one.verdict] for one in attempts if one.outcome == "labelled"}
