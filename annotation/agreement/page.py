@@ -116,10 +116,14 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
     }
 
 
+# Pairs below which a couple's agreement may be anything.
+ENOUGH = 20
+
+
 def find_weakest(report: AgreementReport, asked: AgreementFilters) -> dict[str, Any] | None:
-    """Find the two assessors who agree least, as their cell; None where no couple can be measured."""
+    """Find the two assessors who agree least, as their cell; None where no couple met on enough pairs."""
     found = report.measures.pairwise
-    values = found.values[:, list(MEASURES).index(asked.measure), 0]
+    values = np.where(found.n < ENOUGH, np.nan, found.values[:, list(MEASURES).index(asked.measure), 0])
     # nanargmin raises where every value is undefined.
     if np.isfinite(values).sum() < 1:
         return None
