@@ -16,6 +16,7 @@ from hypothesis import settings as examples
 from annotation.imports.tus import PART_TYPE
 from api.tokens import make_token
 from tests.site.test_permissions import World
+from tests.stages import first_slow
 
 pytestmark = pytest.mark.django_db
 
@@ -55,8 +56,7 @@ def one_connection() -> Iterator[None]:
 PARTS = 6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", first_slow(range(PARTS)))
 @pytest.mark.usefixtures("one_connection")
 def test_every_operation_answers_what_the_document_says(settings: Any, part: int) -> None:
     import schemathesis

@@ -20,8 +20,8 @@ from django.contrib.auth import get_user_model
 from annotation.accounts import passwords
 from tests.instances import Instance
 from tests.speed import slowness
+from tests.stages import first_slow
 
-pytestmark = pytest.mark.slow
 PEOPLE, IN_S, PAGE_S = 40, 10.0, 1.0
 HASHERS = ["PasswordHasher", "EarlierPasswordHasher"]
 PASSWORD = "nine o'clock sharp"
@@ -127,7 +127,7 @@ def address(site: tuple[Instance, str]) -> str:
     return address
 
 
-@pytest.mark.parametrize("count", [32, PEOPLE])
+@pytest.mark.parametrize("count", first_slow([PEOPLE, 32]))
 def test_a_class_signs_in_beside_a_load_that_keeps_all_cores_busy(address: str, count: int) -> None:
     before = slowness()
     with busy_cores():
@@ -138,6 +138,7 @@ def test_a_class_signs_in_beside_a_load_that_keeps_all_cores_busy(address: str, 
     assert longest < limit
 
 
+@pytest.mark.slow
 def test_who_is_signed_in_is_not_held_up_by_a_stranger_who_tries_passwords(address: str) -> None:
     before, reader, ended = slowness(), Visitor(address), Event()
     reader.open()
@@ -163,6 +164,7 @@ def test_who_is_signed_in_is_not_held_up_by_a_stranger_who_tries_passwords(addre
     assert {status for status, _seconds in pages} <= {200, 302} and longest < limit
 
 
+@pytest.mark.slow
 def test_the_limits_on_wrong_passwords_hold_for_those_that_come_at_once(address: str) -> None:
     began = time.perf_counter()
     # One account: five tries, and the right password is too late then.

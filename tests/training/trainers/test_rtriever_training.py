@@ -239,7 +239,7 @@ with share_training(folder, size, "cpu", program=["-c", sys.argv[3], *sys.argv[1
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_eight_queries_in_one_process_are_four_and_four_in_two(tmp_path: Path) -> None:
     """B4: the mean over processes, as DistributedDataParallel takes it, is the gradient of one over all eight."""
     found = {}

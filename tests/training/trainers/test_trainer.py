@@ -98,7 +98,7 @@ def test_other_recipes_resume_with_the_same_losses(recipe: str, parts: tuple[Pat
     assert [loss for _, loss in found] == pytest.approx([loss for _, loss in wanted], abs=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_two_processes_train_measure_and_publish_as_one_does(parts: tuple[Path, Path], tmp_path: Path) -> None:
     folders = []
     for processes in (1, 2):
