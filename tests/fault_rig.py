@@ -217,7 +217,7 @@ class Rig:
 @contextmanager
 def rig(instance: Instance, folder: Path, *, processes: int = 2, more: str = "", **options: Any) -> Iterator[Rig]:
     """A rig with its panel that serves, unless `processes` is 0."""
-    if "DATABASE_URL" not in instance.environment:
+    if "DATABASE_URL" not in instance.environment and not (instance.var / "postgres").exists():
         instance.migrated()
     made = Rig(instance, folder, **options)
     try:

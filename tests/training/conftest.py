@@ -9,8 +9,9 @@ from django.test import Client
 from annotation.models import Role
 from corpus.models import Collection
 from jobs.processes import spawn_child, stop_children
+from jobs.workers import has_workers
 from tests.factories import make_collection, make_member
-from tests.instances import ROOT
+from tests.instances import ROOT, until
 from training.jobs import worker_pool
 
 
@@ -33,5 +34,6 @@ def worker(instance: dict[str, str]) -> Iterator[None]:
     child: subprocess.Popen[str] = spawn_child(
         worker_pool.worker_command(1), environment, cwd=ROOT, stdout=subprocess.DEVNULL
     )
+    until(lambda: has_workers(worker_pool.QUEUE), "a worker of the queue")
     yield
     stop_children([child], patience=15)

@@ -256,7 +256,7 @@ def test_the_engine_draws_audits_with_the_labels(worker: object, model_server: L
     assert Item.objects.filter(reason="audit", overlap=2, state="open").count() == 12
     audit = Audit.objects.first()
     assert (audit.stratum, audit.label, audit.probability) == ("r1.m3.y", 1, 1.0)
-    assert counters.read(status["campaign"])["route:r1.m3.y"] == 12
+    assert counters.read(Campaign.objects.get(number=status["campaign"]).pk)["route:r1.m3.y"] == 12
 
     again = judge("--again", check=True).json
     assert again["audits"] == 12
@@ -274,7 +274,7 @@ def test_an_audit_of_nought_draws_none_and_pairs_that_people_met_belong_to_no_ro
     make_item(collection.pair_set.order_by("pk").first(), place=next_place())
     status = judge("--again", check=True).json
     assert (status["labelled"], status["audits"]) == (4, 3)
-    assert counters.read(status["campaign"])["route:r1.m5.y"] == 3
+    assert counters.read(Campaign.objects.get(number=status["campaign"]).pk)["route:r1.m5.y"] == 3
 
 
 # The sample filled up when the campaign ends, and more on request

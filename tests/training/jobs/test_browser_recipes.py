@@ -20,6 +20,7 @@ from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import PATIENCE, ROOT
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes
 from training.models import Model
 from training.recipes.table import RECIPES
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.plugin_browser import NewPage
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 # The bases of each kind that the form offers, and what else is filled in to be over soon.
 BASES = {"causal": "tiny:qwen3", "encoder": "tiny:encoder", "embedder": "tiny:encoder"}
 SHORT = {"erank-grpo": {"batch": "22", "mini_batch": "22", "group": "2", "max_response": "16"}}
@@ -109,7 +110,7 @@ def ask(address: str, body: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", first_slow(RECIPES, 2))
 def test_a_recipe_goes_from_an_export_to_a_served_model(
     recipe: str,
     manage: Manage,
