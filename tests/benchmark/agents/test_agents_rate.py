@@ -11,7 +11,7 @@ from config.env import ROOT
 from tests.instances import PATIENCE
 from tests.modelserver.fixtures import KEY, KEY_ENV
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 LEAST, MOST_MB = 0.8, 500
 
 

@@ -16,6 +16,7 @@ from judges.engine.limits import SCRIPT, News
 from tests.engine_parts import most_at_once
 from tests.fault_rig import Rig, kill, rig
 from tests.instances import PATIENCE, Instance
+from tests.stages import first_slow
 
 BUCKET_MS, HOUR_MS = 250, 3_600_000
 
@@ -149,8 +150,7 @@ def test_the_largest_minute_is_found() -> None:
     assert most_in_a_minute([(0, 5), (10, 1), (100, 4)]) == 6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", first_slow(LIMITS))
 def test_four_workers_never_use_more_in_any_minute_than_the_account_has(tmp_path: Path, name: str) -> None:
     """One call a pair; more than a minute's worth, so that the window turns over (check 4)."""
     limit = LIMITS[name]
@@ -182,8 +182,7 @@ FROM judges_campaign c ORDER BY c.id DESC LIMIT 1
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("killed", [False, True], ids=["calm", "workers killed"])
+@pytest.mark.parametrize("killed", first_slow([True, False]), ids=["workers killed", "calm"])
 def test_a_budget_is_never_overshot_by_more_than_what_is_reserved(tmp_path: Path, killed: bool) -> None:
     """128 calls in flight when the money ends (check 5). Calls lost with a killed worker are paid on top: in flight."""
     many = {"QUORUM_CALLS_IN_FLIGHT": "128", "QUORUM_PAIRS_IN_FLIGHT": "128"}

@@ -60,7 +60,7 @@ def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: Loc
     ends_whole(campaign, model_server)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(worker: object, model_server: LocalModels) -> None:
     model_server.script(YES)
     make_panel(model_server)

@@ -66,7 +66,7 @@ def test_a_rate_that_no_file_names_is_learned(worker: object, model_server: Loca
     assert Attempt.objects.filter(status=429).count() <= refused
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", ["bucket, silent", "google"])
 def test_at_its_real_rate_an_account_is_used_well(worker: object, model_server: LocalModels, name: str) -> None:
     """200 pairs at 120 (180) requests a minute: at most a quarter longer than the shortest time."""
