@@ -177,7 +177,9 @@ def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_exp
     assert (back["queries"], back["pairs"], back["judgments"]) == (2, 6, 2)
     pairs = Pair.objects.filter(collection__name="back").values_list("query__text", "document__text", "teacher_score")
     assert set(pairs) == {(row["query"], row["document"], row["score"] / 10) for row in rows}
-    refused = manage(*export[:-1], "--run", "x.run", "--out", tmp_path / "no", check=False)
+    run = tmp_path / "x.run"
+    run.write_text("q1 Q0 d1 1 1.0 x\n")
+    refused = manage(*export[:-1], "--run", run, "--out", tmp_path / "no", check=False)
     assert refused.code == 2 and "--run does not go with erank-sft" in refused.err
 
 

@@ -160,7 +160,7 @@ def test_an_answer_that_is_none_counts_as_a_try(worker: object, model_server: Lo
         {
             "writer": [
                 {"contains": "mapping number 0 ", "fault": "garbage"},
-                {"contains": "mapping number 2 ", "fault": "400"},
+                {"contains": "mapping number 2 ", "fault": "500"},
                 written(1),
             ],
             "measurer": [

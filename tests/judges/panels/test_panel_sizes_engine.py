@@ -71,7 +71,7 @@ def test_one_model_sampled_five_times_labels_by_a_majority_of_three(
     first, second = "mapping number 0 ", "mapping number 1 "
     model_server.script(
         {
-            "gpt-4.1-mini": [
+            "*": [
                 {"contains": first, "verdict": "no", "times": 2},  # 3 to 2: relevant
                 {"contains": second, "verdict": "no", "times": 3},  # 2 to 3: not relevant
                 {"verdict": "yes"},
@@ -122,9 +122,7 @@ def test_samples_go_through_a_batch_as_calls_of_their_own(
     collection_of(PAIRS)
     configure(model_server, tmp_path, blocks()[1])
     model_server.batches(delay=0.0)
-    model_server.script(
-        {"gpt-4.1-mini": [{"contains": "mapping number 0 ", "verdict": "no", "times": 3}, {"verdict": "yes"}]}
-    )
+    model_server.script({"*": [{"contains": "mapping number 0 ", "verdict": "no", "times": 3}, {"verdict": "yes"}]})
     status = judge("--batch", check=True).json
     assert (status["labelled"], status["calls"]) == (PAIRS, 5 * PAIRS)
     assert status["labels"] == {"0": 1, "1": PAIRS - 1}
