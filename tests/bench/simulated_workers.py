@@ -30,7 +30,7 @@ class SimulatedProvider:
         return self.meaning(body, request.judge)
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
-        return Reply(body.text, body.text, "stop", Usage(input=400, output=40), judge.model)
+        return Reply(body.text, body.text, "stop", Usage(input=900, output=40), judge.model)
 
     async def close(self) -> None:
         pass
