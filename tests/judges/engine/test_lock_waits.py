@@ -143,5 +143,5 @@ def test_a_campaigns_row_is_updated_as_often_as_its_state_changes(instance: dict
     assert found.updated["judges_campaign"] <= 10
     assert found.updated["judges_reservation"] > 0 and found.updated["judges_tally"] > 0
     campaign = Campaign.objects.get()
-    assert held() == (0.0, 0) and spent_by(campaign) == pytest.approx(found.calls * 480e-6)
+    assert held() == (0.0, 0) and spent_by(campaign) == pytest.approx(found.calls * 980e-6)
     assert collection_budget(campaign.collection).spent == pytest.approx(spent_by(campaign))
