@@ -16,6 +16,7 @@ from annotation.queue.assignment import EVIDENCE, read_rows
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.evidence.measures import DIMENSIONS
 from corpus.evidence.targets import last_of_judge, last_text
+from corpus.holding import deleted_meanwhile
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Item
 from corpus.search.text import find_terms
@@ -229,7 +230,7 @@ def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
     found = read_rows(_OPEN, membership=membership.pk)
     if found:
         return _build_task_view(found[0], membership.collection), _build_desktop(found[0], membership)
-    row = read_rows(_RESTING, membership=membership.pk)[0]
+    row = _read_one(_RESTING, membership=membership.pk)
     _counted.pop(membership.pk, None)  # whoever is told that nothing is left is told the truth
     return None, _build_desktop(row, membership)
 
@@ -243,7 +244,7 @@ def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[
 
 def read_desktop(membership: Membership) -> Desktop:
     """Read what stands around a lease group."""
-    return _build_desktop(read_rows(_RESTING, membership=membership.pk)[0], membership)
+    return _build_desktop(_read_one(_RESTING, membership=membership.pk), membership)
 
 
 def _build_desktop(row: dict[str, Any], membership: Membership) -> Desktop:
@@ -280,7 +281,14 @@ def own_work(membership: Membership, item: int) -> TaskView | None:
 
 def conflict_work(collection: Collection, item: int) -> TaskView:
     """Return a conflict for an adjudicator, under its own id, with all rounds of its debate."""
-    return _build_task_view(read_rows(_ITEM, item=item)[0], collection, ALL_ROUNDS)
+    return _build_task_view(_read_one(_ITEM, item=item), collection, ALL_ROUNDS)
+
+
+def _read_one(statement: str, **values: int) -> dict[str, Any]:
+    """Return a statement's only row. Raises Deleted where a member or an item went meanwhile."""
+    for row in read_rows(statement, **values):
+        return row
+    raise deleted_meanwhile()
 
 
 def draft_of(item: int) -> dict[str, Any]:
