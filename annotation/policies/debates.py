@@ -6,7 +6,8 @@ from itertools import permutations
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from annotation.policies import reading
 from annotation.policies.measures import Classwise
@@ -27,6 +28,11 @@ from judges.domain.debate import ORDERS
 from judges.domain.protocol import Protocol
 from judges.models import Campaign, JudgeVersion
 from judges.records import DebateAgent, Turn
+
+STANCES = {
+    "relevant-first": gettext_noop("relevant first"),
+    "irrelevant-first": gettext_noop("not relevant first"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +116,16 @@ def name_of(campaign: Campaign) -> str:
     """Name a way to debate: "2 agents (a, b), relevant first, temperature 0.6, 2 rounds"."""
     protocol, found = Protocol.of(campaign.protocol), JudgeVersion.objects.in_bulk(campaign.debaters)
     agents = [found[pk] for pk in campaign.debaters]
-    parts = [f"{len(agents)} agents ({', '.join(str(agent) for agent in agents)})", protocol.stance_order]
+    names = ", ".join(str(agent) for agent in agents)
+    said = ngettext("%(number)s agent (%(names)s)", "%(number)s agents (%(names)s)", len(agents))
+    parts = [said % {"number": len(agents), "names": names}, _(STANCES[protocol.stance_order])]
     # The campaign's temperature goes before a judge's own; where neither is set the provider decides.
     own = {agent.parameters.get("temperature") for agent in agents}
     known = own if protocol.temperature is None else {protocol.temperature}
-    parts += [f"temperature {value:g}" for value in sorted(float(value) for value in known if value is not None)]
+    temperatures = sorted(float(value) for value in known if value is not None)
+    parts += [_("temperature %(value)s") % {"value": f"{value:g}"} for value in temperatures]
     rounds = ngettext("%(number)s round", "%(number)s rounds", campaign.rounds) % {"number": campaign.rounds}
-    return ", ".join([*parts, rounds, *(["played on"] if protocol.play_on else [])])
+    return ", ".join([*parts, rounds, *([_("played on")] if protocol.play_on else [])])
 
 
 def compare_orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:

@@ -4,10 +4,9 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from benchmark.agents import grading, jobs, references, sampling, searching
-from benchmark.agents.cutting import TOKENIZER
 from benchmark.agents.grades import EVEN, UP
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.retrievers import SEARCHING
@@ -84,7 +83,7 @@ class AgentsForm(AgentJobForm):
             self.fields[field].choices = [(name, name) for name in offered]  # type: ignore[attr-defined]
         self.fields["retrievers"].initial = names
         folders = offered_folders(lambda folder: (folder / "tokenizer.json").is_file())
-        tokenizers = [("", TOKENIZER), *((name, name) for name in folders)]
+        tokenizers = [("", gettext("word pieces of 5 letters")), *((name, name) for name in folders)]
         self.fields["tokenizer"].choices = tokenizers  # type: ignore[attr-defined]
 
     def asked(self) -> dict[str, Any]:

@@ -64,6 +64,19 @@ PLACES = {
     "pending": gettext_noop("in progress"),
     "running": gettext_noop("in progress"),
 }
+# Why pairs went to people, in a word each (judges.domain.routing.EscalationReason).
+REASONS = (
+    gettext_noop("disagreement"),
+    gettext_noop("conflict"),
+    gettext_noop("split"),
+    gettext_noop("unparsed"),
+    gettext_noop("refused"),
+    gettext_noop("error"),
+    gettext_noop("stopped"),
+    gettext_noop("policy"),
+    gettext_noop("long"),
+    gettext_noop("uncertain"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +179,7 @@ def costs_by_outcome(campaign: Campaign) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(PAIRS, {"campaign": campaign.pk})
         for state, reason, *numbers in cursor.fetchall():
-            name = _(PLACES[state]) + (f": {reason}" if state == "escalated" else "")
+            name = _(PLACES[state]) + (f": {_(reason)}" if state == "escalated" and reason else "")
             groups.setdefault(name, []).append(tuple(numbers))
     found = []
     for name, rows in groups.items():

@@ -19,7 +19,7 @@ REWARDS = {
 @register.filter
 def basename(value: str) -> str:
     """Return what a base is called: where things lie on the server is nobody's business."""
-    return base_name(value).rpartition("/")[2]
+    return base_name(value).rpartition("/")[2] if value else _("a model that is not known")
 
 
 @register.filter

@@ -121,14 +121,24 @@ def test_a_second_tab_on_the_blind_page_casts_no_final_vote(books, alice, new_pa
     other.goto("/c/books/judge/")
     other.wait_for_selector("#desk[data-step=first]")
     reveal(page, "1")
-    reveal(other, "0")
+    other.keyboard.press("0")
+    other.get_by_role("heading", name="Your answer was not saved").wait_for()
+    assert "1 relevant" in other.get_by_role("alert").inner_text()
+    assert cast() == [("first", 1)]
+    other.keyboard.press("1")
+    other.wait_for_selector("#desk[data-step=final]")
     assert "Your first judgment: 1 relevant" in other.locator(".why").inner_text()
+    other.wait_for_timeout(READ)
     assert cast() == [("first", 1)]
     other.keyboard.press("0")
     other.wait_for_selector("#desk[data-step=first]")
     page.keyboard.press("1")
-    page.wait_for_function("() => document.querySelector('#desk').dataset.step === 'first'")
+    page.get_by_role("heading", name="Your answer was not saved").wait_for()
+    page.keyboard.press("1")
+    page.wait_for_selector("#desk[data-step=first]")
     assert cast() == [("first", 1), ("final", 0)]
+    assert all("409" in line for line in console)
+    console.clear()
 
 
 @pytest.mark.slow

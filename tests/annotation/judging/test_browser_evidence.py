@@ -41,7 +41,7 @@ def test_texts_are_edited_by_keyboard_and_taken_back(
     page.goto("/c/books/judge/")
     page.keyboard.press("1")
     page.wait_for_selector("#evidence")
-    assert PROBLEM in page.locator(".texts .notice").inner_text()
+    assert PROBLEM.capitalize() in page.locator(".texts .notice").inner_text()
     assert page.locator("#evidence").input_value() == "Water boils at 101 °C <b>always</b>."
     shoot(page, "evidence-light")
     assert violations(page) == []

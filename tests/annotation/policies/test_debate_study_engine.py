@@ -79,7 +79,7 @@ def test_order_persistence_and_spurious_agreements_of_played_debates_equal_hand_
     found = document("debate_study")
     one, two = found["campaigns"]
     assert (one["campaign"], two["campaign"]) == (first, second)
-    assert "relevant-first" in one["name"] and "irrelevant-first" in two["name"]
+    assert ", relevant first" in one["name"] and "not relevant first" in two["name"]
 
     # Labels (first agreement) with relevant first: yes yes no no yes -; with the other order: yes no no - no yes.
     (table,) = found["orders"]
