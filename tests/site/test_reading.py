@@ -1,11 +1,15 @@
-"""Reading writes nothing: every page as everybody, and the rows that each request inserted, changed or deleted."""
+"""Reading writes nothing: every page and GET of the API as everybody, and the rows that each request wrote."""
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 
+from api.tokens import make_token
+from tests.api.test_api_permissions import doors
 from tests.site.test_permissions import WHO, World, quiet, routes  # noqa: F401
 from tests.stages import first_quick
 
@@ -15,6 +19,7 @@ pytestmark = pytest.mark.django_db
 OWN_ROWS = {
     "django_session": "the session itself: its expiry moves, and messages and the language are kept in it",
     "annotation_cache": "Django's cache: limits on attempts are counted there",
+    "api_accesstoken": "when a token was last used",
     "usersessions_usersession": "which browsers are signed in, and when they were last seen",
 }
 # In the transaction of the test: what statements wrote on any cursor, savepoints that were rolled back left out.
@@ -44,6 +49,23 @@ def test_no_page_writes_when_it_is_opened(world: World, who: str) -> None:
         if changed := written() - before:
             writing.append((route.path, dict(changed)))
     assert writing == []
+
+
+@pytest.mark.parametrize("who", first_quick(["owner", "admin", "adjudicator", "annotator"]))
+def test_no_get_of_the_api_writes(world: World, settings: Any, who: str) -> None:
+    settings.API_PER_MINUTE = 10_000
+    client, writing, addresses = Client(), [], 0
+    token = make_token(world.people[who], None, name="reader", scopes=["read"], days=1)[1]
+    for door in doors(world):
+        if door.method != "GET":
+            continue
+        before = written()
+        client.get(door.path, headers={"Authorization": f"Bearer {token}"})
+        addresses += 1
+        if changed := written() - before:
+            writing.append((door.path, dict(changed)))
+    assert writing == []
+    assert addresses > 90
 
 
 def test_no_page_sends_a_form_by_itself() -> None:
