@@ -6,7 +6,6 @@ with its token changes nothing and answers the same. They raise what the queue r
 TooSoon.
 """
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,10 +15,7 @@ from annotation.quality_control import batches, onboarding
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.check_scheduling import QUALIFICATION
-from corpus.models import Collection
 
-# Answers come at multiples of this. People do not feel it; without it a classifier on times alone found checks.
-GRID_S = 0.025
 # One claim in so many ignores the watermark, because judges add items that come before it.
 FROM_THE_START = 16
 
@@ -103,10 +99,3 @@ def _claim_new(
     if desk.ends_batch:
         batches.close(desk.membership)
     return assignment.claim_next_task(db, desk, watermark, catches_up=catches_up)
-
-
-def wait_for_grid(collection: Collection, began: float) -> None:
-    """Wait for the grid, from `began` (time.perf_counter) on, where checks or repeats may come."""
-    if collection.has_checks or collection.repeats:
-        # Sleep to the next multiple, so that a check costs as much time as any other pair.
-        time.sleep(GRID_S - (time.perf_counter() - began) % GRID_S)

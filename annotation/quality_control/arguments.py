@@ -61,9 +61,3 @@ def stored_turns(spoken: dict[DebateAgent, Turn], number: int) -> list[dict[str,
         }
         for seat, said in spoken.items()
     ]
-
-
-def argument_length(turns: list[dict[str, Any]]) -> int:
-    """Characters of reasons and quotations, roughly as the attention checks count those of a stored debate."""
-    # 40 characters stand for a quotation's keys and numbers in JSON, which is what the checks' statement measures.
-    return sum(len(turn["reason"]) + sum(len(quote["text"]) + 40 for quote in turn["quotes"]) for turn in turns)

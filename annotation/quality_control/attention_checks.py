@@ -1,9 +1,8 @@
 """Attention checks: gold pairs that look like ordinary items (DREAM F.2).
 
 A check is one standing item that everybody is assigned once. It is the twin of an ordinary item: the same reason,
-the same arm, a two-sided debate of the same shape and of like length. Where judges held no such debate about the
-pair, arguments for and against are written for it once (annotation.quality_control.arguments), so easy gold of both
-labels serves.
+the same arm, a two-sided debate of the same shape. Where judges held no such debate about the pair, arguments for and
+against are written for it once (annotation.quality_control.arguments), so easy gold of both labels serves.
 """
 
 from collections import Counter
@@ -45,31 +44,27 @@ POOL = 1_000  # Gold pairs of each label that are looked at for checks, if no mo
 # Behind every ordinary item, should a check ever be read as one.
 LAST = 1e12
 
-# Turns of the newest debate about a pair.
 # The newest campaign's debate alone, as the judging page shows it.
-_NEWEST = """
- t.pair_id = p.id AND t.role IN ('for', 'against') AND t.campaign_id = (
-    SELECT c.campaign_id FROM counted_attempt c
-    LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
-    WHERE c.pair_id = p.id AND c.role IN ('for', 'against')
-    ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)
-"""
-_TURNS = f"""
+_TURNS = """
 (SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
                                    'offline', v.provider = 'offline')
                  ORDER BY t.round, t.agent_pair, t.role DESC)
- FROM counted_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id WHERE {_NEWEST}) AS turns,
-(SELECT sum(length(t.reason) + length(t.quotes::text)) FROM counted_attempt t WHERE {_NEWEST}) AS debate
+ FROM counted_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id
+ WHERE t.pair_id = p.id AND t.role IN ('for', 'against') AND t.campaign_id = (
+    SELECT c.campaign_id FROM counted_attempt c
+    LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
+    WHERE c.pair_id = p.id AND c.role IN ('for', 'against')
+    ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)) AS turns
 """
 _ORDINARY = f"""
-SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, i.reason, i.arm, {_TURNS}
+SELECT p.id AS pair, p.query_id AS query, i.reason, i.arm, {_TURNS}
 FROM (SELECT * FROM corpus_item WHERE collection_id = %(collection)s AND state <> 'withdrawn'
         AND reason <> ALL (%(others)s) ORDER BY id DESC LIMIT {ORDINARY_READ}) i
-JOIN corpus_pair p ON p.id = i.pair_id JOIN corpus_document d ON d.id = p.document_id
+JOIN corpus_pair p ON p.id = i.pair_id
 """
 # Gold pairs that may become checks: none that somebody still waits for as an ordinary item.
 _GOLD = f"""
-SELECT p.id AS pair, p.query_id AS query, length(d.text) AS document, g.grade, {_TURNS},
+SELECT p.id AS pair, p.query_id AS query, g.grade, {_TURNS},
        (SELECT json_object_agg(a.couples, a.rounds) FROM annotation_goldarguments a WHERE a.pair_id = p.id) AS argued
 FROM ({REFERENCE}) g JOIN corpus_pair p ON p.id = g.pair_id
 JOIN corpus_query q ON q.id = p.query_id AND q.is_current
@@ -132,9 +127,7 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     else:
         # Their texts are read at once, so not of all gold there is.
         pool = draw_pool(gold, max(POOL, count), seed)
-        made = match_checks(
-            ordinary, pool, count=count, seed=seed, write=_argument_writer(pool), length=arguments.argument_length
-        )
+        made = match_checks(ordinary, pool, count=count, seed=seed, write=_argument_writer(pool))
     if not made:
         raise BadInput(
             _("no gold pair can resemble the pairs that people read: the DREAM form needs relevant gold and a debate")
@@ -238,8 +231,6 @@ def _pair_features(row: dict[str, Any], collection: Collection) -> PairFeatures:
     return PairFeatures(
         pair=row["pair"],
         shape=shape_of(turns),
-        debate=int(row["debate"] or 0),
-        document=row["document"],
         reason=row.get("reason", ""),
         arm=row.get("arm", ""),
         query=row["query"],

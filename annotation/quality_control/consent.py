@@ -14,7 +14,7 @@ from corpus.models import Collection
 DEFAULT = gettext_noop("""\
 Your task
 You read pairs of a query and a document and decide whether the document helps. Some pairs have a known answer and \
-some appear twice. They measure the quality of the work, and you cannot tell them apart.
+some appear twice. They measure the quality of the work and look like all other pairs.
 
 Stored data
 Your answers, your comments and the time a page was open are stored under your user name. Your account and \

@@ -1,9 +1,8 @@
-"""Dressing a gold pair as an ordinary item: which gold pair looks most like a given ordinary item. Pure."""
+"""Dressing a gold pair as an ordinary item: which gold pair can look like a given ordinary item. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import log
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -20,12 +19,10 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class PairFeatures:
-    """Features of an item's page that can be seen at a glance. Lengths in characters."""
+    """Features of an item's page that can be seen at a glance."""
 
     pair: int
     shape: str  # Rounds, agents and last verdicts of its debate; "" for none.
-    debate: int
-    document: int
     reason: str = ""
     arm: str = ""
     query: int = 0
@@ -54,8 +51,6 @@ class Dressed:
 
 
 BLIND = ("audit",)  # Reasons of items without a debate: any gold pair may look so.
-# Gold pairs that are looked at for one twin: arguments are written for those that need some.
-TRIED = 12
 # What a gold pair shows in place of an own debate so that it looks like the twin; None where nothing can.
 Writer = Callable[[int, PairFeatures], list[Turn] | None]
 
@@ -73,15 +68,13 @@ def match_checks(
     *,
     count: int,
     seed: int,
-    write: Writer = lambda pair, twin: None,
-    length: Callable[[list[Turn]], int] = lambda turns: 0,
+    write: Writer,
 ) -> list[Dressed]:
     """Match up to `count` checks, each the twin of an ordinary item drawn at random.
 
     Which label it has is drawn too, so that both come as often while there are both. A twin has a debate of the same
-    shape, its own or a written one, if possible by writers of its kind (models, or the offline pair), and among some
-    that are left the nearest lengths. Ordinary items for which no gold pair is left have no twin, so fewer may come
-    back.
+    shape, its own or a written one, if possible by writers of its kind (models, or the offline pair). Ordinary items
+    for which no gold pair is left have no twin, so fewer may come back.
     """
     chance = Random(seed)
     left = {look.pair: look for look in gold}
@@ -95,7 +88,7 @@ def match_checks(
         # One label at random, or whatever is left: a person who guesses must not be right more often than chance.
         looks = [look for look in left.values() if look.relevant is label] or list(left.values())
         chance.shuffle(looks)
-        fit = _best_match(twin, looks, write, length)
+        fit = _find_match(twin, looks, write)
         if fit is None:
             continue
         look, turns = fit
@@ -104,30 +97,23 @@ def match_checks(
     return found
 
 
-def _best_match(
-    twin: PairFeatures, looks: Sequence[PairFeatures], write: Writer, length: Callable[[list[Turn]], int]
+def _find_match(
+    twin: PairFeatures, looks: Sequence[PairFeatures], write: Writer
 ) -> tuple[PairFeatures, list[Turn] | None] | None:
-    """Return the look, with its own debate (None) or a written one, that is most like the twin; None for none."""
-    own = [look for look in looks if twin.reason in BLIND or look.shape == twin.shape]
-    fits: list[tuple[PairFeatures, list[Turn] | None]] = [(look, None) for look in own]
+    """Return the first look that is like the twin, with its own debate (None) or a written one; None for none."""
+    if twin.reason in BLIND:
+        return looks[0], None
     form = stance_of(twin.shape)
-    # With enough pairs that match as they are nothing has to be written.
-    others = [look for look in looks if look not in own] if len(own) < TRIED else []
-    others.sort(key=lambda look: look.has_arguments(form) != twin.by_models)
-    for look in others[: TRIED - len(own)]:
-        if (turns := write(look.pair, twin)) is not None:
-            by_models = twin.by_models and look.has_arguments(form)
-            fits.append((replace(look, debate=length(turns), by_models=by_models), turns))
 
-    # Ratios, since twice as long is as telling for short texts as for long ones.
-    def difference(fit: tuple[PairFeatures, object]) -> tuple[bool, float]:
-        """The difference in the writers' kind, then in the lengths (logarithms of their ratios)."""
-        look, lengths = fit[0], abs(log((fit[0].document + 1) / (twin.document + 1)))
-        if twin.reason in BLIND:
-            return False, lengths
-        return look.by_models != twin.by_models, lengths + abs(log((look.debate + 1) / (twin.debate + 1)))
+    def is_by_models(look: PairFeatures) -> bool:
+        return look.by_models if look.shape == twin.shape else twin.by_models and look.has_arguments(form)
 
-    return min(fits, key=difference, default=None)
+    # Beside debates of models the offline pair's words would stand out, and the other way round.
+    for look in sorted(looks, key=lambda look: is_by_models(look) != twin.by_models):
+        turns = None if look.shape == twin.shape else write(look.pair, twin)
+        if turns is not None or look.shape == twin.shape:
+            return look, turns
+    return None
 
 
 def stance_of(shape: str) -> Form | None:

@@ -1,6 +1,5 @@
 """People's queue: claim a pair, judge, skip, flag, take the decision back; with the rules of the judging page."""
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -212,13 +211,10 @@ def undo_task(request: HttpRequest, name: str, body: UndoIn) -> Any:
 
 
 def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], object]) -> dict[str, Any]:
-    began, member = time.perf_counter(), scope_of(request).member
+    member = scope_of(request).member
     desk = AnnotatorContext.of(member)
     assignment.in_transaction(lambda db: decision(db, desk))
-    shown = _show_queue(member)
-    # After everything else: the time of an answer must not tell an attention check from another pair.
-    submitting.wait_for_grid(member.collection, began)
-    return shown
+    return _show_queue(member)
 
 
 def _check_spans(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

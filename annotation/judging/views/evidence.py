@@ -8,14 +8,13 @@ from django.views.decorators.http import require_POST
 from psycopg import Connection
 
 from annotation.judging import evidence, submitting
-from annotation.judging.views.judging import decide, pad_response_time
+from annotation.judging.views.judging import decide
 from annotation.permissions import Scope, action
 from annotation.queue.annotators import AnnotatorContext
 
 
 @action("judge")
 @require_POST
-@pad_response_time
 def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Save contribution and evidence of a pair, and claim the next."""
 

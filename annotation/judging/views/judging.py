@@ -1,8 +1,6 @@
 """The judging page: the open pair, the decision on it, and the next pair in the same answer."""
 
-import time
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any, NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -22,21 +20,7 @@ from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import AnnotatorContext
 
-Desk = Callable[[HttpRequest, Scope], HttpResponse]
 Decision = Callable[[Connection[Any], AnnotatorContext], object]  # What a form decides, in the transaction.
-
-
-def pad_response_time(view: Desk) -> Desk:
-    """Decorate a view so that its answer waits for the grid (`submitting.wait_for_grid`)."""
-
-    @wraps(view)
-    def answered(request: HttpRequest, scope: Scope) -> HttpResponse:
-        began = time.perf_counter()
-        response = view(request, scope)
-        submitting.wait_for_grid(scope.collection, began)
-        return response
-
-    return answered
 
 
 @action("judge")
@@ -48,7 +32,6 @@ def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
-@pad_response_time
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim a task: renew the open lease, or take a new one."""
     desk = AnnotatorContext.of(scope.member)
@@ -58,7 +41,6 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
-@pad_response_time
 def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Settle one judgment and claim the next pair."""
     return decide(
@@ -68,7 +50,6 @@ def judge_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
-@pad_response_time
 def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Skip the pair with a reason, and claim the next."""
     return decide(request, scope, lambda db, desk: submitting.skip(db, desk, *parse_skip(request.POST)))
@@ -76,7 +57,6 @@ def judge_skip(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
-@pad_response_time
 def judge_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Flag the pair for the adjudicators with a note, and claim the next."""
     return decide(request, scope, lambda db, desk: submitting.flag(db, desk, *parse_flag(request.POST)))

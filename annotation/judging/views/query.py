@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import guidelines
 from annotation.judging import page, submitting
 from annotation.judging.forms import Invalid, parse_answer, parse_draft, parse_flag, parse_item, parse_skip
-from annotation.judging.views.judging import Decision, form_context, pad_response_time, run_decision
+from annotation.judging.views.judging import Decision, form_context, run_decision
 from annotation.permissions import Scope, action
 from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
@@ -40,7 +40,6 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge")
 @require_POST
-@pad_response_time
 def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim the pairs of the next query; those that are held already are renewed."""
     desk = AnnotatorContext.of(scope.member)
@@ -73,7 +72,6 @@ def judge_query_flag(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _decide(request: HttpRequest, scope: Scope, work: Decision) -> HttpResponse:
     """Run a decision and answer with the pair's card; 422 for a bad form, 409 for a lost lease."""
-    # Not padded: a decision in a group claims no other pair, so its time tells nothing of checks.
     item = _parse_item(request, scope)
     outcome = run_decision(scope, work)
     changes = outcome.decided and undo.may_undo(scope.member, item)

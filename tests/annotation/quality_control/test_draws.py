@@ -57,7 +57,7 @@ def test_many_pairs_take_no_more_statements_than_few(act: Callable[[Collection, 
 
 def test_a_pool_of_gold_has_both_labels_and_first_what_was_argued_about() -> None:
     gold = [
-        PairFeatures(number, "", 0, 100, relevant=number % 10 == 0, argued={1: 2} if number < 40 else {})
+        PairFeatures(number, "", relevant=number % 10 == 0, argued={1: 2} if number < 40 else {})
         for number in range(100)
     ]
     pool = draw_pool(gold, 20, seed=1)
