@@ -15,6 +15,11 @@ def ensure_utf8() -> None:
 
 def main() -> None:
     """Run one management command."""
+    if sys.argv[1:] in (["version"], ["--version"]):
+        from config.version import VERSION
+
+        sys.stdout.write(f"Quorum {VERSION}\n")
+        return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from config.startup import ensure_for_command
 

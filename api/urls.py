@@ -3,6 +3,7 @@
 from codecs import BOM_UTF8
 from typing import Any
 
+from django.conf import settings as site
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, get_script_prefix, path, re_path
 from ninja import NinjaAPI
@@ -104,7 +105,7 @@ def _describe_etags(method: str, operation: dict[str, Any]) -> None:
 
 api = QuorumAPI(
     title="Quorum",
-    version="1",
+    version=site.VERSION,
     description="Relevance annotation by people and models. Errors follow RFC 9457 (problem+json).",
     parser=StorableParser(),
     throttle=[TokenThrottle()],

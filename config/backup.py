@@ -21,6 +21,7 @@ from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg.pq import Conninfo
 
+from config.version import VERSION
 from corpus.errors import BadInput, QuorumError
 from embedded import postgres
 from embedded.startup import unsupported_reason
@@ -29,7 +30,7 @@ from store.models import StoredFile
 from store.nodes import node_id
 from store.objects import StoreUnavailable
 
-VERSION = 1
+FORMAT = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
 # What of VAR cannot be made again, or was paid for. Indexes, logs, static files and services are left out, and base
 # models (VAR/bases): they come from outside.
@@ -100,7 +101,8 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
     files: dict[str, Path | StoredFile] = {DUMP: dump, **local, **_files_of_other_machines(var)}
     say(f"packing {len(files) - 1:,} files ...")
     manifest: dict[str, Any] = {
-        "quorum_backup": VERSION,
+        "quorum_backup": FORMAT,
+        "version": VERSION,
         "instance": instance_id(),
         "var": str(var),
         "postgresql": version // 10_000,

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import DatabaseError, connection
 
 from config import startup
-from config.backup import DUMP, KEPT, MANIFEST, VERSION, HashingReader, Say, run_postgres_program, server_version
+from config.backup import DUMP, FORMAT, KEPT, MANIFEST, HashingReader, Say, run_postgres_program, server_version
 from corpus.errors import BadInput, QuorumError
 from store.files import is_shared, refill_contents
 from store.models import StoredFile
@@ -113,7 +113,7 @@ def _read_manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
         manifest = None
     if not isinstance(manifest, dict):
         raise BadInput(f"{path}: its {MANIFEST} cannot be read: nothing was changed")
-    if manifest.get("quorum_backup") != VERSION:
+    if manifest.get("quorum_backup") != FORMAT:
         raise BadInput(f"{path} has a form that this version does not read: restore it with the version that made it")
     if wrong := _wrong_in(manifest):
         raise BadInput(f"{path}: its {MANIFEST} is wrong at {wrong}: nothing was changed")

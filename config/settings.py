@@ -7,7 +7,7 @@ from csp.constants import NONE, SELF
 from whitenoise.compress import Compressor
 
 import embedded
-from config import env, loopback, single_sign_on
+from config import env, loopback, single_sign_on, version
 from config.operating import logs
 
 # First of all settings: from here on no library can reach another machine.
@@ -16,6 +16,7 @@ if env.flag("QUORUM_LOOPBACK_ONLY"):
 
 BASE_DIR = env.ROOT
 VAR = env.var()
+VERSION = version.VERSION
 embedded.keep_private(VAR)
 
 # PREFIX keeps two instances apart on one external server: Redis keys and queue names begin with it.
@@ -110,6 +111,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "config.away.services_context",
                 "config.navigation.navigation_context",
+                "config.version.version_context",
                 "annotation.languages.look_context",
             ],
             # Errors are shown on nearly every page, so no template has to load what words them.

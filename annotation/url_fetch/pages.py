@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
+from django.conf import settings
+
 from annotation.url_fetch.addresses import FetchTarget, is_number, is_public, literal_address, place_of
 from annotation.url_fetch.problems import NoPage
 
@@ -26,7 +28,7 @@ LONGEST_LENGTH = 18  # Digits of a declared length.
 _CHUNK = 65_536
 _SAFE = "%/:=&?~+!$,;'@()*[]"
 HEADERS = {
-    "User-Agent": "Quorum (a person asked for this page)",
+    "User-Agent": f"Quorum/{settings.VERSION} (a person asked for this page)",
     "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9",
     "Accept-Encoding": "identity",
     "Connection": "close",

@@ -11,6 +11,7 @@ from ssl import SSLContext
 from typing import Any
 
 import httpx2
+from django.conf import settings
 
 from annotation.url_fetch.problems import NoPage
 from api.models import WebhookAttempt
@@ -91,7 +92,11 @@ def _open_client() -> httpx2.AsyncClient:
         trust_env=False,
         timeout=None,
         follow_redirects=False,
-        headers={"User-Agent": "Quorum-Webhooks", "Content-Type": "application/json", "Accept-Encoding": "identity"},
+        headers={
+            "User-Agent": f"Quorum-Webhooks/{settings.VERSION}",
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+        },
     )
 
 

@@ -15,6 +15,7 @@ from quorum_client.answers import ApiModel
 from quorum_client.errors import QuorumError, read_problem
 from quorum_client.progress import ProgressBar
 from quorum_client.retries import RetryPolicy
+from quorum_client.version import VERSION
 
 T = TypeVar("T")
 # Rows of a list that are asked for at once.
@@ -40,7 +41,7 @@ class Transport:
         self.retries = retries
         self.http = httpx2.Client(
             base_url=f"{base_url.rstrip('/')}/api/v1/",
-            headers={"Authorization": f"Bearer {token}", "User-Agent": "quorum_client"},
+            headers={"Authorization": f"Bearer {token}", "User-Agent": f"quorum_client/{VERSION}"},
             timeout=timeout,
             transport=transport,
         )

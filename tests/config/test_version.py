@@ -1,0 +1,42 @@
+"""One version, said by the command line, the footer, the API document, requests to others and backups."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from annotation.url_fetch.pages import HEADERS
+from config.version import VERSION
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("argument", ["version", "--version"])
+def test_the_command_line_says_the_version_and_starts_nothing(argument: str) -> None:
+    run = subprocess.run([sys.executable, ROOT / "manage.py", argument], capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == (f"Quorum {VERSION}\n", "")
+
+
+@pytest.mark.django_db
+def test_page_api_document_and_requests_say_it_too() -> None:
+    client = Client()
+    assert f">Quorum {VERSION}</footer>" in client.get("/accounts/login/").text
+    assert client.get("/api/v1/openapi.json").json()["info"]["version"] == VERSION
+    assert HEADERS["User-Agent"].startswith(f"Quorum/{VERSION} ")
+    assert settings.VERSION == VERSION
+
+
+def test_the_client_has_the_version_of_what_it_is_made_for() -> None:
+    said = (ROOT / "client" / "quorum_client" / "version.py").read_text()
+    assert f'VERSION = "{VERSION}"' in said
+
+
+def test_the_license_stands_beside_notices_of_what_is_brought() -> None:
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+    notice = (ROOT / "NOTICE").read_text()
+    for line in (ROOT / "static" / "vendor" / "VERSIONS").read_text().splitlines():
+        file, name, version = line.split()[:3]
+        assert f"{name.removesuffix('.org')} {version} (static/vendor/{file})" in notice
