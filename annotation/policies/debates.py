@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 from django.db import transaction
@@ -82,7 +82,8 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
         nonlocal spent
         for one in reading.pairs_of(campaign, truths):
             debates[one.pair] = debate_verdicts(one, panel.agents, campaign.rounds)
-            spent += sum((took for (role, _, _), took in one.spent.items() if role != "vote"), CallTotals())
+            windows = chain(one.spent.items(), *(part.items() for part in one.beside.values()))
+            spent += sum((took for (role, _, _), took in windows if role != "vote"), CallTotals())
             yield one
 
     # One snapshot for the pairs that are read in chunks.

@@ -165,7 +165,7 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
         )
     if windows := Work.objects.filter(campaign=found, window__gt=0).count():
         raise BadInput(
-            f"--judge {judge}: {windows:,} pairs of campaign {found.pk} were judged window by window, and LARA "
+            f"--judge {judge}: {windows:,} pairs of campaign {found.number} were judged window by window, and LARA "
             'calibrates votes about whole documents: set long_documents to "cut" or "context", and judge again'
         )
     with connection.cursor() as cursor:

@@ -18,6 +18,9 @@ from charts.translation import gettext_noop
 PRESETS = (0.035, 0.125, 0.25, 0.5)  # Shares of pairs that people get (DREAM 3.2).
 NO_JUDGE = gettext_noop("not available: no judge in this campaign returned log-probabilities")
 LEFT_OUT = gettext_noop("not computed yet because it takes several seconds: select “Include LARA” below")
+WINDOWS = gettext_noop(
+    "not available: %(windowed)s of %(pairs)s pairs were judged window by window; LARA needs votes on whole documents"
+)
 NO_GOLD = gettext_noop("not available: needs reference grades to stand in for people")
 
 
@@ -26,6 +29,9 @@ def replay_lara(
 ) -> list[Replayed]:
     """LARA at each preset, by every judge that gave P(yes) and P(no); left out where such votes exceed `most`."""
     votes = sum(map(len, found.beliefs.values()))
+    if votes and found.windowed:  # as a live campaign refuses them
+        why = _(WINDOWS) % {"windowed": f"{found.windowed:,}", "pairs": f"{found.pairs:,}"}
+        return [Replayed(Rule(LARA, share=share, name=f"lara {share:.1%}"), why) for share in PRESETS]
     if not votes or (most is not None and votes > most):
         why = LEFT_OUT if votes else NO_JUDGE
         return [Replayed(Rule(LARA, share=share, name=f"lara {share:.1%}"), why) for share in PRESETS]
@@ -63,7 +69,7 @@ def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Ref
             # Every pair was voted on, whoever labels it in the end.
             spent=sum((spent for *_, spent in beliefs), CallTotals()),
             judgments=len(one.asked) * overlap,
-            latency=measure_latency(needed, found),
+            latency=measure_latency(rule, needed, found),
         )
         for rule, one in zip(rules, results, strict=True)
     ]

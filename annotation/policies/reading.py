@@ -28,7 +28,8 @@ ENDED = "w.state IN ('labelled', 'escalated') AND w.reason <> 'error'"
 ATTEMPTS = f"""
 SELECT a.pair_id, a.role, a.round + a.generation, a.agent_pair + a.place, a.outcome, a.counts, a.verdict, a.cached,
     coalesce(sent.milliseconds, a.milliseconds), CASE WHEN sent.id IS NULL THEN a.cost ELSE sent.cost END,
-    CASE WHEN a.role IN ('for', 'against') AND a.counts THEN a.quotes END, a.probabilities, a."window" = w."window"
+    CASE WHEN a.role IN ('for', 'against') AND a.counts THEN a.quotes END, a.probabilities,
+    a."window", w."window"
 FROM judges_work w
 JOIN judges_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
 LEFT JOIN LATERAL (
@@ -108,21 +109,18 @@ def pairs_of(campaign: Campaign, truths: Mapping[int, ReferenceLabels]) -> Itera
 def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
     """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
     generated = {who for role, _, who, *_ in rows if role == "generation"}
-    # What was said of a window that did not decide only adds to the cost.
-    others = [row for row in rows if not row[-1]]
-    rows = [row for row in rows if row[-1]]
-    for role, nth, who, _outcome, _counts, _verdict, cached, ms, cost, *_ in others:
-        if not (role == "vote" and cached and who in generated):
-            place: Slot = ("vote", 0, who) if role == "generation" else (role, nth, who)
-            one.spent[place] = one.spent.get(place, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
     # A try that counts stands for its slot; failed tries only add to its cost.
-    counted = {row[:3] for row in rows if row[4]}
-    kept = {who for role, _, who, *_ in rows if role == "vote"}
-    for role, nth, who, outcome, counts, verdict, cached, ms, cost, quotes, probabilities, _ in rows:
+    counted = {row[:3] for row in rows if row[4] and row[-2] == row[-1]}
+    kept = {who for role, _, who, *_, window, deciding in rows if role == "vote" and window == deciding}
+    for role, nth, who, outcome, counts, verdict, cached, ms, cost, quotes, probabilities, window, deciding in rows:
         slot: Slot = ("vote", 0, who) if role == "generation" else (role, nth, who)
         copied = role == "vote" and cached and who in generated  # of the generation that was kept
         if not copied:
-            one.spent[slot] = one.spent.get(slot, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
+            spent = one.spent if window == deciding else one.beside.setdefault(window, {})
+            spent[slot] = spent.get(slot, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
+        one.window = deciding
+        if window != deciding:
+            continue  # what was said of a window that did not decide only adds to the cost
         if (role == "generation" and who in kept) or (slot in counted and not counts):
             continue  # the vote is the generation that was kept, and says so itself
         said: Turn | NoVerdict = NoVerdict("error" if outcome == "labelled" else outcome)

@@ -13,7 +13,7 @@ from typing import Literal
 from django.utils.translation import gettext as _
 
 from annotation.policies.measures import NOT_MEASURED, Classwise, Confusion
-from annotation.policies.rules import HUMAN, PolicyPanel, Rule, needed_slots, policy_outcome
+from annotation.policies.rules import HUMAN, PolicyPanel, Rule, beside_slots, needed_slots, policy_outcome
 from annotation.policies.stored import AnswerGroup, CallTotals, Gathered, ReferenceLabels
 from charts.translation import gettext_noop
 from judges.domain.routing import VOTES_OF_HUMAN, RoutingOutcome, RoutingState
@@ -86,10 +86,10 @@ def replay_policy(
         ),
         own=measure_own_labels(known, reference),
         after=measure_after_resolution(rule, known, reference),
-        spent=_sum_calls(needed, found.groups),
+        spent=_sum_calls(rule, needed, found.groups),
         adjudication=adjudication_calls(rule, known),
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
-        latency=None if rule.policy == HUMAN else measure_latency(needed, found),
+        latency=None if rule.policy == HUMAN else measure_latency(rule, needed, found),
     )
 
 
@@ -176,6 +176,8 @@ def adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
             if call is None or not isinstance(group.adjudged.get(rule.rounds), Turn):
                 return None
             total += call
+        # Windows that did not decide had their own.
+        total += group.beside.get(("adjudicate", rule.rounds, 0), CallTotals())
     return total
 
 
@@ -183,23 +185,30 @@ def adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
 Needed = Mapping[int, tuple[list[list[Slot]], list[Slot]]]
 
 
-def _sum_calls(needed: Needed, groups: Iterable[AnswerGroup]) -> CallTotals:
+def _sum_calls(rule: Rule, needed: Needed, groups: Iterable[AnswerGroup]) -> CallTotals:
     total = CallTotals()
     for group in groups:
         rounds, votes = needed[id(group)]
         total = sum((group.spent.get(slot, CallTotals()) for slot in chain(*rounds, votes)), total)
+        rounds, votes = beside_slots(rule, group.beside)
+        total = sum((group.beside[slot] for slot in chain(*rounds, votes)), total)
     return total
 
 
-def measure_latency(needed: Needed, found: Gathered) -> dict[str, float] | None:
+def measure_latency(rule: Rule, needed: Needed, found: Gathered) -> dict[str, float] | None:
     """Return medians over a spread of pairs, in milliseconds: calls one after the other (`summed`), and side by side
     where they need not wait for each other (`wall`); `mean_summed` and `mean_wall`: the means of the same (DREAM table
     11). None where there is no pair.
     """
-    both = [_pair_latency(*needed[id(group)], spent) for group, spent in found.samples]
-    if not both:
+    if not found.samples:
         return None
-    summed, wall = zip(*both, strict=True)
+    summed, wall = [], []
+    for group, pair in found.samples:
+        # Windows of a document are judged side by side: the pair waits for the slowest.
+        windows = [_pair_latency(*needed[id(group)], pair.spent)]
+        windows += [_pair_latency(*beside_slots(rule, spent), spent) for spent in pair.beside.values()]
+        summed.append(sum(one for one, _ in windows))
+        wall.append(max(one for _, one in windows))
     return {"summed": median(summed), "wall": median(wall), "mean_summed": fmean(summed), "mean_wall": fmean(wall)}
 
 

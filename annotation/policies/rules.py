@@ -3,7 +3,7 @@
 What a policy would have asked and is not stored makes it "not available": nothing is extrapolated.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -15,8 +15,9 @@ from judges.domain import debate, routing
 from judges.domain.routing import RoutingOutcome
 from judges.domain.stance_flip_guard import relies_on_stance_flip
 from judges.domain.verdicts import NoVerdict
-from judges.records import DebateAgent, Slot, Turn
+from judges.records import DebateAgent, Side, Slot, Turn
 
+SIDES = [side.value for side in Side]
 HUMAN, LARA = routing.RoutingPolicy.HUMAN.value, "lara"
 ROUNDS = (1, 2, 3)  # Debates that are always compared (DREAM table 2).
 
@@ -131,3 +132,16 @@ def needed_slots(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> tuple[li
     if rule.policy in (routing.RoutingPolicy.SINGLE, LARA):
         return rounds, [("vote", 0, rule.place)]
     return rounds, [("vote", 0, place) for place in group.votes] if rule.votes else []
+
+
+def beside_slots(rule: Rule, stored: Iterable[Slot]) -> tuple[list[list[Slot]], list[Slot]]:
+    """Return the same of a window that did not decide, out of what is stored of it.
+
+    It had a debate of its own, which goes on where the deciding one ended, and ends with the rule's rounds.
+    """
+    turns = sorted(slot for slot in stored if slot[0] in SIDES and slot[1] <= rule.rounds) if rule.debates else []
+    rounds = [[slot for slot in turns if slot[1] == round] for round in sorted({slot[1] for slot in turns})]
+    votes = [slot for slot in stored if slot[0] == "vote"]
+    if rule.policy in (routing.RoutingPolicy.SINGLE, LARA):
+        return rounds, [slot for slot in votes if slot[2] == rule.place]
+    return rounds, votes if rule.votes else []

@@ -7,6 +7,7 @@ some thousand groups.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from judges.domain import ensemble
 from judges.domain.debate import Turns
@@ -67,6 +68,9 @@ class StoredAnswers:
     adjudged: dict[int, Turn | NoVerdict] = field(default_factory=dict)
     spent: dict[Slot, CallTotals] = field(default_factory=dict)
     truth: ReferenceLabels = ReferenceLabels()
+    window: int = 0  # The one that decided, of a document judged in windows; 0: it was judged whole.
+    # What each window that did not decide took, by its number.
+    beside: dict[int, dict[Slot, CallTotals]] = field(default_factory=dict)
 
     def key(self) -> tuple[Mark, ...]:
         """Return a key that is equal for pairs that every policy decides alike."""
@@ -94,6 +98,7 @@ class AnswerGroup:
     pairs: int = 0
     truths: Counter[ReferenceLabels] = field(default_factory=Counter)
     spent: dict[Slot, CallTotals] = field(default_factory=dict)
+    beside: dict[Slot, CallTotals] = field(default_factory=dict)  # What windows that did not decide took.
 
     def count_votes(self) -> ensemble.Count:
         """Count the votes for yes and for no; those without a verdict count for neither."""
@@ -105,8 +110,9 @@ class Gathered:
     """All pairs of a campaign that judges brought to an end."""
 
     groups: list[AnswerGroup] = field(default_factory=list)
-    # Pairs from which medians are taken: the group of each, and what its own calls took.
-    samples: list[tuple[AnswerGroup, Mapping[Slot, CallTotals]]] = field(default_factory=list)
+    # Pairs from which medians are taken, and the group of each.
+    samples: list[tuple[AnswerGroup, StoredAnswers]] = field(default_factory=list)
+    windowed: int = 0  # Pairs that were judged window by window.
     # By place on the panel, in the order of the pairs: P(yes), P(no), the reference grade, and what the vote took.
     beliefs: dict[int, list[tuple[float, float, int | None, CallTotals]]] = field(default_factory=dict)
 
@@ -138,11 +144,13 @@ def group_answers(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Gathe
             found.groups.append(group)
         group.pairs += 1
         group.truths[one.truth] += 1
-        for slot, spent in one.spent.items():
-            group.spent[slot] = group.spent.get(slot, CallTotals()) + spent
+        found.windowed += one.window > 0
+        for totals, parts in ((group.spent, [one.spent]), (group.beside, one.beside.values())):
+            for slot, spent in chain.from_iterable(part.items() for part in parts):
+                totals[slot] = totals.get(slot, CallTotals()) + spent
         # Every step-th pair: campaigns begin with other pairs than they end with, so the first ones would mislead.
         if number % step == 0:
-            found.samples.append((group, one.spent))
+            found.samples.append((group, one))
         for place, vote in one.votes.items():
             given = vote.probabilities if isinstance(vote, Turn) else None
             if given and given.keys() & {"yes", "no"}:

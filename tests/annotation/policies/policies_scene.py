@@ -51,16 +51,16 @@ def scripted_campaign(*, rounds: int = 3, **values: object) -> Campaign:
 
 
 def answers(
-    campaign: Campaign, pair: Pair, judges: list[JudgeVersion], one: Scripted, *, retried: bool = False
+    campaign: Campaign, pair: Pair, judges: list[JudgeVersion], one: Scripted, *, retried: bool = False, window: int = 0
 ) -> None:
-    """The turns and votes of a pair."""
+    """The turns and votes of a pair, or of a window of its document."""
     prompt, rows = make_prompt(), []
     for round, verdicts in enumerate(one.debate[: campaign.rounds], 1):
         for side, verdict, judge, ms in zip(("for", "against"), verdicts, judges, (100, 150), strict=False):
-            values = {"role": side, "round": round, "cost": TURN, "milliseconds": ms}
+            values = {"role": side, "round": round, "cost": TURN, "milliseconds": ms, "window": window}
             rows.append(build_attempt(campaign, pair, judge, verdict, prompt, **values))
     for place, letter in enumerate(one.votes):
-        values = {"place": place, "cost": VOTE, "milliseconds": 10 * (place + 1)}
+        values = {"place": place, "cost": VOTE, "milliseconds": 10 * (place + 1), "window": window}
         if retried and place == 2:
             failed = {**values, "outcome": "unparsed", "counts": False}
             rows.append(build_attempt(campaign, pair, judges[2], None, prompt, **failed))

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from sklearn.linear_model import LogisticRegression
 
 from annotation.policies.lara import batch_of, budget_of, calibrate_beliefs, most_uncertain, run_shares
-from judges.models import Campaign
+from judges.models import Campaign, Work
 from tests.annotation.policies.policies_scene import end
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_pair
@@ -118,11 +118,18 @@ def test_before_both_labels_were_seen_the_judges_own_share_decides() -> None:
 
 
 def believing_campaign(
-    pairs: int = 40, *, without: int | None = None, believes: bool = True, gold: bool = True, said_alone: bool = False
+    pairs: int = 40,
+    *,
+    without: int | None = None,
+    believes: bool = True,
+    gold: bool = True,
+    said_alone: bool = False,
+    windowed: int = 0,
 ) -> tuple[Campaign, np.ndarray, np.ndarray]:
     """One judge with log-probabilities, two without; `without`: the pair on which the first gives none.
 
     `said_alone`: as they were stored while one alternative was asked for, without the answer not given.
+    `windowed`: of so many pairs the votes are about the second window of the document, which decided.
     """
     books = make_collection("books")
     judges = [make_judge("sure"), make_judge("mute"), make_judge("third")]
@@ -137,10 +144,12 @@ def believing_campaign(
         for place, judge in enumerate(judges):
             verdict = int(belief[0] > belief[1])
             values = {"probabilities": given} if place == 0 and believes else {}
+            values["window"] = 2 if number < windowed else 0
             make_attempt(campaign, pair, judge, verdict, place=place, cost=0.01, **values)
         if gold:
             make_judgment(pair, reference, int(known))
-        end(campaign, pair, str(verdict))
+        work = end(campaign, pair, str(verdict))
+        Work.objects.filter(pk=work.pk).update(window=2 if number < windowed else 0)
     return campaign, beliefs, truth
 
 
@@ -192,3 +201,18 @@ def test_without_a_reference_nobody_can_answer_whichever_pair_lara_hands_over() 
     assert {one["reason"] for one in policies().values()} == {
         "not available: needs reference grades to stand in for people"
     }
+
+
+@pytest.mark.django_db
+def test_votes_about_windows_are_not_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
+    make_campaign(make_collection("films"), [])  # so that the number of the one below is not its key
+    campaign, _, _ = believing_campaign(10, windowed=2)
+    why = "not available: 2 of 10 pairs were judged window by window; LARA needs votes on whole documents"
+    assert {one["reason"] for one in policies().values()} == {why}
+    with pytest.raises(SystemExit) as end:
+        call_command("lara", "books", "--judge", "sure", "--share", 0.2)
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"2 pairs of campaign {campaign.number} were judged window by window" in line
+    assert "set long_documents" in line
+    assert not Campaign.objects.filter(policy="lara").exists()

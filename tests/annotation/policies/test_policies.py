@@ -6,8 +6,10 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from judges.models import Campaign
-from tests.annotation.policies.policies_scene import scripted_campaign
+from judges.models import Campaign, Work
+from tests.annotation.policies.policies_scene import Scripted, answers, end, scripted_campaign
+from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
+from tests.factories import make_collection, make_pair
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +89,33 @@ def test_every_policy_has_the_figures_worked_out_by_hand(campaign: Campaign) -> 
     for name, by_hand in latencies.items():
         names = ("summed", "wall", "mean_summed", "mean_wall")
         assert found[name]["latency_ms"] == dict(zip(names, by_hand, strict=True)), name
+
+
+def test_every_window_of_a_long_document_is_paid_and_one_decides() -> None:
+    books = make_collection("books")
+    judges = [make_judge(f"judge-{number}") for number in range(1, 6)]
+    campaign = make_campaign(books, judges, policy="debate+ensemble", rounds=3)
+    pair = make_pair(books)
+    make_judgment(pair, make_assessor(books, "reference", "reference"), 1)
+    # The first window agrees in the third round alone, the second, which decides, in the first.
+    answers(campaign, pair, judges, Scripted(((1, 0), (1, 0), (0, 0)), "nnnnn", 1), window=1, retried=True)
+    answers(campaign, pair, judges, Scripted(((1, 1),), "yyyyy", 1), window=2)
+    Work.objects.filter(pk=end(campaign, pair, "1").pk).update(window=2)
+    found = evaluated()["policies"]
+    by_hand = {
+        # name: calls, USD, milliseconds of all calls, and of the window that takes longest
+        "debate, 1 round": (4, 0.008, 500, 150),
+        "debate, 2 rounds": (6, 0.012, 750, 300),
+        "debate, 3 rounds": (8, 0.016, 1000, 450),
+        "ensemble, 3 of 5": (11, 0.011, 330, 60),
+        "debate + ensemble, 3 rounds, 3 of 5": (19, 0.027, 1330, 450),
+        "single: judge-3": (3, 0.003, 90, 60),
+    }
+    for name, (calls, usd, summed, wall) in by_hand.items():
+        one = found[name]
+        assert (one["labelled"], one["own"]["recall_relevant"]["value"]) == (1, 1.0), name
+        assert (one["calls"], one["machine"]) == (calls, pytest.approx(usd)), name
+        assert (one["latency_ms"]["summed"], one["latency_ms"]["wall"]) == (summed, wall), name
 
 
 def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic_errors(campaign: Campaign) -> None:

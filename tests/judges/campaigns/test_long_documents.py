@@ -28,7 +28,7 @@ from judges.models import Attempt, Campaign, Work
 from judges.models.batches import Batch
 from tests.bench.paid_twice import repeated_beyond_flight
 from tests.conftest import Manage
-from tests.engine_parts import FAST, _standing_worker, judge, make_panel, state_of, worker
+from tests.engine_parts import FAST, _standing_worker, judge, make_judge, make_panel, state_of, worker
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
@@ -184,6 +184,30 @@ def test_windows_are_judged_in_batches_too(worker: object, model_server: LocalMo
     done = judge("--policy", "ensemble", "--batch", check=True).json
     assert (done["labels"], done["calls"]) == ({"0": 1, "1": 1}, 4 * 3) and Batch.objects.get().calls == 4 * 3
     assert Work.objects.get(label=1).window == 3
+
+
+def test_evidence_is_written_from_the_window_that_made_the_document_relevant(
+    worker: object, model_server: LocalModels
+) -> None:
+    windowed()
+    make_panel(model_server, debate=(), votes=("voter",))
+    make_judge(model_server, "writer")
+    text = {"contribution": "It says what causes tides.", "evidence": "The pull of the moon causes tides."}
+    model_server.script(
+        {
+            "voter": [{"contains": "tide 0", "verdict": "yes"}, {"contains": END, "verdict": "yes"}, {"verdict": "no"}],
+            "writer": {"text": json.dumps(text)},
+        }
+    )
+    assert judge("--policy", "single", check=True).json["labels"] == {"1": 2}
+    asked = len(model_server.requests())
+    call_command("write_evidence", "books", "--wait", "--json", "--writer", "writer", stdout=StringIO())
+    prompts = [request["user"] for request in model_server.requests()[asked:]]
+    long = [prompt for prompt in prompts if "tide 1" in prompt]
+    assert long and all("part 3 of 3" in prompt and END in prompt for prompt in long)
+    short = [prompt for prompt in prompts if "tide 0" in prompt]
+    assert short and not any("of 3" in prompt for prompt in short)
+    assert set(Attempt.objects.filter(role="write").values_list("window", flat=True)) == {0}
 
 
 @pytest.mark.weekly
