@@ -37,9 +37,9 @@ OBJECTS = {
     "job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job", by="number"),
     "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
-    "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),
+    "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling", by="number"),
     "webhook": ObjectKind(_("Webhook %(key)s"), "api.Webhook", "webhook", "webhook"),
-    "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report"),
+    "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report", by="number"),
 }
 PAGES = {
     "settings": (_("Settings"), "settings"),

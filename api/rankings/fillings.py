@@ -15,7 +15,7 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.forms import PEOPLE, HoleFillingForm, SendForm
 from benchmark.hole_filling import planning, stages, starting
 from benchmark.models import Filling, Qrels, Run
@@ -23,6 +23,7 @@ from benchmark.qrels import versions
 from benchmark.systems import chosen
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 from jobs.models import JobState
 from judges.campaigns.selectors import with_campaign_number
 
@@ -129,8 +130,8 @@ def start_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
             later=True,
             **form.asked(),
         )
-        record(scope, "filling.started", filling=found.pk, policy=body.policy, pairs=found.funnel["candidates"])
-    return Status(201, _show_one(request, found.pk))
+        record(scope, "filling.started", filling=found.number, policy=body.policy, pairs=found.funnel["candidates"])
+    return Status(201, _show_one(request, found.number))
 
 
 @router.post("/collections/{slug:name}/hole-fillings/send", auth=may("admin", MANAGE), response={201: FillingOut})
@@ -154,8 +155,8 @@ def send_informative_pairs(request: HttpRequest, name: str, body: SendIn) -> Any
             by=scope.user.username,
             **form.asked(),
         )
-        record(scope, "filling.started", filling=found.pk, policy=body.policy, pairs=body.first)
-    return Status(201, _show_one(request, found.pk))
+        record(scope, "filling.started", filling=found.number, policy=body.policy, pairs=body.first)
+    return Status(201, _show_one(request, found.number))
 
 
 def _form_of(collection: Collection, body: FillingIn) -> HoleFillingForm:
@@ -185,13 +186,13 @@ def read_filling(request: HttpRequest, name: str, number: int) -> Any:
 @decorate_view(once)
 def control_filling(request: HttpRequest, name: str, number: int, act: Literal["finish", "cancel"]) -> Any:
     """Make the filled version of what is resolved by now (a large one by a worker), or cancel the filling."""
-    scope, found = scope_of(request), find_row(_fillings(request), number, _("Hole filling not found."))
+    scope, found = scope_of(request), _find_filling(request, number)
     with transaction.atomic():
         if act == "cancel":
             stages.cancel_filling(found)
         # Who asks for it once more ends nothing.
         if act == "cancel" or stages.ask_to_finish(found, by=scope.user.username):
-            record(scope, "filling.ended", filling=found.pk, what=act)
+            record(scope, "filling.ended", filling=found.number, what=act)
     return _show_one(request, number)
 
 
@@ -201,8 +202,15 @@ def _fillings(request: HttpRequest) -> Any:
     return with_campaign_number(rows.filter(collection=scope_of(request).collection))
 
 
+def _find_filling(request: HttpRequest, number: int) -> Filling:
+    found: Filling = numbered_or_404(
+        _fillings(request), scope_of(request).collection, number, _("Hole filling not found.")
+    )
+    return found
+
+
 def _show_one(request: HttpRequest, number: int) -> dict[str, Any]:
-    row = find_row(_fillings(request), number, _("Hole filling not found."))
+    row = _find_filling(request, number)
     return _show_filling(row, stages.current_funnel(row).document)
 
 
@@ -210,7 +218,7 @@ def _show_filling(row: Filling, funnel: dict[str, Any]) -> dict[str, Any]:
     shown = ("state", "depth", "error", "made_by", "created_at", "ended_at")
     after: Qrels | None = row.after
     return {
-        "number": row.pk,
+        "number": row.number,
         "campaign": row.campaign_number,  # type: ignore[attr-defined]
         **{name: getattr(row, name) for name in shown},
         "runs": sorted(run.pk for run in row.runs.all()),

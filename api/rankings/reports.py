@@ -14,7 +14,7 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.models import Report
 from benchmark.qrels import versions
 from benchmark.report import leaderboard as boards
@@ -23,6 +23,7 @@ from benchmark.report.measures import RANKING
 from benchmark.systems import chosen
 from corpus.errors import BadInput
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 
 router = Router(tags=["reports"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -111,7 +112,7 @@ def compute_leaderboard(request: HttpRequest, name: str) -> Any:
     with transaction.atomic():
         found = boards.request_leaderboard(scope.collection, scope.user.username)
         number = found.before.number
-        record(scope, "report.asked", report=found.pk, before=number, after=number, k=found.options["k"])
+        record(scope, "report.asked", report=found.number, before=number, after=number, k=found.options["k"])
     # Outside of the transaction: the lease of its work needs rows that are committed.
     boards.make_small(found)
     return _show_leaderboard(scope.collection, "ndcg")
@@ -124,7 +125,7 @@ def _show_leaderboard(collection: Collection, measure: str) -> dict[str, Any]:
     return {
         "state": state.current.state if state.current else "missing",
         "is_current": bool(stored and state.current and stored.pk == state.current.pk),
-        "report": stored.pk if stored else None,
+        "report": stored.number if stored else None,
         "measure": measure,
         "k": board["k"] if board else None,
         "queries": board["queries"] if board else 0,
@@ -162,7 +163,7 @@ def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
         before = versions.version_numbered(collection, body.before) if body.before else every[0]
         after = versions.version_numbered(collection, body.after) if body.after else every[-1]
         found = reports.request_report(collection, before, after, runs, k=k, by=by, aspects_k=body.aspects_k)
-        record(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
+        record(scope, "report.asked", report=found.number, before=before.number, after=after.number, k=k)
     found.refresh_from_db()
     return Status(201, _show_report(found))
 
@@ -170,10 +171,9 @@ def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
 @router.get("/collections/{slug:name}/reports/{number}", auth=may("admin"), response=ReportOut)
 def read_report(request: HttpRequest, name: str, number: int) -> Any:
     """Read a benchmark report with its measures."""
-    rows = Report.objects.filter(collection=scope_of(request).collection)
-    return _show_report(find_row(rows, number, _("Report not found.")))
+    return _show_report(numbered_or_404(Report.objects, scope_of(request).collection, number, _("Report not found.")))
 
 
 def _show_report(row: Report) -> dict[str, Any]:
     shown = ("state", "done", "total", "error", "created_at")
-    return {"number": row.pk, "result": row.result or {}, **{name: getattr(row, name) for name in shown}}
+    return {"number": row.number, "result": row.result or {}, **{name: getattr(row, name) for name in shown}}

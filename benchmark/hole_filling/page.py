@@ -95,6 +95,6 @@ def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
         nodes = [replace(node, address=address + states[node.key]) if node.key in states else node for node in nodes]
     source = _("%(collection)s, hole filling %(number)s") % {
         "collection": filling.collection.name,
-        "number": filling.pk,
+        "number": filling.number,
     }
     return draw_flow("funnel-flow", _("Outcome of the pool"), nodes, links, source=source)

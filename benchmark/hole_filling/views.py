@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -20,6 +20,7 @@ from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.campaigns.selectors import with_campaign_number
 
 SHOWN = 30
@@ -100,8 +101,10 @@ def _start_filling(scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
             later=True,
             **form.asked(),
         )
-        record_act(scope, "filling.started", filling=found.pk, policy=given["policy"], pairs=found.funnel["candidates"])
-    return redirect("hole_filling", scope.collection.name, found.pk)
+        record_act(
+            scope, "filling.started", filling=found.number, policy=given["policy"], pairs=found.funnel["candidates"]
+        )
+    return redirect("hole_filling", scope.collection.name, found.number)
 
 
 @action("admin")
@@ -109,7 +112,7 @@ def _start_filling(scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
 def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpResponse:
     """Show one filling: its funnel, who is waited for, and the outcome. HTMX polls it."""
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs")
-    found = get_object_or_404(with_campaign_number(rows), pk=filling, collection=scope.collection)
+    found = numbered_or_404(with_campaign_number(rows), scope.collection, filling, _("Hole filling not found."))
     funnel = stages.current_funnel(found).document
     chart, table = pages.funnel_chart(funnel, found), pages.funnel_table(funnel)
     context = {
@@ -130,7 +133,7 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
 @require_POST
 def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act: str) -> HttpResponse:
     """Finish a filling with what is settled by now (a large one by a worker), or cancel it."""
-    found = get_object_or_404(Filling.objects.defer("pairs"), pk=filling, collection=scope.collection)
+    found = numbered_or_404(Filling.objects.defer("pairs"), scope.collection, filling, _("Hole filling not found."))
     if act not in ("finish", "cancel"):
         raise Http404(_("Unknown action."))
     try:
@@ -139,10 +142,10 @@ def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act:
                 stages.cancel_filling(found)
             # Who asks for it once more ends nothing.
             if act == "cancel" or stages.ask_to_finish(found, by=scope.user.username):
-                record_act(scope, "filling.ended", filling=found.pk, what=act)
+                record_act(scope, "filling.ended", filling=found.number, what=act)
     except BadInput as error:
         messages.error(request, _("No changes made: %(error)s.") % {"error": error})
-    return redirect("hole_filling", scope.collection.name, found.pk)
+    return redirect("hole_filling", scope.collection.name, found.number)
 
 
 @action("admin")
@@ -168,8 +171,8 @@ def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 **form.asked(),
             )
             what = {"policy": form.cleaned_data["policy"], "pairs": form.cleaned_data["first"]}
-            record_act(scope, "filling.started", filling=found.pk, **what)
+            record_act(scope, "filling.started", filling=found.number, **what)
     except BadInput as error:
         form.add_error(None, str(error))
         return _render_page(request, scope, send=form)
-    return redirect("hole_filling", scope.collection.name, found.pk)
+    return redirect("hole_filling", scope.collection.name, found.number)

@@ -7,10 +7,10 @@ from django.utils.translation import gettext_lazy
 
 from benchmark.models.qrels import Qrels
 from benchmark.models.runs import Run
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 
 
-class Filling(models.Model):
+class Filling(Numbered):
     """A filling of holes: the pool of some runs, the judging of its unjudged pairs, and the qrels of both."""
 
     class State(models.TextChoices):
@@ -39,8 +39,12 @@ class Filling(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)
 
+    class Meta:
+        triggers = [NUMBER]
+        constraints = [models.UniqueConstraint(fields=["collection", "number"], name="filling_number")]
+
     def __str__(self) -> str:
-        return f"{self.collection_id} filling {self.pk}"
+        return f"{self.collection_id} filling {self.number}"
 
     @property
     def is_over(self) -> bool:

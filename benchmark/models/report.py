@@ -5,11 +5,11 @@ from django.db import models
 
 from benchmark.models.qrels import Qrels
 from benchmark.models.runs import Run
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 from jobs.models import LeasedJob
 
 
-class Report(LeasedJob):
+class Report(Numbered, LeasedJob):
     """A report on runs under two versions of the qrels, computed once for each set of both (docs/hole-filling.md)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="reports")
@@ -20,10 +20,14 @@ class Report(LeasedJob):
     result = models.JSONField(null=True, help_text="By system and over all; docs/hole-filling.md.")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="report_once")]
+        triggers = [NUMBER]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "key"], name="report_once"),
+            models.UniqueConstraint(fields=["collection", "number"], name="report_number"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.collection_id} report {self.pk}"
+        return f"{self.collection_id} report {self.number}"
 
 
 class ReportValues(models.Model):

@@ -166,7 +166,7 @@ def fillings_table(rows: Iterable[Filling]) -> DownloadTable:
               _("unjudged"), _("holes"), _("earlier qrels"),
               _("later qrels"))  # fmt: skip
     lines = tuple(
-        (str(one.pk), one.made_by, one.get_state_display(), one.created_at.isoformat(), one.depth,
+        (str(one.number), one.made_by, one.get_state_display(), one.created_at.isoformat(), one.depth,
          _funnel_count(one.funnel, "candidates"), _funnel_count(one.funnel, "relevant"), one.before.number,
          one.after.number if one.after else None)
         for one in rows

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -21,6 +21,7 @@ from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 
 
 @action("admin")
@@ -54,7 +55,7 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
         with transaction.atomic():
             found = boards.request_leaderboard(scope.collection, scope.user.username)
             number = found.before.number
-            record_act(scope, "report.asked", report=found.pk, before=number, after=number, k=found.options["k"])
+            record_act(scope, "report.asked", report=found.number, before=number, after=number, k=found.options["k"])
         boards.make_small(found)
     except BadInput as error:
         messages.error(request, str(error))
@@ -98,7 +99,7 @@ def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpResponse:
     """Show one report; HTMX polls it while it is computed."""
     rows = Report.objects.select_related("before", "after", "collection")
-    return _render_page(request, scope, get_object_or_404(rows, pk=report, collection=scope.collection))
+    return _render_page(request, scope, numbered_or_404(rows, scope.collection, report, _("Report not found.")))
 
 
 def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None) -> HttpResponse:
@@ -170,8 +171,8 @@ def _request_report(request: HttpRequest, scope: AccessScope, form: ReportForm) 
     found = services.request_report(
         scope.collection, before, after, runs, k=k, by=scope.user.username, aspects_k=aspects_k
     )
-    record_act(scope, "report.asked", report=found.pk, before=before.number, after=after.number, k=k)
-    return redirect("report", scope.collection.name, found.pk)
+    record_act(scope, "report.asked", report=found.number, before=before.number, after=after.number, k=k)
+    return redirect("report", scope.collection.name, found.number)
 
 
 def _chosen_versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tuple[Qrels, Qrels]:

@@ -111,7 +111,7 @@ def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage"
     report = reports.ensure_report(collection, before, done.after, runs, scene.DEPTH)
     queries, _documents = scene.by_id(collection)
     for name, part, high in (
-        ("holes-report", f"report/{report.pk}/", 1180),
+        ("holes-report", f"report/{report.number}/", 1180),
         ("holes-query", f"queries/{queries['q3'].pk}/", 860),
     ):
         page.set_viewport_size(LIGHT["viewport"])

@@ -52,7 +52,7 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.audits.read(world.campaign.number).routes == []
     assert birds.imports.read(world.file_import.number).number == world.file_import.number
     assert birds.runs.read(world.run.pk).name == "bm25"
-    assert birds.reports.read(world.report.pk).number == world.report.pk
+    assert birds.reports.read(world.report.number).number == world.report.number
     assert birds.trainings.read(world.job.number).model == world.model.pk and birds.trainings.list_sets() == ()
     assert birds.models.read(world.model.pk).name == "m"
     assert birds.leaderboard.read().systems == []
@@ -60,7 +60,7 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.quality().can_go_out in (True, False)
     assert birds.settings.read().overlap == world.collection.overlap
     assert birds.curves.read(world.curve.pk).points[0].asked == 500
-    assert birds.hole_fillings.read(world.filling.pk).runs == [world.run.pk]
+    assert birds.hole_fillings.read(world.filling.number).runs == [world.run.pk]
     assert birds.answers.read(world.evaluation.pk).judge == "j"
     assert [one.answer for one in birds.answers.answers(world.evaluation.pk)] == ["yes"]
     assert birds.agents.read(world.agent_job.pk).kind == "search"

@@ -1,11 +1,14 @@
-"""Campaigns, imports, exports and trainings are called by numbers that begin at 1 in each collection, at every door."""
+"""What a collection counts is called by numbers that begin at 1 in each collection, at every door."""
 
 import importlib
+import secrets
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, migrations
 from django.test import Client
 
 from annotation.audit_log.recording import record
@@ -16,8 +19,10 @@ from annotation.models.imports import FileImport
 from annotation.models.pair_table import SavedView
 from annotation.models.snapshots import Snapshot
 from api.tokens import make_token
+from benchmark.hole_filling.funnel import Funnel
+from benchmark.models import Filling, Qrels, Report
 from corpus.collections.removal import delete_collection
-from corpus.models import ExportRecord, LastNumber
+from corpus.models import Collection, ExportRecord, LastNumber
 from corpus.numbered import find_numbered
 from judges.models import Campaign
 from tests.called import call
@@ -26,18 +31,90 @@ from tests.factories import make_collection, make_member, make_pair
 from tests.imported_files import bring
 from training.models import Job
 
-KINDS = (Campaign, FileImport, Snapshot, Job)
+
+@dataclass(frozen=True)
+class NumberedKind:
+    """A kind of numbered rows: how one is made, and where it is called by its number."""
+
+    model: Any
+    make: Callable[[Membership], Any]
+    page: str  # Its address below the collection's, with {} for the number.
+    shown: str = ""  # The page that links to `page`.
+    api: str = ""  # Its list in the API.
+    act: str = ""  # An entry of the audit log, and the detail that names the row.
+    detail: str = ""
 
 
-def make_each(admin: Membership) -> tuple[Campaign, FileImport, Snapshot, Job]:
+def make_simple(model: Any, **fields: Any) -> Callable[[Membership], Any]:
+    return lambda admin: model._default_manager.create(collection=admin.collection, **fields)
+
+
+def make_keyed(model: Any, **fields: Any) -> Callable[[Membership], Any]:
+    """Of rows that are made once for all that they depend on."""
+    return lambda admin: make_simple(model, key=secrets.token_hex(), **fields)(admin)
+
+
+def qrels_of(collection: Collection) -> Qrels:
+    counts = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
+    about = {"kind": "original", "counts": counts}
+    return Qrels.objects.get_or_create(collection=collection, number=1, defaults=about)[0]
+
+
+def make_filling(admin: Membership) -> Filling:
+    about = {
+        "depth": 10,
+        "before": qrels_of(admin.collection),
+        "funnel": Funnel.begun(0, 0, 0, 0).document,
+    }
+    filling: Filling = make_simple(Filling, **about)(admin)
+    return filling
+
+
+def make_report(admin: Membership) -> Report:
+    qrels = qrels_of(admin.collection)
+    about = {"before": qrels, "after": qrels, "options": {"runs": [], "k": 10, "seed": 0}}
+    report: Report = make_keyed(Report, **about)(admin)
+    return report
+
+
+KINDS = (
+    NumberedKind(
+        Campaign, lambda admin: make_campaign(admin.collection, [], policy="human", state="running"),
+        page="campaigns/{}/ledger/", shown="campaigns/", api="campaigns", act="campaign.control", detail="campaign",
+    ),
+    NumberedKind(
+        FileImport, lambda admin: FileImport.objects.create(collection=admin.collection, owner=admin.user),
+        page="import/{}/", shown="import/", api="imports", act="import.files", detail="number",
+    ),
+    NumberedKind(
+        Snapshot, lambda admin: create_snapshot(collection=admin.collection, form=FORMATS["csv"], user=admin.user),
+        page="exports/{}/manifest.json", api="exports", act="export.made", detail="snapshot",
+    ),
+    NumberedKind(
+        Job, make_simple(Job, folder="/nowhere", options={"recipe": "prism", "base": "/nowhere", "export": "/nowhere"}),
+        page="training/jobs/{}/", shown="training/", api="trainings", act="training.control", detail="job",
+    ),
+    NumberedKind(
+        Filling, make_filling,
+        page="benchmark/hole-filling/{}/", shown="benchmark/hole-filling/", api="hole-fillings", act="filling.ended",
+        detail="filling",
+    ),
+    NumberedKind(
+        Report, make_report, page="benchmark/report/{}/", api="reports", act="report.asked", detail="report",
+    ),
+)  # fmt: skip
+MIGRATIONS = (
+    "judges.migrations.0030_numbers",
+    "training.migrations.0007_numbers",
+    "annotation.migrations.0037_numbers",
+    "api.migrations.0003_numbers",
+    "benchmark.migrations.0017_numbers",
+)
+
+
+def make_each(admin: Membership) -> list[Any]:
     """One row of each kind in the admin's collection."""
-    collection = admin.collection
-    return (
-        make_campaign(collection, [], policy="human", state="running"),
-        FileImport.objects.create(collection=collection, owner=admin.user),
-        create_snapshot(collection=collection, form=FORMATS["csv"], user=admin.user),
-        Job.objects.create(collection=collection, folder="/nowhere", options={"recipe": "prism"}),
-    )
+    return [kind.make(admin) for kind in KINDS]
 
 
 @pytest.fixture
@@ -58,7 +135,7 @@ def test_jobs_of_no_collection_count_among_each_other() -> None:
 
 def test_each_collection_counts_its_own(admins: tuple[Membership, Membership]) -> None:
     for kind in KINDS:
-        rows: Any = kind.objects.order_by("pk")
+        rows: Any = kind.model._default_manager.order_by("pk")
         assert list(rows.values_list("collection__name", "number")) == [("birds", 1), ("stones", 1), ("birds", 2)]
     stones = admins[1].collection
     assert find_numbered(Campaign.objects, stones, "1") == Campaign.objects.get(collection=stones)
@@ -85,11 +162,22 @@ def test_the_pages_of_a_second_collection_speak_of_its_first(admins: tuple[Membe
     assert 'href="/c/stones/campaigns/#campaign-1">Campaign 1</a>' in log and "Export 1</a>" in log
 
 
+def test_every_kind_is_shown_and_found_by_its_number(admins: tuple[Membership, Membership]) -> None:
+    client = Client()
+    client.force_login(admins[1].user)
+    for kind in KINDS:
+        address = f"/c/stones/{kind.page.format(1)}"
+        # Of the export no file was written.
+        assert client.get(address).status_code == (404 if kind.model is Snapshot else 200), address
+        assert not kind.shown or f'"{address}' in client.get(f"/c/stones/{kind.shown}").content.decode(), kind.shown
+        assert client.get(f"/c/stones/{kind.page.format(2)}").status_code == 404, address
+        assert client.get(f"/c/birds/{kind.page.format(2)}").status_code == 404, address
+
+
 def test_a_number_of_another_collection_is_not_found(admins: tuple[Membership, Membership]) -> None:
     client = Client()
     client.force_login(admins[1].user)
-    for path in ("campaigns/2/ledger/", "import/2/", "exports/2/manifest.json", "pairs/?campaign=2", "?campaign=2",
-                 "training/jobs/2/"):  # fmt: skip
+    for path in ("pairs/?campaign=2", "?campaign=2"):
         assert client.get(f"/c/stones/{path}").status_code == 404, path
         assert client.get(f"/c/birds/{path}").status_code == 404, path
     for path in (
@@ -119,7 +207,7 @@ def test_the_api_lists_and_finds_by_the_number(client: Client, admins: tuple[Mem
         headers = {"Authorization": f"Bearer {tokens[of or collection]}"}
         return client.get(f"/api/v1/collections/{collection}/{path}", headers=headers)
 
-    for kind in ("campaigns", "imports", "exports", "trainings"):
+    for kind in filter(None, (one.api for one in KINDS)):
         assert [one["number"] for one in read("stones", kind).json()["items"]] == [1], kind
         first = read("birds", f"{kind}?limit=1").json()
         assert (first["items"][0]["number"], first["next"]) == (1, 1), kind
@@ -165,8 +253,9 @@ def test_rows_that_are_made_at_once_get_numbers_of_their_own() -> None:
         thread.join()
     assert codes == [201, 201, 201]
     assert sorted(Snapshot.objects.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
-    for kind in (Campaign, FileImport, Job):
-        assert sorted(kind.objects.values_list("number", flat=True)) == [1, 2, 3]
+    for kind in KINDS:
+        if kind.model is not Snapshot:
+            assert sorted(kind.model._default_manager.values_list("number", flat=True)) == [1, 2, 3], kind
 
 
 def test_existing_rows_are_numbered_in_their_order_and_what_named_them_follows(
@@ -174,46 +263,32 @@ def test_existing_rows_are_numbered_in_their_order_and_what_named_them_follows(
 ) -> None:
     """The statements of the migrations, on tables as the release before left them."""
     birds = admins[0].collection
-    campaigns, exports = (list(kind.objects.filter(collection=birds).order_by("pk")) for kind in (Campaign, Snapshot))
-    (older, newer), file_import = campaigns, FileImport.objects.filter(collection=birds).latest("pk")
+    newer = Campaign.objects.filter(collection=birds).latest("pk")
     view = SavedView.objects.create(
         user=admins[0].user, collection=birds, name="v", query=f"state=open&campaign={newer.pk}&sort=state"
     )
     Computed.objects.create(collection=birds, values={"audits": {"campaign": newer.pk}, "policies": {}, "kappas": []})
-    record(admins[0].user, "campaign.control", birds, campaign=newer.pk, what="pause")
-    record(admins[0].user, "import.files", birds, number=file_import.pk, files=[])
-    record(admins[0].user, "training.control", birds, job=Job.objects.filter(collection=birds).latest("pk").pk)
-    record(admins[0].user, "export.made", birds, snapshot=exports[1].pk, format="csv")
-    judging = importlib.import_module("judges.migrations.0030_numbers")
-    training = importlib.import_module("training.migrations.0007_numbers")
-    api = importlib.import_module("api.migrations.0003_numbers")
-    annotation = importlib.import_module("annotation.migrations.0037_numbers")
+    latest = {kind: kind.model._default_manager.filter(collection=birds).latest("pk") for kind in KINDS}
+    for kind, row in latest.items():
+        record(admins[0].user, kind.act, birds, **{kind.detail: row.pk, "what": "pause"})
     LastNumber.objects.all().delete()
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        for table in ("judges_campaign", "annotation_snapshot", "annotation_fileimport", "training_job"):
-            cursor.execute(f"UPDATE {table} SET number = 1000000 + id")
+        for kind in KINDS:
+            cursor.execute(f"UPDATE {kind.model._meta.db_table} SET number = 1000000 + id")
         cursor.execute("UPDATE corpus_exportrecord SET number = 0")
-        cursor.execute(judging.NUMBER_ROWS)
-        cursor.execute(training.NUMBER_ROWS)
-        for table in ("annotation_fileimport", "annotation_snapshot"):
-            cursor.execute(annotation.NUMBER_ROWS.format(table=table))
-        for statements in (annotation.RENAME, annotation.VIEWS):
-            cursor.execute(annotation.rename(statements, "number", "id"))
-        cursor.execute(api.rename("number", "id"))
-        cursor.execute(annotation.FIGURES)
-        cursor.execute(annotation.RECORDS)
+        for name in MIGRATIONS:
+            for step in importlib.import_module(name).Migration.operations:
+                if isinstance(step, migrations.RunSQL):
+                    cursor.execute(str(step.sql))
     for kind in KINDS:
-        rows: Any = kind.objects.order_by("pk")
+        rows: Any = kind.model._default_manager.order_by("pk")
         assert list(rows.values_list("collection__name", "number")) == [("birds", 1), ("stones", 1), ("birds", 2)]
-    assert [row.number for row in make_each(admins[0])] == [3, 3, 3, 3]
+        entry = AuditEntry.objects.filter(collection=birds, act=kind.act).latest("pk")
+        assert entry.details == {kind.detail: 2, "what": "pause"}, kind
+        assert latest[kind].pk != 2, "the test would show nothing"
+    assert {row.number for row in make_each(admins[0])} == {3}
     view.refresh_from_db()
     assert view.query == "state=open&campaign=2&sort=state"
     assert Computed.objects.get().values == {"audits": None, "kappas": []}
-    entries = AuditEntry.objects.filter(collection=birds).order_by("pk")
-    assert entries.get(act="campaign.control").details == {"campaign": 2, "what": "pause"}
-    assert entries.get(act="training.control").details == {"job": 2}
-    assert entries.get(act="import.files").details["number"] == 2
-    assert [one.details["snapshot"] for one in entries.filter(act="export.made")][-2:] == [2, 3]
     assert list(ExportRecord.objects.order_by("export").values_list("number", flat=True)) == [1, 1, 2, 3]
-    assert older.pk != 1 or newer.pk != 2, "the test would show nothing"

@@ -297,8 +297,8 @@ def _report_nodes(reports: Sequence[Report]) -> list[LayerNode]:
         note = _("qrels %(before)s and %(after)s") % {"before": one.before.number, "after": one.after.number}
         sources = [f"run-{run}" for run in one.options.get("runs", [])]
         sources += [f"qrels-{one.before_id}", f"qrels-{one.after_id}"]
-        address = reverse("report", args=[one.collection.name, one.pk])
-        name = _("Report %(report)s") % {"report": one.pk}
+        address = reverse("report", args=[one.collection.name, one.number])
+        name = _("Report %(report)s") % {"report": one.number}
         # A run may stand in the options twice, and a node would then draw its line twice.
         nodes.append(LayerNode(f"report-{one.pk}", name, 5, note, "plain", address, tuple(dict.fromkeys(sources))))
     return nodes

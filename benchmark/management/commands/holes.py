@@ -255,7 +255,7 @@ def format_lines(document: dict[str, Any]) -> Iterator[str]:
 def funnel_lines(begun: Filling) -> Iterator[str]:
     """Lines for people of a filling's funnel."""
     funnel = Funnel.of(begun)
-    yield f"filling {begun.pk}: {begun.get_state_display()}"
+    yield f"filling {begun.number}: {begun.get_state_display()}"
     yield f"  asked      {funnel.asked:>9,}   of {funnel.candidates:,} candidates, {funnel.known:,} known before"
     if funnel.filtered:
         yield f"  filtered   {funnel.filtered:>9,}   {funnel.after_filter:,} left"
@@ -298,7 +298,7 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
 def filling_document(begun: Filling, runs: Sequence[Run]) -> dict[str, Any]:
     """A filling as --json has it."""
     return {
-        "id": begun.pk,
+        "id": begun.number,
         "state": begun.state,
         "campaign": number_of(begun.campaign),
         "runs": [run.name for run in runs],

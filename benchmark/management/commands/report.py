@@ -66,7 +66,7 @@ class Command(QuorumCommand):
         if options["out"] is not None:
             board = tabling.leaderboard_table(result, options["measure"])
             write_tables(options["out"], [board, *tabling.report_tables(result, options["measure"])])
-        about = {"collection": collection.name, "report": report.pk, "before": before.number, "after": after.number}
+        about = {"collection": collection.name, "report": report.number, "before": before.number, "after": after.number}
         return {**about, "result": result}
 
 

@@ -103,7 +103,7 @@ class Command(QuorumCommand):
             "measure": key,
             "k": options["k"],
             "members": [
-                {"collection": collection.name, "report": report and report.pk} for collection, report in columns
+                {"collection": collection.name, "report": report and report.number} for collection, report in columns
             ],
             "systems": [
                 {

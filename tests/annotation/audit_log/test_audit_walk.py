@@ -117,7 +117,7 @@ LEFT: dict[str, Act] = {
         data={"k": "10", "policy": "people", "confirm": "1"},
     ),
     "control_filling": Act(
-        "filling.ended", path=lambda world: f"/c/birds/benchmark/hole-filling/{world.filling.pk}/cancel/"
+        "filling.ended", path=lambda world: f"/c/birds/benchmark/hole-filling/{world.filling.number}/cancel/"
     ),
     "start_agents": Act(
         "agents.started",

@@ -54,17 +54,17 @@ def begun(books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -
 
 
 def page(client: Client, begun: Filling) -> str:
-    return client.get(f"{HOME}hole-filling/{begun.pk}/").content.decode()
+    return client.get(f"{HOME}hole-filling/{begun.number}/").content.decode()
 
 
 def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling) -> None:
-    answer = charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
+    answer = charlie.post(f"{HOME}hole-filling/{begun.number}/finish/")
     begun.refresh_from_db()
     assert (answer.status_code, begun.state, begun.after) == (302, "finishing", None)
     shown = page(charlie, begun)
     assert "Creating qrels from 5 resolved pairs" in shown and "<progress" in shown
     assert "Create qrels from resolved pairs" not in shown, "it is asked for already"
-    charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
+    charlie.post(f"{HOME}hole-filling/{begun.number}/finish/")
     advance_due()
     advance_due()
     begun.refresh_from_db()
@@ -72,12 +72,12 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
     assert begun.after.made_by == "charlie" and begun.after.counts["origins"]["people"] == 5
     assert Qrels.objects.filter(kind="filled").count() == 1
     assert "5 holes were found" in page(charlie, begun)
-    assert charlie.get(f"{HOME}hole-filling/{begun.pk}/", headers={"HX-Request": "true"}).status_code == 286
+    assert charlie.get(f"{HOME}hole-filling/{begun.number}/", headers={"HX-Request": "true"}).status_code == 286
 
 
 def test_a_small_one_is_finished_at_once(charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "LIVE", begun.funnel["candidates"])
-    charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/")
+    charlie.post(f"{HOME}hole-filling/{begun.number}/finish/")
     begun.refresh_from_db()
     assert begun.state == "filled"
 
@@ -88,7 +88,7 @@ def test_who_asks_to_finish_once_more_ends_nothing(
 ) -> None:
     monkeypatch.setattr(stages, "LIVE", live)
     for _ in range(2):
-        assert charlie.post(f"{HOME}hole-filling/{begun.pk}/finish/").status_code == 302
+        assert charlie.post(f"{HOME}hole-filling/{begun.number}/finish/").status_code == 302
     assert AuditEntry.objects.filter(act="filling.ended").count() == 1
 
 
@@ -156,7 +156,7 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
     before = versions.original_version(books)
     report = reports.request_report(books, before, before, runs)
     run = Run.objects.create(collection=books, name="slow", kind="bm25")
-    pages = ["", "runs/", f"runs/{run.pk}/", "hole-filling/", f"hole-filling/{waiting.pk}/"]
+    pages = ["", "runs/", f"runs/{run.pk}/", "hole-filling/", f"hole-filling/{waiting.number}/"]
     assert not [part for part in pages if NOBODY in charlie.get(HOME + part).content.decode()], "they have just begun"
     began = timezone.now() - timedelta(seconds=30)
     for model, one in ((Filling, waiting), (Run, run), (type(report), report)):

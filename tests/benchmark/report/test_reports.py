@@ -207,7 +207,7 @@ def test_measures_of_aspects_cut_where_they_are_asked_to(tmp_path: Path, capsys:
     table = tabling.aspects_table(report.result)
     assert table is not None and table.header[1] == "alpha-nDCG@2" and "nDCG@1" in table.header
     call_command("report", world.collection.name, "--before", "1", "--k", "1", "--aspects-k", "2", "--json")
-    assert json.loads(capsys.readouterr().out)["report"] == report.pk
+    assert json.loads(capsys.readouterr().out)["report"] == report.number
     with pytest.raises(SystemExit, match="2"):
         call_command("report", world.collection.name, "--aspects-k", "0")
     assert "k must be between 1" in capsys.readouterr().err
@@ -259,7 +259,7 @@ def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.Captur
     client = Client()
     client.force_login(factories.make_member(world.collection, "boss", Role.ADMIN).user)
     report = Report.objects.get()
-    page = client.get(f"/c/{world.collection.name}/benchmark/report/{report.pk}/").text
+    page = client.get(f"/c/{world.collection.name}/benchmark/report/{report.number}/").text
     assert "scores of two: log odds" in page
 
 

@@ -35,7 +35,7 @@ def test_every_page_answers_in_300_ms_at_25_systems_and_3657_queries() -> None:
     query = QrelsRow.objects.filter(qrels=large.after).values_list("query_id", flat=True)[1000]
     home = f"/c/{collection.name}/benchmark/"
     compare = f"compare/?a={runs[0].pk}&b={runs[1].pk}"
-    pages = ["", "runs/", compare, "hole-filling/", f"hole-filling/{filling.pk}/", f"report/{report.pk}/",
+    pages = ["", "runs/", compare, "hole-filling/", f"hole-filling/{filling.number}/", f"report/{report.number}/",
              f"runs/{runs[-1].pk}/", "queries/", f"queries/{query}/", "qrels/",
              "qrels/diff/?one=1&other=2"]  # fmt: skip
     client.get(home)

@@ -275,7 +275,7 @@ def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(
 
 
 def test_former_addresses_of_the_benchmark_lead_to_todays(whole: Client) -> None:
-    report = Report.objects.latest("pk").pk
+    report = Report.objects.latest("pk").number
     for former, today in {
         "bounds/": "hole-filling/",
         "safety/": "hole-filling/",
@@ -294,7 +294,7 @@ def test_the_report_names_the_queries_that_one_version_alone_judges(whole: Clien
     whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})
     whole.post(f"{HOME}report/make/", {"one": "3", "other": "2"})
     assert make_next_report()
-    page = whole.get(f"{HOME}report/{Report.objects.latest('pk').pk}/")
+    page = whole.get(f"{HOME}report/{Report.objects.latest('pk').number}/")
     [(version, named, more)] = page.context["left_out"]
     assert version.number == 2 and len(named) + more == 18
     assert {query.external_id for query in named} & {"q0", "q1"} == set()
@@ -312,7 +312,7 @@ def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_
     assert make_next_report()
     report, run = Report.objects.latest("pk"), Run.objects.get(name="dense-large")
     result = report.result
-    page = flat(text(whole, f"{HOME}report/{report.pk}/"))
+    page = flat(text(whole, f"{HOME}report/{report.number}/"))
     apart = result["holes_in_unjudged_queries"]
     assert 0 < apart < result["holes"]
     assert f"{apart:,} of them in queries that the earlier qrels do not judge" in page
@@ -446,7 +446,7 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
     reports.ensure_report(books, before, before, runs, 10)
     response = charlie.post(f"{HOME}hole-filling/send/", {"first": "5", "policy": "people"})
     filling = Filling.objects.get()
-    assert response["Location"] == f"{HOME}hole-filling/{filling.pk}/"
+    assert response["Location"] == f"{HOME}hole-filling/{filling.number}/"
     assert len(filling.pairs) == 5 and Item.objects.filter(reason="hole", state="open").count() == 5
     assert AuditEntry.objects.get(act="filling.started").details["pairs"] == 5
     first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
@@ -462,15 +462,15 @@ def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, book
     assert "Start hole filling?" in page and "to judge" in page and not Filling.objects.exists()
     begun = charlie.post(f"{HOME}hole-filling/", {**form, "confirm": "1"})
     filling = Filling.objects.get()
-    assert begun["Location"] == f"{HOME}hole-filling/{filling.pk}/"
-    assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.pk}/")
-    assert charlie.get(f"{HOME}hole-filling/{filling.pk}/", **HTMX).status_code == 200
-    refused = charlie.post(f"{HOME}hole-filling/{filling.pk}/finish/", follow=True).content.decode()
+    assert begun["Location"] == f"{HOME}hole-filling/{filling.number}/"
+    assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.number}/")
+    assert charlie.get(f"{HOME}hole-filling/{filling.number}/", **HTMX).status_code == 200
+    refused = charlie.post(f"{HOME}hole-filling/{filling.number}/finish/", follow=True).content.decode()
     assert "no pair is resolved yet" in refused
-    charlie.post(f"{HOME}hole-filling/{filling.pk}/cancel/")
+    charlie.post(f"{HOME}hole-filling/{filling.number}/cancel/")
     filling.refresh_from_db()
     assert filling.state == "cancelled" and "no version of the qrels was created" in text(
-        charlie, f"{HOME}hole-filling/{filling.pk}/"
+        charlie, f"{HOME}hole-filling/{filling.number}/"
     )
 
 
@@ -513,11 +513,11 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     assert protocol["filter"] == list(
         JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
     )
-    facts = facts_of(text(charlie, f"{HOME}hole-filling/{found.pk}/"))
+    facts = facts_of(text(charlie, f"{HOME}hole-filling/{found.number}/"))
     assert (facts["Policy"], facts["Panel"], facts["Filter"]) == ("ensemble", "offline", "ann, ben, cas")
     assert facts["Judges"].split(", ") == Panel.objects.get(name="offline").ensemble and "Debaters" not in facts
     Filling.objects.update(campaign=None)
-    assert facts_of(text(charlie, f"{HOME}hole-filling/{found.pk}/"))["Filter"] == "ann, ben, cas", (
+    assert facts_of(text(charlie, f"{HOME}hole-filling/{found.number}/"))["Filter"] == "ann, ben, cas", (
         "before it is prepared"
     )
 
@@ -558,7 +558,7 @@ def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, 
 
 def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
     report = Report.objects.latest("pk")
-    address = f"{HOME}report/{report.pk}/"
+    address = f"{HOME}report/{report.number}/"
     page = text(whole, address)
     for words in ("Results", "Kendall", "nDCG@10", "saturated", "Pool saturation"):
         assert words in page
@@ -589,11 +589,11 @@ def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: C
     given = {"before": one.pk, "after": two.pk, "k": "5", "runs": runs[:3]}
     response = whole.post(f"{HOME}report/make/", given)
     report = Report.objects.latest("pk")
-    assert response["Location"] == f"{HOME}report/{report.pk}/" and report.options["k"] == 5
+    assert response["Location"] == f"{HOME}report/{report.number}/" and report.options["k"] == 5
     assert "aspects_k" not in report.options
     whole.post(f"{HOME}report/make/", {**given, "aspects_k": "10"})
     assert Report.objects.latest("pk").options["aspects_k"] == 10
-    assert "Computing" in text(whole, f"{HOME}report/{report.pk}/")
+    assert "Computing" in text(whole, f"{HOME}report/{report.number}/")
     deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
     assert deep.status_code == 422 and "Choose k up to this number" in deep.content.decode()
     assert 'value="500"' in deep.content.decode()
@@ -762,11 +762,11 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     response = whole.post(f"{HOME}report/make/", given)
     report = Report.objects.latest("pk")
     assert (report.before.number, report.after.number) == (3, 2)
-    assert response["Location"] == f"{HOME}report/{report.pk}/"
+    assert response["Location"] == f"{HOME}report/{report.number}/"
     assert make_next_report()
     note = "Ranks, values, intervals and p below use 2 common queries."
     page = text(whole, response["Location"])
-    assert note in page and note not in text(whole, f"{HOME}report/{earlier.pk}/")
+    assert note in page and note not in text(whole, f"{HOME}report/{earlier.number}/")
     assert re.search(r"\b1 pairs of systems change|[^1]1 systems change rank", page) is None
     assert "Measure with both versions" not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
     assert whole.post(f"{HOME}report/make/", {"one": "3", "other": "9"}).status_code == 404
@@ -819,8 +819,8 @@ def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> 
     make_member(Collection.objects.get(name="stones"), "charlie", Role.ADMIN)
     run, report, filling = Run.objects.first(), Report.objects.latest("pk"), Filling.objects.get()
     assert run is not None
-    for part in (f"runs/{run.pk}/", f"report/{report.pk}/", f"hole-filling/{filling.pk}/", f"runs/{run.pk}/run.txt",
-                 "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
+    for part in (f"runs/{run.pk}/", f"report/{report.number}/", f"hole-filling/{filling.number}/",
+                 f"runs/{run.pk}/run.txt", "qrels/1.txt", "qrels/diff/?one=1&other=2"):  # fmt: skip
         assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
 
 
@@ -856,7 +856,7 @@ def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books
 def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     one, two = Run.objects.filter(name__in=["bm25", "dense-large"]).order_by("name")
     report = Report.objects.latest("pk")
-    address = f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}"
+    address = f"{HOME}report/{report.number}/?original={one.pk}&changed={two.pk}"
     assert "No document became irrelevant" in text(whole, address)
     kept = report.before
     rows = reading.load_named(kept)
@@ -865,7 +865,7 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     whole.post(f"{HOME}qrels/", {"file": changed, "note": "Changed instructions", "what": "import"})
     other = Qrels.objects.latest("number")
     report = reports.ensure_report(report.collection, kept, other, [one, two], 10)
-    page = text(whole, f"{HOME}report/{report.pk}/?original={one.pk}&changed={two.pk}")
+    page = text(whole, f"{HOME}report/{report.number}/?original={one.pk}&changed={two.pk}")
     assert "p-MRR is <strong>" in page and "over 20 queries and 80 documents" in page
 
 
@@ -874,7 +874,8 @@ def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(measured:
     queries, documents = scene.by_id(run.collection)
     query, other = f"queries/{queries['q3'].pk}/", Run.objects.get(name="bm25")
     pages = ["", "runs/", "runs/make/?type=hybrid", f"runs/{run.pk}/", f"runs/{run.pk}/delete/", "hole-filling/",
-             f"hole-filling/{filling.pk}/", "report/", f"report/{report.pk}/", f"compare/?a={run.pk}&b={other.pk}",
+             f"hole-filling/{filling.number}/", "report/", f"report/{report.number}/",
+             f"compare/?a={run.pk}&b={other.pk}",
              "queries/", query, f"{query}{documents['d3-1'].pk}/", "qrels/", "qrels/diff/?one=1&other=2"]  # fmt: skip
     dear = {}
     for part in pages:
