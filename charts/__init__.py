@@ -10,7 +10,6 @@ from charts.differences import draw_differences
 from charts.flows import Link, Node, draw_flow
 from charts.grids import draw_heatmap
 from charts.intervals import IntervalSpan, draw_intervals
-from charts.layers import LayerNode, draw_layers
 from charts.lines import draw_lines
 from charts.points import Dot, draw_scatter
 from charts.record import Chart
@@ -21,7 +20,6 @@ __all__ = [
     "Chart",
     "Dot",
     "IntervalSpan",
-    "LayerNode",
     "Link",
     "Node",
     "draw_bars",
@@ -30,7 +28,6 @@ __all__ = [
     "draw_flow",
     "draw_heatmap",
     "draw_intervals",
-    "draw_layers",
     "draw_lines",
     "draw_scatter",
 ]

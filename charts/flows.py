@@ -64,7 +64,7 @@ def draw_flow(
         thick = _thickness(link.count, scale)
         ends = (left[first.key], then.column * step, right[then.key])
         with canvas.mark(row):
-            canvas.ribbon(ribbon_path(first.column * step + BAR, *ends, thick), then.tone)
+            canvas.ribbon(_ribbon_path(first.column * step + BAR, *ends, thick), then.tone)
         left[first.key] += thick
         right[then.key] += thick
     for row, node in enumerate(kept):
@@ -105,7 +105,7 @@ def _thickness(count: int, scale: float) -> float:
     return max(count * scale, 1.5) if count else 0.0
 
 
-def ribbon_path(x1: float, y1: float, x2: float, y2: float, thick: float) -> str:
+def _ribbon_path(x1: float, y1: float, x2: float, y2: float, thick: float) -> str:
     """Return the outline of a band from one point to another, both its upper ends."""
     middle = number((x1 + x2) / 2)
     a, b, c, d = map(number, (x1, y1, x2, y2))

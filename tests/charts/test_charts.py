@@ -13,7 +13,6 @@ from charts import (
     Chart,
     Dot,
     IntervalSpan,
-    LayerNode,
     Link,
     Node,
     draw_bars,
@@ -21,18 +20,12 @@ from charts import (
     draw_flow,
     draw_heatmap,
     draw_intervals,
-    draw_layers,
     draw_lines,
     draw_scatter,
 )
 from charts.drawing import axis_ticks
 
 NASTY = '=1+1 <b onmouseover="x">&'
-LAYERS = [
-    LayerNode("a", NASTY, 0, "one"),
-    LayerNode("b", "b", 0),
-    LayerNode("m", "m", 1, address="/m/", sources=("a", "b", "gone")),
-]
 
 
 def every() -> list[Chart]:
@@ -54,7 +47,6 @@ def every() -> list[Chart]:
         draw_scatter("cost", "Cost", [Dot(1, 2, NASTY), Dot(2, 3, "b", "people")], x="USD", y="kappa", diagonal=True),
         draw_heatmap("grid", "Grid", {NASTY: [0.1, None], "b": [-0.2, 1.0]}, ["c", "d"], x="length", y="score"),
         draw_flow("flow", "Flow", nodes, [Link("pairs", "a", 90), Link("pairs", "b", 10)]),
-        draw_layers("layers", "Layers", ["Sets", "Models"], LAYERS),
         draw_bump(
             "ranks",
             "Ranks",
@@ -153,19 +145,6 @@ def test_shares_of_a_flow_are_in_proportion_and_never_invisible() -> None:
     assert heights[0] == pytest.approx(heights[1], rel=1e-3) and heights[2] == 1.5
     assert chart.rows[0] == ("all", "pairs", 1_000_000)
     assert chart.rows[3:] == (("pairs", "agreed", 999_999), ("pairs", "failed", 1))
-
-
-def test_what_was_made_of_what_stands_in_the_table_and_joins_in_the_picture() -> None:
-    chart = draw_layers("layers", "Layers", ["Sets", "Models"], LAYERS)
-    assert chart.rows == (
-        ("Sets", NASTY, "one", ""),
-        ("Sets", "b", "", ""),
-        ("Models", "m", "", f"{NASTY}, b"),
-    )
-    paths = [element for element in ElementTree.fromstring(chart.svg).iter() if element.tag.endswith("path")]
-    assert len(paths) == 4 and chart.links == {(2, 1): "/m/"}  # Two lines of two pieces; nobody made `gone`.
-    bars = [element for element in ElementTree.fromstring(chart.svg).iter() if element.tag.endswith("rect")]
-    assert [(bar.get("x"), bar.get("y")) for bar in bars] == [("0", "28"), ("0", "74"), ("480", "28")]
 
 
 def test_ranks_that_change_are_told_in_words_and_in_the_table() -> None:

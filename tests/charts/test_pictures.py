@@ -25,10 +25,8 @@ from tests.benchmark.agents.test_agent_pages import graded, traced
 from tests.benchmark.answers.scene import begin
 from tests.benchmark.answers.test_browser_answers import OFFLINE, answer_all
 from tests.factories import make_collection, make_member
-from tests.judged_books import make_books
 from tests.judging_scene import make_scene
 from tests.large_site import analyse, large_site
-from tests.training.lineage.test_browser_lineage import travelled_label
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -87,14 +85,6 @@ def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage",
     suspects.store_suspects(books)
     page.goto("/c/books/quality/label-errors/")
     picture(page, "label-errors", folder)
-
-
-def test_picture_of_lineage(instance: dict[str, str], new_page: "NewPage", folder: Path, tmp_path: Path) -> None:
-    books = make_books()
-    pair, _model = travelled_label(books, tmp_path)
-    page = new_page(user=make_member(books, "charlie", Role.ADMIN).user, **LIGHT)
-    page.goto(f"/c/books/pairs/{pair.pk}/lineage/")
-    picture(page, "lineage", folder)
 
 
 def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:

@@ -32,10 +32,10 @@ _ROWS = f"""SELECT c.name, q.external_id, d.external_id, e.split, held.grade, he
 JOIN corpus_document d ON d.id = p.document_id JOIN corpus_collection c ON c.id = p.collection_id
 WHERE r.export = %(export)s AND (%(all)s OR {_CHANGED})
 ORDER BY e.split DESC, c.name, q.external_id COLLATE "C", d.external_id COLLATE "C" LIMIT %(limit)s"""
-_CAMPAIGNS = f"""SELECT w.campaign_id, count(*) {_HELD}
+_CAMPAIGNS = f"""SELECT DISTINCT w.campaign_id {_HELD}
 JOIN judges_work w ON w.pair_id = held.pair AND w.state = 'labelled'
 JOIN judges_campaign c ON c.id = w.campaign_id AND c.kind = 'judging'
-WHERE r.export = %(export)s GROUP BY 1 ORDER BY 1"""
+WHERE r.export = ANY(%(exports)s)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,10 @@ def read_held(export: int, *, everything: bool, limit: int | None = None) -> lis
     return _fetch(_ROWS, {"export": export, "all": everything, "limit": limit})
 
 
-def count_campaigns(export: int) -> list[tuple[Campaign, int]]:
-    """Return the campaigns that labelled pairs of the export, and how many."""
-    pairs = dict(_fetch(_CAMPAIGNS, {"export": export}))
-    campaigns = Campaign.objects.select_related("collection").in_bulk(pairs)
-    return [(campaigns[pk], count) for pk, count in pairs.items()]
+def list_campaigns(exports: Sequence[int]) -> list[Campaign]:
+    """Return the campaigns that labelled pairs of the exports, oldest first."""
+    rows = _fetch(_CAMPAIGNS, {"exports": list(exports)})
+    return list(Campaign.objects.select_related("collection").filter(pk__in=[pk for (pk,) in rows]).order_by("pk"))
 
 
 def find_exports(hashes: Sequence[str]) -> dict[str, list[ExportRecord]]:

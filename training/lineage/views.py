@@ -3,17 +3,16 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from charts.cells import csv_line
 from corpus.access import AccessScope, action, administered
-from corpus.chart_downloads import download
 from corpus.models import Collection, Pair
 from judges.models import Attempt
-from training.lineage import graphs, model_sources
+from training.lineage import model_sources, steps
 from training.lineage.held_labels import read_held
 from training.models import Model
 
@@ -27,21 +26,10 @@ def label_lineage(request: HttpRequest, scope: AccessScope, pair: int) -> HttpRe
     """Show where a label went: exports, models, runs and reports."""
     rows = Pair.objects.select_related("query", "document", "collection")
     found = get_object_or_404(rows, pk=pair, collection=scope.collection)
-    mine = frozenset(administered(scope.user).values_list("pk", flat=True))
-    traced = graphs.trace_label(found, mine)
-    name = f"{found.query.external_id} × {found.document.external_id}"
-    graph: graphs.Lineage = traced["graph"]
-    chart = graph.draw(_("From judgments to reports"), f"{scope.collection.name}: {name}")
-    if (file := download(request, [chart])) is not None:
-        return file
-    if request.GET.get("as") == "json":
-        return _send_json(f"label-{found.pk}", graph)
     context = {
         "scope": scope,
         "pair": found,
-        "traced": traced,
-        "chart": chart,
-        "models": [(one, traced["changed"].get(one.pk, 0)) for one in traced["models"]],
+        "traced": steps.trace_label(found, _list_administered(scope)),
         "attempts": Attempt.objects.filter(pair=found).count(),
     }
     return render(request, "lineage/label.html", context)
@@ -53,17 +41,16 @@ def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpR
     """Show what a model is made of: campaigns, labels, exports and base models."""
     found = get_object_or_404(_models(), pk=model, collection=scope.collection)
     sources = model_sources.trace_sources(found)
-    graph = graphs.trace_model(found, sources)
-    chart = graph.draw(_("From labels to reports"), f"{scope.collection.name}: {found.name}")
-    if (file := download(request, [chart])) is not None:
-        return file
-    if request.GET.get("as") == "json":
-        return _send_json(f"model-{found.pk}", graph)
     if (sha256 := request.GET.get("labels")) is not None:
         return _send_labels(sources, sha256)
     parts = [(one, _list_changed(one.export.export) if one.export else []) for one in sources]
-    context = {"scope": scope, "model": found, "parts": parts, "chart": chart}
+    traced = steps.trace_model(found, sources, _list_administered(scope))
+    context = {"scope": scope, "model": found, "parts": parts, "steps": traced}
     return render(request, "lineage/model.html", context)
+
+
+def _list_administered(scope: AccessScope) -> frozenset[int]:
+    return frozenset(administered(scope.user).values_list("pk", flat=True))
 
 
 def _list_changed(export: int) -> list[tuple[Any, ...]]:
@@ -75,12 +62,6 @@ def _list_changed(export: int) -> list[tuple[Any, ...]]:
 
 def _models() -> QuerySet[Model]:
     return Model.objects.select_related("job", "collection")
-
-
-def _send_json(name: str, graph: graphs.Lineage) -> HttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}.json"'}
-    options = {"ensure_ascii": False, "indent": 2}
-    return JsonResponse({"lineage": graph.document()}, json_dumps_params=options, headers=headers)
 
 
 def _send_labels(sources: list[model_sources.ModelSource], sha256: str) -> HttpResponse:
