@@ -1,13 +1,12 @@
-"""ETags: every read answers with one and knows If-None-Match; every change knows If-Match.
+"""If-Match: a change happens to the object that was read, or not at all.
 
-An ETag is a hash of what the read answers, so that there is one for every list and object without a column for it.
+Reads have the ETags of Django's ConditionalGetMiddleware, which are hashes of what they answer.
 """
 
-from hashlib import sha256
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.cache import get_conditional_response
+from django.utils.cache import set_response_etag
 from django.utils.http import parse_etags
 from django.utils.translation import gettext as _
 from ninja import Schema
@@ -15,37 +14,11 @@ from ninja.renderers import JSONRenderer
 
 from api.withheld import WITHHELD
 
-IF_MATCH, IF_NONE_MATCH = "If-Match", "If-None-Match"
+IF_MATCH = "If-Match"
 
 
 class PreconditionFailed(Exception):
     """The object is not, or not any more, as the request's If-Match says."""
-
-
-def etag_of(content: bytes) -> str:
-    """Return the ETag of an answer."""
-    # 128 bits tell all states apart; the other half would only make headers longer.
-    return f'"{sha256(content).hexdigest()[:32]}"'
-
-
-def tag_answer(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Give a read its ETag; 304 without content where the reader has it already. Raises PreconditionFailed.
-
-    A change answers with the new state and its ETag, as a read after it would.
-    """
-    if request.method not in ("GET", "PATCH") or response.status_code != 200:
-        return response
-    etag = etag_of(response.content)
-    response["ETag"] = etag
-    if request.method == "PATCH":
-        return response
-    # Kept by the reader alone, and asked about each time.
-    response["Cache-Control"] = "private, no-cache"
-    found = get_conditional_response(request, etag=etag, response=response)
-    # Django would answer 412 with a page; the API answers with a problem.
-    if found is None or found.status_code == 412:
-        raise precondition_failed()
-    return found if isinstance(found, HttpResponse) else response
 
 
 def require_match(request: HttpRequest, schema: type[Schema], found: Any) -> None:
@@ -64,11 +37,7 @@ def require_match(request: HttpRequest, schema: type[Schema], found: Any) -> Non
     for withheld in (False, True):
         # Through the same schema and renderer as the answer of a read: another order of keys would be another hash.
         data = schema.model_validate(found, context={WITHHELD: withheld}).model_dump()
-        if etag_of(JSONRenderer().render(request, data, response_status=200).encode()) in names:
+        read = HttpResponse(JSONRenderer().render(request, data, response_status=200))
+        if set_response_etag(read)["ETag"] in names:
             return
-    raise precondition_failed()
-
-
-def precondition_failed() -> PreconditionFailed:
-    """Return the error that a changed object is refused with."""
-    return PreconditionFailed(_("It has changed since you read it. Read it again, and repeat the change if it fits."))
+    raise PreconditionFailed(_("It has changed since you read it. Read it again, and repeat the change if it fits."))

@@ -6,13 +6,14 @@ from typing import Any
 from django.conf import settings as site
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, get_script_prefix, path, re_path
+from django.utils.cache import set_response_etag
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
 from pydantic_core import from_json
 
 from api.authentication import Replayed, TokenThrottle, repeat_answer
-from api.etags import IF_MATCH, IF_NONE_MATCH, tag_answer
+from api.etags import IF_MATCH
 from api.page import views
 from api.people import (
     adjudication,
@@ -62,15 +63,21 @@ class StorableParser(Parser):
 
 
 class QuorumAPI(NinjaAPI):
-    """Quorum's API: its reads carry ETags, and its document describes them and the refusals as problem+json."""
+    """Quorum's API, whose document describes If-Match of changes and the refusals as problem+json."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._documents: dict[str, OpenAPISchema] = {}
 
     def create_response(self, request: HttpRequest, data: Any, **options: Any) -> HttpResponse:
-        """Return the answer of an operation, with an ETag where it is a read."""
-        return tag_answer(request, super().create_response(request, data, **options))
+        """Return the answer of an operation; a PATCH's has the ETag that a read after it would have."""
+        response = super().create_response(request, data, **options)
+        if request.method == "GET":
+            # Kept by the reader alone, and asked about each time.
+            response["Cache-Control"] = "private, no-cache"
+        elif request.method == "PATCH" and response.status_code == 200:
+            set_response_etag(response)
+        return response
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         """Return the OpenAPI document, which stays the same while the process runs; do not change it."""
@@ -85,21 +92,18 @@ class QuorumAPI(NinjaAPI):
         describe_problems(document)
         for operations in document["paths"].values():
             for method, operation in operations.items():
-                _describe_etags(method, operation)
+                _describe_if_match(method, operation)
         return document
 
 
-def _describe_etags(method: str, operation: dict[str, Any]) -> None:
-    """Add the conditional headers that an operation knows to its part of the document."""
-    is_read = method == "get" and "application/json" in operation["responses"].get(200, {}).get("content", {})
+def _describe_if_match(method: str, operation: dict[str, Any]) -> None:
+    """Add If-Match, and the ETag of what a PATCH answers, to an operation's part of the document."""
     changes = method == "patch" and 200 in operation["responses"]
-    if is_read or changes:
+    if changes:
         operation["responses"][200]["headers"] = {"ETag": {"schema": {"type": "string"}}}
-    if is_read:
-        operation["responses"][304] = {"description": "Not Modified"}
     # A DELETE whose answer has headers is that of an upload: tus does not know If-Match.
-    if is_read or changes or (method == "delete" and "headers" not in operation["responses"].get(204, {})):
-        header = {"name": IF_NONE_MATCH if is_read else IF_MATCH, "in": "header", "schema": {"type": "string"}}
+    if changes or (method == "delete" and "headers" not in operation["responses"].get(204, {})):
+        header = {"name": IF_MATCH, "in": "header", "schema": {"type": "string"}}
         operation.setdefault("parameters", []).append(header)
 
 

@@ -79,6 +79,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     # Behind sessions: who is signed in may send more (docs/adr/0028).
     "config.limits.BodyLimitMiddleware",
+    "django.middleware.http.ConditionalGetMiddleware",
     # Innermost, so that they are asked first about an error of a view.
     "config.races.RaceMiddleware",
     "config.away.AwayMiddleware",

@@ -1,4 +1,4 @@
-"""ETags: each read has one and knows it again; a change with If-Match happens to what was read, or not at all."""
+"""ETags: a read has one and knows it again; a change with If-Match happens to what was read, or not at all."""
 
 import re
 from typing import Any
