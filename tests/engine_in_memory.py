@@ -197,6 +197,8 @@ async def play(
                 await asyncio.sleep(first_alone_s)
         ended, late = await asyncio.wait(tasks, timeout=patience_s)
         halted = True
+        if paused := [account for account in limits.accounts.values() if late and account.pause_left]:
+            played.waits = paused[0].problem
         limits.drop_cancelled()
         for task in late:
             task.cancel()

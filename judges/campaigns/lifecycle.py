@@ -24,8 +24,10 @@ from corpus.models import Collection, Pair
 from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
 from judges.costs.prices import price_for_judge
+from judges.domain.protocol import Protocol
 from judges.engine import leases, notifications
-from judges.models import Campaign, Work
+from judges.engine.account_states import end_pauses
+from judges.models import Campaign, JudgeVersion, Work
 
 State = Campaign.State
 Policy = Campaign.Policy
@@ -296,7 +298,7 @@ def pause(*, campaign: Campaign) -> Campaign:
 
 
 def resume(*, campaign: Campaign) -> Campaign:
-    """Resume a campaign that is paused or that a limit stopped; its limits still hold."""
+    """Resume a campaign that is paused or that a limit stopped; its limits still hold, waits of its accounts end."""
     return _change_state(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
 
 
@@ -373,6 +375,10 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
             _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")
             % {"campaign": campaign.number, "state": campaign.state, "past": _PAST[state]}
         )
+    if state == State.RUNNING:
+        ids = [*campaign.debaters, *campaign.voters, *Protocol.of(campaign.protocol).judges]
+        accounts = JudgeVersion.objects.filter(pk__in=ids).values_list("provider", "base_url", "api_key_env")
+        transaction.on_commit(partial(end_pauses, set(accounts)))
     # What the batches of one that stands still bring is taken in all the same, and what waits is put back.
     if state == State.RUNNING or campaign.protocol.get("batch"):
         _notify_workers(campaign)

@@ -1,5 +1,6 @@
-"""Present state of judges' accounts, as the workers' limits in Redis say it; for pages, which only read."""
+"""State of judges' accounts, as the workers' limits in Redis say it: for pages, and for who resumes a campaign."""
 
+import logging
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -11,6 +12,8 @@ from jobs.notifications import redis_client
 from judges.engine.limits import limit_keys
 
 Account = tuple[str, str, str]
+
+logger = logging.getLogger(__name__)
 
 
 def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
@@ -31,6 +34,17 @@ def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
     except (RedisError, OSError):
         return []
     return [_account_state(account, *answers[2 * at : 2 * at + 2]) for at, account in enumerate(accounts)]
+
+
+def end_pauses(accounts: Iterable[Account]) -> None:
+    """Let the accounts be asked at once, however long they asked to wait: somebody may have raised their limit."""
+    try:
+        pipe = redis_client().pipeline(transaction=False)
+        for account in accounts:
+            pipe.hdel(limit_keys(settings.PREFIX, account)[0], "paused_until", "begun_at", "next_at")
+        pipe.execute()
+    except (RedisError, OSError) as error:
+        logger.warning("Redis is away, accounts wait as long as they asked for: %s", error)
 
 
 def _account_state(account: Account, state: dict[bytes, bytes], held: list[bytes]) -> dict[str, Any]:

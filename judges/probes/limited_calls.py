@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
 from judges.costs.token_mixes import mixes_of
 from judges.engine.calls import update_limits
-from judges.engine.limits import RateLimits, process_name
+from judges.engine.limits import LONGEST_PAUSE_S, RateLimits, process_name
 from judges.engine.plan import limit_of
 from judges.errors import ProviderError
 from judges.providers import close_providers, load_provider, open_provider
@@ -75,5 +75,7 @@ async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterato
         yield result, int((perf_counter() - began) * 1000)
         if number == TRIES or not isinstance(result, ProviderError) or not result.retry:
             return
+        if (result.retry_after or 0.0) > LONGEST_PAUSE_S:
+            return  # nobody waits so long for an answer here
         wait = random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**number))
         await asyncio.sleep((result.retry_after or 0.0) + wait)

@@ -5,7 +5,9 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from judges.errors import BadAnswer, Declined, Overloaded, ProviderError, RateLimited, Refused, Rejected, Unreachable
 from judges.rates import read_duration
@@ -37,6 +39,10 @@ SPENT = re.compile(
     r"free tier .{0,40}exhausted|budget has been exceeded",
     re.IGNORECASE,
 )
+# What Google says of a model that the project's tier does not have at all: no day brings it.
+NEVER = re.compile(r"\blimit: 0\b")
+# Where Google's days begin, and how long after midnight a refusal may be of the day before: clocks differ.
+PACIFIC, NEW_DAY = ZoneInfo("America/Los_Angeles"), timedelta(minutes=10)
 # Words of a 400 or 403 that speak of the account or its settings: credit and spend limits (Anthropic), a wrong key
 # (Google, xAI), a model that is not there (LiteLLM, Groq) or goes by a profile alone (Bedrock), a country (Google), an
 # organization that is closed (Anthropic, Groq), another address than the API's (LM Studio, which answers 200).
@@ -199,6 +205,10 @@ def refusal_error(
     if kind is RateLimited:
         waits = (retry_after, _retry_delay(error), _format_wait(said))
         retry_after = next((wait for wait in waits if wait), retry_after)
+        if quota := _quota_of_day(error):
+            said = f"the quota of the day is used up ({quota}): {said}"
+            # Its retryDelay is the minute's, also where the day is over.
+            retry_after = max(retry_after or 0.0, seconds_of_day(datetime.now(PACIFIC)))
     message = storable_text(f"{host}: {status} {said}".strip())
     return kind(message, status=status, raw=raw, retry_after=retry_after)
 
@@ -217,7 +227,9 @@ def _error_kind(status: int, error: object, codes: list[str], said: str, raw: st
         return Refused
     if status == 429:
         # More tokens than the account has in a minute: no wait makes it smaller.
-        return Declined if any("request too large" in words.lower() for words in told) else RateLimited
+        if any("request too large" in words.lower() for words in told):
+            return Declined
+        return Refused if NEVER.search(raw) else RateLimited
     if 300 <= status < 400:
         return Rejected
     if status == 400 and not MISSED.isdisjoint(told):
@@ -307,6 +319,22 @@ def _format_wait(said: str) -> float | None:
     """Some say it in the message alone: "Please try again in 1m3.5s" (OpenAI), "retry after 20 seconds" (Azure)."""
     found = WAIT_IN_WORDS.search(said)
     return read_duration((found[1] or found[2]).lower()) if found else None
+
+
+def _quota_of_day(error: object) -> str:
+    """Return the name of the quota of a day that is used up, as Google names it; "" where none is."""
+    details = [*get_list(error, "details"), *get_list(_error_behind(error), "details")]
+    violations = [violation for detail in details for violation in get_list(detail, "violations")]
+    names = [storable_text(get_path(violation, "quotaId"), 100) for violation in violations]
+    return next((name for name in names if "PerDay" in name), "")
+
+
+def seconds_of_day(now: datetime) -> float:
+    """Return the seconds that are left of Google's day; a minute while it may not have begun there."""
+    began = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if now - began < NEW_DAY:
+        return 60.0
+    return (began + timedelta(days=1)).timestamp() - now.timestamp()
 
 
 def _retry_delay(error: object) -> float | None:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -12,14 +12,18 @@ import pytest
 from django.conf import settings
 from redis.asyncio import Redis as AsyncRedis
 
+from corpus.models import Collection
+from judges.campaigns import configurations, lifecycle
+from judges.campaigns.selectors import campaign_status
 from judges.engine.limits import Permit, RateLimits
 from judges.errors import Declined
 from judges.models import Attempt
 from judges.providers.received import retry_after
-from judges.providers.replies import refusal_error
+from judges.providers.replies import PACIFIC, refusal_error, seconds_of_day
 from judges.rates import Rate, read_duration, read_rate
 from judges.records import Judge
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
+from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
+from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
@@ -89,6 +93,73 @@ def test_what_is_refused_for_now_is_one_row_that_counts(worker: object, model_se
     refused, answered = Attempt.objects.order_by("outcome")
     assert (refused.status, refused.error.partition(":")[0]) == (429, "7 times")
     assert (answered.outcome, answered.number) == ("labelled", 1)
+
+
+def used_up(quota: str, message: str = "You exceeded your current quota.") -> dict[str, Any]:
+    """Google's refusal, as its API writes it; the wait is the minute's, whichever quota is used up."""
+    details = [
+        {
+            "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+            "violations": [
+                {"quotaMetric": "generativelanguage.googleapis.com/requests", "quotaId": quota, "quotaValue": "250"}
+            ],
+        },
+        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.1s"},
+    ]
+    return {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": message, "details": details}}
+
+
+A_DAY, A_MINUTE = (f"GenerateRequestsPer{span}PerProjectPerModel-FreeTier" for span in ("Day", "Minute"))
+
+
+def test_a_day_that_is_used_up_is_waited_for_and_ends_when_somebody_resumes(
+    worker: object, model_server: LocalModels
+) -> None:
+    collection_of(20)
+    make_panel(model_server, debate=(), votes=("m",))
+    refusal = {"status": 429, "body": json.dumps(used_up(A_DAY))}
+    model_server.script(m=[{"verdict": "yes", "times": 2}, refusal])
+    campaign = lifecycle.start_or_join(
+        collection=Collection.objects.get(), wanted=configurations.build_configuration(panel="main", policy="single")
+    ).campaign
+    assert campaign is not None
+    until(lambda: campaign_status(campaign.collection)["paused_because"])
+    midnight = datetime.now(UTC) + timedelta(seconds=seconds_of_day(datetime.now(PACIFIC)))
+    time.sleep(2)
+    said = campaign_status(campaign.collection)
+    assert (said["state"], said["failed"]) == ("running", 0) and len(model_server.requests()) <= 8
+    assert f"the quota of the day is used up ({A_DAY})" in said["paused_because"]
+    times = [f"{midnight + timedelta(seconds=more):until %Y-%m-%d %H:%M}" for more in (-30, 30)]
+    assert any(one in said["paused_because"] for one in times)
+    model_server.script(m={"verdict": "yes"})  # a quota was bought
+    lifecycle.pause(campaign=campaign)
+    lifecycle.resume(campaign=campaign)
+    until(lambda: state_of(campaign) == "finished")
+    assert campaign_status(campaign.collection)["labelled"] == 20
+
+
+def test_the_minute_of_a_quota_is_waited_for_as_it_says_and_a_day_until_midnight_in_california() -> None:
+    def wait(body: object) -> float | None:
+        return refusal_error("host", 429, json.dumps(body), None).retry_after
+
+    assert wait(used_up(A_MINUTE)) == 0.1
+    left = seconds_of_day(datetime.now(PACIFIC))
+    assert wait(used_up(A_DAY)) == pytest.approx(left, abs=5) == wait([used_up(A_DAY)])
+    behind = {"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps(used_up(A_DAY))}}}
+    assert wait(behind) == pytest.approx(left, abs=5), "also where a gateway shows it"
+
+
+@pytest.mark.parametrize(
+    ("moment", "seconds"),
+    [
+        ((2026, 11, 29, 16, 30), 7.5 * 3600),
+        ((2026, 3, 7, 12, 0), 12 * 3600),
+        ((2026, 3, 8, 0, 30), 22.5 * 3600),  # The clocks go forward at 2.
+        ((2026, 11, 29, 0, 4), 60.0),  # By our clock; Google's may be a little behind.
+    ],
+)
+def test_a_day_ends_at_midnight_in_california(moment: tuple[int, int, int, int, int], seconds: float) -> None:
+    assert seconds_of_day(datetime(*moment, tzinfo=PACIFIC)) == seconds
 
 
 def test_a_call_that_is_larger_than_a_minutes_tokens_is_refused_for_good() -> None:

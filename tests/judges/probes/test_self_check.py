@@ -203,6 +203,16 @@ def test_a_key_that_is_refused_ends_the_asking_at_once(books, model_server: Loca
 
 
 @pytest.mark.django_db
+def test_an_account_that_asks_to_wait_for_long_ends_the_asking_at_once(books, model_server: LocalModels):
+    model_server.script({"spent": {"fault": "429", "retry_after": "900"}})
+    make_judge(model_server, "spent")
+    _, document = check("--candidates", "spent")
+    (spent,) = document["judges"]
+    assert spent["answered"] == 0 and "429" in spent["error"]
+    assert len(model_server.requests()) <= asking.AT_ONCE
+
+
+@pytest.mark.django_db
 def test_the_offline_panel_is_asked_without_its_debaters_and_for_nothing(books):
     _, document = check("--panel", "offline")
     assert len(document["judges"]) == 5 and all(one["cost"] == 0 for one in document["judges"])

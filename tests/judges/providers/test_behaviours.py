@@ -23,7 +23,7 @@ from judges.costs.prices import Price
 from judges.domain import refusals
 from judges.providers import close_providers, load_provider
 from judges.records import Judge
-from tests.engine_in_memory import Played, inputs_of, play
+from tests.engine_in_memory import PATIENCE_S, Played, inputs_of, play
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.stages import first_quick
 
@@ -36,6 +36,7 @@ MESSAGES = {"input_tokens": 1000, "output_tokens": 100}
 GENERATE = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
 AT_ONCE = 16  # Rows that are played together.
 DOCUMENTS, EVERY = 3, 30
+WAITS_S = 3.0  # How long a row is played of which an account asks to wait for longer.
 NGINX = (
     "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<center><h1>{0}</h1></center>\r\n<hr><center>nginx</center>"
 )
@@ -61,6 +62,7 @@ class Row:
     preset: str = "openai-compatible"
     document: str = ""
     judge: dict[str, Any] = field(default_factory=dict)
+    waits: bool = False  # The account asks to wait for longer than the test has time: no call is counted.
     tables: dict[str, Price] = field(default_factory=dict)
 
 
@@ -135,6 +137,14 @@ def for_good(name: str, sends: dict[str, Any], usd: float | None = 0.0, **more: 
 def ends(name: str, body: Any, vote: str = "labelled", calls: int = 1, usd: float | None = USD, **more: Any) -> Row:
     """An answer. Of two calls both are paid."""
     return Row(name, [sent(200, body)], vote, calls, usd, **more)
+
+
+def of_quota(span: str) -> dict[str, Any]:
+    """Google's refusal: the wait that it names is the minute's, also where the day's quota is used up."""
+    failure = {"violations": [{"quotaId": f"GenerateRequestsPer{span}PerProjectPerModel-FreeTier"}]}
+    return said(
+        "You exceeded your current quota.", status="RESOURCE_EXHAUSTED", details=[failure, {"retryDelay": "0.01s"}]
+    )
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -305,6 +315,12 @@ OF_ACCOUNT = [
     of_account(
         "google: prepaid", 429, said("Your prepayment credits are depleted.", status="RESOURCE_EXHAUSTED"), "depleted"
     ),
+    of_account(
+        "google: no such model in its tier",
+        429,
+        said("Quota exceeded for metric: free_tier_requests, limit: 0, model: m", status="RESOURCE_EXHAUSTED"),
+        "limit: 0",
+    ),
     of_account("google: cap", 429, said("Your project has exceeded its monthly spending cap."), "raise the limit"),
     of_account(
         "google: limited", 200, generate("", "PUP_LIMITED_DISABLED"), "limited this account", preset="google", usd=USD
@@ -381,6 +397,16 @@ OF_MOMENT = [
     of_moment("openrouter: 502 under 200", sent(200, said("Provider returned error", code=502))),
     of_moment("openrouter: 429 under 200", sent(200, said("Rate limited upstream", code=429))),
     of_moment("an error under 200", sent(200, said("something went wrong")), None),
+    of_moment("google: the minute's quota", sent(429, of_quota("Minute"))),
+    Row(
+        "google: the day's quota",
+        [sent(429, of_quota("Day"))],
+        "",
+        0,
+        pair="",
+        says="of the day is used up",
+        waits=True,
+    ),
     of_moment("429", sent(429, said("slow down"))),
     of_moment("429 of nginx", sent(429, NGINX.format("429 Too Many Requests"))),
     of_moment("mistral: capacity", sent(429, {"message": "Service tier capacity exceeded", "code": "3505"})),
@@ -605,7 +631,8 @@ def play_rows(models: LocalModels, rows: list[Row], folder: Path, *, every: bool
         asked = [inputs_of(n, row.document if n == 1 else "") for n in range(1, 1 + (EVERY if every else DOCUMENTS))]
         async with room:
             voters = [odd] if every else [well, odd]
-            return await play(voters, asked, folder, first_alone_s=0.0 if every else 0.05, tables=row.tables)
+            first, patience = 0.0 if every else 0.05, WAITS_S if row.waits else PATIENCE_S
+            return await play(voters, asked, folder, first_alone_s=first, tables=row.tables, patience_s=patience)
 
     async def main() -> list[Played]:
         try:
@@ -661,7 +688,7 @@ def test_what_one_document_meets(by_one: dict[str, Played], row: Row) -> None:
     assert len(calls) == row.calls, errors
     assert played.cost("odd", 1) == (None if row.usd is None else pytest.approx(row.usd)), errors
     assert played.states.get(1, "") == row.pair
-    assert row.says in (played.pause or errors[-1])
+    assert row.says in (played.waits if row.waits else played.pause or errors[-1])
     if row.pair:
         assert not played.pause and set(played.states) == set(range(1, DOCUMENTS + 1)), "the others go on"
         others = [played.states[number] for number in range(2, DOCUMENTS + 1)]
