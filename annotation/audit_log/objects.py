@@ -27,14 +27,21 @@ class ObjectKind:
 # The title of what an act was done to, and its address: "" where it has no page, or no longer exists.
 ActObject = tuple[str, str]
 
+# By the detail that names it; after a room and a dot: a detail that only acts of this room use so.
 OBJECTS = {
     "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", by="number", anchor="campaign-"),
     "invitation": ObjectKind(_("Invitation %(key)s"), "annotation.Invitation", "members", anchor="invitation-"),
     "bulk": ObjectKind(_("Bulk action %(key)s"), "annotation.BulkAct", "bulk_act", "bulk"),
     "gold": ObjectKind(_("Gold sample %(key)s"), "annotation.GoldSet", "gold_answers", "gold_set"),
-    "study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
+    "study.study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
     "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports", by="number"),
-    "job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job", by="number"),
+    "training.job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job", by="number"),
+    "agents.job": ObjectKind(_("Agent job %(key)s"), "benchmark.AgentJob", "agents", by="number"),
+    "references.job": ObjectKind(_("Agent job %(key)s"), "benchmark.AgentJob", "reference_answers", by="number"),
+    "evaluation": ObjectKind(
+        _("Evaluation %(key)s"), "benchmark.AnswerEvaluation", "answer_evaluation", "evaluation", by="number"
+    ),
+    "synthesis": ObjectKind(_("Synthesis %(key)s"), "benchmark.Synthesis", "synthesis", "synthesis", by="number"),
     "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
     "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling", by="number"),
@@ -62,7 +69,8 @@ def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     found: dict[int, ActObject] = _find_people([one for one in entries if one.concerns_id])
     named: dict[str, list[AuditEntry]] = defaultdict(list)
     for entry in entries:
-        key = next((key for key in OBJECTS if key in entry.details), None) if entry.pk not in found else None
+        details = {*entry.details, *(f"{entry.act.partition('.')[0]}.{key}" for key in entry.details)}
+        key = next((key for key in OBJECTS if key in details), None) if entry.pk not in found else None
         if key:
             named[key].append(entry)
         elif entry.pk not in found:
@@ -84,16 +92,16 @@ def _find_people(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
 
 
 def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
-    kind = OBJECTS[key]
+    kind, detail = OBJECTS[key], key.rpartition(".")[2]
     # Details are JSON of any age: a value of another type names no row, and must not reach the statement.
     kept: type = str if kind.by == "name" else int
     key_of_page = "number" if kind.by == "number" else "pk"
-    wanted = {entry.details[key] for entry in entries if isinstance(entry.details[key], kept)}
+    wanted = {entry.details[detail] for entry in entries if isinstance(entry.details[detail], kept)}
     rows = apps.get_model(kind.model)._default_manager.filter(**{f"{kind.by}__in": wanted})
     known = {(one, collection): pk for pk, one, collection in rows.values_list(key_of_page, kind.by, "collection")}
     found = {}
     for entry in entries:
-        value = entry.details[key]
+        value = entry.details[detail]
         pk = known.get((value, entry.collection_id)) if isinstance(value, kept) else None
         url = ""
         if pk is not None:

@@ -2,11 +2,11 @@
 
 from django.db import models
 
-from corpus.models import Collection, Document, Query
+from corpus.models import NUMBER, Collection, Document, Numbered, Query
 from jobs.models import LeasedJob
 
 
-class WebSearch(LeasedJob):
+class WebSearch(Numbered, LeasedJob):
     """A web search for some of a collection's queries, whose pages become documents to be judged (Prism 4.1)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="web_searches")
@@ -17,10 +17,14 @@ class WebSearch(LeasedJob):
 
     class Meta:
         verbose_name_plural = "web searches"
-        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="web_search_once")]
+        triggers = [NUMBER]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "key"], name="web_search_once"),
+            models.UniqueConstraint(fields=["collection", "number"], name="web_search_number"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.collection_id} web search {self.pk}"
+        return f"{self.collection_id} web search {self.number}"
 
 
 class SearchedQuery(models.Model):

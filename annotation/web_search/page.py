@@ -146,8 +146,8 @@ def searches_table(rows: Iterable[WebSearch]) -> DownloadTable:
         pgettext("column", "created"), pgettext("column", "queries"), _("results"), _("documents"),
     )  # fmt: skip
     lines = tuple(
-        (str(one.pk), str(one.options["judge"]), one.made_by, str(one.get_state_display()), one.created_at.isoformat(),
-         one.total, *_count_results(one))
+        (str(one.number), str(one.options["judge"]), one.made_by, str(one.get_state_display()),
+         one.created_at.isoformat(), one.total, *_count_results(one))
         for one in rows
     )  # fmt: skip
     return DownloadTable("web-searches", _("Web searches"), header, lines, 5)

@@ -280,7 +280,7 @@ def describe_search(search: WebSearch) -> dict[str, Any]:
     queries = SearchedQuery.objects.filter(search=search)
     return {
         "collection": search.collection.name,
-        "search": search.pk,
+        "search": search.number,
         "state": search.state,
         "campaign": number_of(search.campaign),
         "queries": search.total,

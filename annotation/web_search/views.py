@@ -4,7 +4,8 @@ from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.audit_log.recording import record
@@ -14,6 +15,7 @@ from annotation.web_search import page, searching
 from annotation.web_search.forms import WebSearchForm
 from corpus import chart_downloads
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.campaigns.job_controls import LimitsForm, control_job
 from judges.panels.offline_panel import OFFLINE_SEARCH
 
@@ -48,12 +50,13 @@ def web_searches(request: HttpRequest, scope: Scope) -> HttpResponse:
 @transaction.atomic
 def _start_search(scope: Scope, form: WebSearchForm) -> HttpResponse:
     made = searching.start_or_join(collection=scope.collection, options=form.cleaned_data, by=scope.user.username)
-    record(scope, "import.web", number=made.pk)
-    return redirect("web_search", scope.collection.name, made.pk)
+    record(scope, "import.web", number=made.number)
+    return redirect("web_search", scope.collection.name, made.number)
 
 
 def _find_search(scope: Scope, search: int) -> WebSearch:
-    return get_object_or_404(WebSearch.objects.select_related("collection"), pk=search, collection=scope.collection)
+    rows = WebSearch.objects.select_related("collection")
+    return numbered_or_404(rows, scope.collection, search, _("Web search not found."))
 
 
 @action("admin")
@@ -77,5 +80,5 @@ def control_web_search(request: HttpRequest, scope: Scope, search: int, act: str
     one = _find_search(scope, search)
     acts = {"cancel": searching.cancel_search, "go-on": searching.go_on}
     limits = searching.set_limits
-    control_job(request, scope, one, act, acts=acts, set_limits=limits, audit="import.web-control", number=one.pk)
-    return redirect("web_search", scope.collection.name, one.pk)
+    control_job(request, scope, one, act, acts=acts, set_limits=limits, audit="import.web-control", number=one.number)
+    return redirect("web_search", scope.collection.name, one.number)

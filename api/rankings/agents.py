@@ -22,12 +22,13 @@ from api.routes.model_jobs import (
     show_estimate,
     show_model_job,
 )
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.agents import exchange, grading, jobs, references
 from benchmark.agents.board import build_board
 from benchmark.agents.forms import FORMS, AgentJobForm
 from benchmark.models import AgentJob, Trace
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["agents"])
@@ -101,8 +102,8 @@ def start_agents(request: HttpRequest, name: str, body: AgentJobIn) -> Any:
     with transaction.atomic():
         job = form.start(scope.user.username)
         act = "references.started" if body.kind == "reference" else "agents.started"
-        record(scope, act, job=job.pk, kind=body.kind)
-    return Status(201, _show_job(_find_job(request, job.pk)))
+        record(scope, act, job=job.number, kind=body.kind)
+    return Status(201, _show_job(_find_job(request, job.number)))
 
 
 def _form_of(collection: Collection, body: AgentJobIn) -> AgentJobForm:
@@ -169,7 +170,7 @@ def control_agents(request: HttpRequest, name: str, number: int, act: JobAct, bo
         acts={"cancel": jobs.cancel_job, "go-on": jobs.go_on},
         set_limits=jobs.set_limits,
         audit="agents.control",
-        job=found.pk,
+        job=found.number,
     )
     return _show_job(found)
 
@@ -180,21 +181,21 @@ def _jobs(request: HttpRequest) -> Any:
 
 
 def _find_job(request: HttpRequest, number: int) -> AgentJob:
-    found: AgentJob = find_row(_jobs(request), number, _("Job with agents not found."))
+    missing = _("Job with agents not found.")
+    found: AgentJob = numbered_or_404(_jobs(request), scope_of(request).collection, number, missing)
     return found
 
 
 def _find_search(request: HttpRequest, number: int) -> AgentJob:
-    found: AgentJob = find_row(
-        _jobs(request).filter(kind=AgentJob.Kind.SEARCH), number, _("Search by agents not found.")
-    )
+    rows, missing = _jobs(request).filter(kind=AgentJob.Kind.SEARCH), _("Search by agents not found.")
+    found: AgentJob = numbered_or_404(rows, scope_of(request).collection, number, missing)
     return found
 
 
 def _show_job(row: AgentJob) -> dict[str, Any]:
     # A grading has no protocol of its own: it grades the answers of its search.
     protocol = (row.graded or row).options.get("protocol", "")
-    return {**show_model_job(row), "kind": row.kind, "graded": row.graded_id, "protocol": protocol}
+    return {**show_model_job(row), "kind": row.kind, "graded": row.graded and row.graded.number, "protocol": protocol}
 
 
 def _show_trace(row: Trace) -> dict[str, Any]:

@@ -22,12 +22,13 @@ from api.routes.model_jobs import (
     show_estimate,
     show_model_job,
 )
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.answers import evaluations, results
 from benchmark.answers.forms import AnswersForm
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.systems import chosen
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["answers"])
@@ -94,8 +95,8 @@ def start_answers(request: HttpRequest, name: str, body: AnswersIn) -> Any:
     options = _options_of(scope.collection, body)
     with transaction.atomic():
         found = evaluations.start_or_join(scope.collection, options, scope.user.username)
-        record(scope, "answers.started", evaluation=found.pk, k=options["k"], generators=options["generators"])
-    return Status(201, _show_evaluation(_find_evaluation(request, found.pk)))
+        record(scope, "answers.started", evaluation=found.number, k=options["k"], generators=options["generators"])
+    return Status(201, _show_evaluation(_find_evaluation(request, found.number)))
 
 
 def _options_of(collection: Collection, body: AnswersIn) -> dict[str, Any]:
@@ -155,7 +156,7 @@ def control_answers(request: HttpRequest, name: str, number: int, act: JobAct, b
         acts={"cancel": evaluations.cancel, "go-on": evaluations.go_on},
         set_limits=evaluations.set_limits,
         audit="answers.control",
-        evaluation=found.pk,
+        evaluation=found.number,
     )
     return _show_evaluation(found)
 
@@ -166,7 +167,8 @@ def _evaluations(request: HttpRequest) -> Any:
 
 
 def _find_evaluation(request: HttpRequest, number: int) -> AnswerEvaluation:
-    found: AnswerEvaluation = find_row(_evaluations(request), number, _("Evaluation of answers not found."))
+    collection, missing = scope_of(request).collection, _("Evaluation of answers not found.")
+    found: AnswerEvaluation = numbered_or_404(_evaluations(request), collection, number, missing)
     return found
 
 

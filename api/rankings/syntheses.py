@@ -24,14 +24,14 @@ from api.routes.model_jobs import (
     show_estimate,
     show_model_job,
 )
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.synthesis import files, importing, lifecycle, page
 from benchmark.synthesis.forms import FORMS, SeedsForm
 from benchmark.synthesis.queries import MOST_PAIRS, PAIRS, SHARE
 from corpus.errors import BadInput
 from corpus.models import Collection
-from corpus.numbered import find_numbered
+from corpus.numbered import find_numbered, numbered_or_404
 from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["synthesis"])
@@ -106,8 +106,8 @@ def start_synthesis(request: HttpRequest, name: str, body: SynthesisIn) -> Any:
     options = _form_of(scope.collection, body).options()
     with transaction.atomic():
         made = lifecycle.start_or_join(collection=scope.collection, options=options, by=scope.user.username)
-        record(scope, "synthesis.started", synthesis=made.pk)
-    return Status(201, _show_synthesis(_find_synthesis(request, made.pk)))
+        record(scope, "synthesis.started", synthesis=made.number)
+    return Status(201, _show_synthesis(_find_synthesis(request, made.number)))
 
 
 def _form_of(collection: Collection, body: SynthesisIn) -> SeedsForm:
@@ -147,7 +147,7 @@ def list_synthetic_queries(
 def read_synthesis_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download what was written so far as JSON lines."""
     found = _find_synthesis(request, number)
-    headers = {"Content-Disposition": f'attachment; filename="synthetic-{found.pk}.jsonl"'}
+    headers = {"Content-Disposition": f'attachment; filename="synthetic-{found.number}.jsonl"'}
     text = files.lines_of(files.read_bundles(found))
     return HttpResponse(text, content_type="application/jsonl; charset=utf-8", headers=headers)
 
@@ -165,7 +165,7 @@ def import_bundles(request: HttpRequest, name: str, number: int) -> Any:
         raise BadInput(_("Queries without passages are in the collection as soon as they are written."))
     with transaction.atomic():
         new = importing.import_bundles(found)
-        record(scope, "synthesis.imported", synthesis=found.pk, new=new)
+        record(scope, "synthesis.imported", synthesis=found.number, new=new)
     return new
 
 
@@ -186,7 +186,7 @@ def control_synthesis(request: HttpRequest, name: str, number: int, act: JobAct,
         acts={"cancel": lifecycle.cancel_synthesis, "go-on": lifecycle.go_on},
         set_limits=lifecycle.set_limits,
         audit="synthesis.control",
-        synthesis=found.pk,
+        synthesis=found.number,
     )
     return _show_synthesis(_find_synthesis(request, number))
 
@@ -196,7 +196,8 @@ def _syntheses(request: HttpRequest) -> Any:
 
 
 def _find_synthesis(request: HttpRequest, number: int) -> Synthesis:
-    found: Synthesis = find_row(_syntheses(request), number, _("Synthesis not found."))
+    rows, collection = _syntheses(request), scope_of(request).collection
+    found: Synthesis = numbered_or_404(rows, collection, number, _("Synthesis not found."))
     return found
 
 

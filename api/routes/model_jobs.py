@@ -68,7 +68,7 @@ def show_estimate(found: Estimate | None) -> dict[str, Any]:
 def show_model_job(row: Any) -> dict[str, Any]:
     """Return a job, read with `with_campaign_number`, as ModelJobOut has it."""
     shown = ("state", "phase", "done", "total", "error", "made_by", "created_at", "ended_at")
-    about = {"number": row.pk, "campaign": row.campaign_number}
+    about = {"number": row.number, "campaign": row.campaign_number}
     return {**about, **{name: getattr(row, name) for name in shown}, **limits_of(row.options)}
 
 

@@ -26,7 +26,8 @@ from api.routes.model_jobs import (
     show_estimate,
     show_model_job,
 )
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
+from corpus.numbered import numbered_or_404
 from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["web search"])
@@ -82,9 +83,9 @@ def start_web_search(request: HttpRequest, name: str, body: WebSearchIn) -> Any:
     scope, options = scope_of(request), _options_of(body)
     with transaction.atomic():
         made = searching.start_or_join(collection=scope.collection, options=options, by=scope.user.username)
-        record(scope, "import.web", number=made.pk)
+        record(scope, "import.web", number=made.number)
     # Read again: a search that was joined has counts, and a new one times that the database set.
-    return Status(201, _show_search(_find_search(request, made.pk)))
+    return Status(201, _show_search(_find_search(request, made.number)))
 
 
 def _options_of(body: WebSearchIn) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def control_web_search(request: HttpRequest, name: str, number: int, act: JobAct
         acts={"cancel": searching.cancel_search, "go-on": searching.go_on},
         set_limits=searching.set_limits,
         audit="import.web-control",
-        number=found.pk,
+        number=found.number,
     )
     return _show_search(found)
 
@@ -137,7 +138,8 @@ def _searches(request: HttpRequest) -> Any:
 
 
 def _find_search(request: HttpRequest, number: int) -> WebSearch:
-    found: WebSearch = find_row(_searches(request), number, _("Web search not found."))
+    rows, collection = _searches(request), scope_of(request).collection
+    found: WebSearch = numbered_or_404(rows, collection, number, _("Web search not found."))
     return found
 
 

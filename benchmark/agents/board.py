@@ -83,7 +83,7 @@ class AgentBoard:
         """The table as JSON."""
         return {
             "collection": self.job.collection.name,
-            "job": self.job.pk,
+            "job": self.job.number,
             "state": self.job.state,
             "protocol": self.job.options["protocol"],
             "rounds": self.job.options["rounds"],

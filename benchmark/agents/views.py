@@ -22,6 +22,7 @@ from benchmark.systems import chosen
 from corpus.access import AccessScope, AccessSiteScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.campaigns.job_controls import LimitsForm, control_job
 
 SHOWN = 100
@@ -78,7 +79,7 @@ def _start_job(scope: AccessScope, kind: str, form: AgentJobForm) -> HttpRespons
     with transaction.atomic():
         job = form.start(scope.user.username)
         act = "references.started" if kind == AgentJob.Kind.REFERENCE else "agents.started"
-        record_act(scope, act, job=job.pk, kind=kind)
+        record_act(scope, act, job=job.number, kind=kind)
     return redirect(_home_of(job))
 
 
@@ -90,8 +91,8 @@ def _home_of(job: AgentJob) -> str:
 
 
 def _get_job(scope: AccessScope, job: int, **only: Any) -> AgentJob:
-    rows = AgentJob.objects.select_related("collection", "sample", "graded")
-    return get_object_or_404(rows, pk=job, collection=scope.collection, **only)
+    rows = AgentJob.objects.select_related("collection", "sample", "graded").filter(**only)
+    return numbered_or_404(rows, scope.collection, job, _("Job with agents not found."))
 
 
 @action("admin")
@@ -100,7 +101,9 @@ def control_agents(request: HttpRequest, scope: AccessScope, agent_job: int, act
     """Cancel a job, or let it go on after a cancellation or a failure."""
     found = _get_job(scope, agent_job)
     acts = {"cancel": jobs.cancel_job, "go-on": jobs.go_on}
-    control_job(request, scope, found, act, acts=acts, set_limits=jobs.set_limits, audit="agents.control", job=found.pk)
+    control_job(
+        request, scope, found, act, acts=acts, set_limits=jobs.set_limits, audit="agents.control", job=found.number
+    )
     return redirect(_home_of(found))
 
 

@@ -24,7 +24,7 @@ from corpus.models import Collection, Query
 from judges.costs import ledger
 from judges.models import Campaign
 
-VERSION = 2  # Of the result's shape: part of what it is cached by.
+VERSION = 3  # Of the result's shape: part of what it is cached by.
 SEED = 0
 KEPT_S = 90 * 86_400
 
@@ -132,7 +132,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
         else:
             whole.append(query.pk)
     found: dict[str, Any] = {
-        "evaluation": evaluation.pk,
+        "evaluation": evaluation.number,
         "collection": evaluation.collection.name,
         **{name: evaluation.options[name] for name in ("k", "contexts", "characters", "generators", "judge")},
         "before": chosen.before.number,

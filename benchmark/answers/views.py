@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.answers import evaluations, figures, listing, results, suites
@@ -21,6 +22,7 @@ from corpus.access import AccessScope, AccessSiteScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Query
+from corpus.numbered import numbered_or_404
 from judges.campaigns.job_controls import LimitsForm, control_job
 
 SHOWN = 30
@@ -48,7 +50,7 @@ def answer_evaluation(request: HttpRequest, scope: AccessScope, evaluation: int)
 
 def _get_evaluation(scope: AccessScope, evaluation: int) -> AnswerEvaluation:
     rows = AnswerEvaluation.objects.select_related("collection")
-    return get_object_or_404(rows, pk=evaluation, collection=scope.collection)
+    return numbered_or_404(rows, scope.collection, evaluation, _("Evaluation of answers not found."))
 
 
 def _asked_versions(request: HttpRequest, scope: AccessScope) -> VersionPair:
@@ -161,8 +163,8 @@ def _render_confirmation(
 def _start_evaluation(scope: AccessScope, options: dict[str, Any]) -> HttpResponse:
     with transaction.atomic():
         found = evaluations.start_or_join(scope.collection, options, scope.user.username)
-        record_act(scope, "answers.started", evaluation=found.pk, k=options["k"], generators=options["generators"])
-    return redirect("answer_evaluation", scope.collection.name, found.pk)
+        record_act(scope, "answers.started", evaluation=found.number, k=options["k"], generators=options["generators"])
+    return redirect("answer_evaluation", scope.collection.name, found.number)
 
 
 @action("admin")
@@ -172,8 +174,10 @@ def control_answers(request: HttpRequest, scope: AccessScope, evaluation: int, a
     found = _get_evaluation(scope, evaluation)
     acts = {"cancel": evaluations.cancel, "go-on": evaluations.go_on}
     limit = evaluations.set_limits
-    control_job(request, scope, found, act, acts=acts, set_limits=limit, audit="answers.control", evaluation=found.pk)
-    return redirect("answer_evaluation", scope.collection.name, found.pk)
+    control_job(
+        request, scope, found, act, acts=acts, set_limits=limit, audit="answers.control", evaluation=found.number
+    )
+    return redirect("answer_evaluation", scope.collection.name, found.number)
 
 
 @action("admin")

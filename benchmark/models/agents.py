@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
 from benchmark.models.suites import Suite
-from corpus.models import Collection, Query
+from corpus.models import NUMBER, Collection, Numbered, Query
 from jobs.models import LeasedJob
 
 
@@ -33,7 +33,7 @@ class AgentSample(models.Model):
         return f"agent sample {self.pk}"
 
 
-class AgentJob(LeasedJob):
+class AgentJob(Numbered, LeasedJob):
     """A job with agents on one collection: search and answer, grade answers, or write references."""
 
     class Kind(models.TextChoices):
@@ -52,10 +52,14 @@ class AgentJob(LeasedJob):
     campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost.")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="agent_job_once")]
+        triggers = [NUMBER]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "key"], name="agent_job_once"),
+            models.UniqueConstraint(fields=["collection", "number"], name="agent_job_number"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.collection_id} agents {self.pk} ({self.kind})"
+        return f"{self.collection_id} agents {self.number} ({self.kind})"
 
 
 class Trace(models.Model):

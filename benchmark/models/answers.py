@@ -5,11 +5,11 @@ from django.db import models
 from django.db.models.functions import Now
 
 from benchmark.models.runs import Run
-from corpus.models import Collection, Query
+from corpus.models import NUMBER, Collection, Numbered, Query
 from jobs.models import LeasedJob
 
 
-class AnswerEvaluation(LeasedJob):
+class AnswerEvaluation(Numbered, LeasedJob):
     """Answers of some generators from the top of some runs, each judged against the query's reference answers."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="answer_evaluations")
@@ -20,10 +20,14 @@ class AnswerEvaluation(LeasedJob):
     campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: none was made.")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="answer_evaluation_once")]
+        triggers = [NUMBER]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "key"], name="answer_evaluation_once"),
+            models.UniqueConstraint(fields=["collection", "number"], name="answer_evaluation_number"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.collection_id} answers {self.pk}"
+        return f"{self.collection_id} answers {self.number}"
 
 
 class GeneratedAnswer(models.Model):

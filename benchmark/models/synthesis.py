@@ -6,12 +6,12 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 from jobs.models import LeasedJob
 from store.paths import VarPathsJSONField
 
 
-class Synthesis(LeasedJob):
+class Synthesis(Numbered, LeasedJob):
     """The writing of synthetic queries from seeds: queries of the collection or of a file, or documents."""
 
     class Product(models.TextChoices):
@@ -30,10 +30,14 @@ class Synthesis(LeasedJob):
 
     class Meta:
         verbose_name_plural = "syntheses"
-        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="synthesis_once")]
+        triggers = [NUMBER]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "key"], name="synthesis_once"),
+            models.UniqueConstraint(fields=["collection", "number"], name="synthesis_number"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.collection_id} synthesis {self.pk}"
+        return f"{self.collection_id} synthesis {self.number}"
 
     @property
     def folder(self) -> Path:

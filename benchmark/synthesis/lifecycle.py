@@ -331,7 +331,7 @@ def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
     of_bundles = synthesis.kind == Synthesis.Product.BUNDLES
     return {
         "collection": synthesis.collection.name,
-        "synthesis": synthesis.pk,
+        "synthesis": synthesis.number,
         "kind": synthesis.kind,
         "state": synthesis.state,
         "seeds": synthesis.total,

@@ -116,7 +116,7 @@ def syntheses_table(rows: Iterable[Synthesis]) -> DownloadTable:
         counted: Any = one  # annotated
         models = ", ".join(dict.fromkeys((one.options["judge"], one.options.get("writer") or one.options["judge"])))
         kind, state = str(one.get_kind_display()), str(one.get_state_display())
-        named = (str(one.pk), kind, models, one.made_by, state, one.created_at.isoformat())
+        named = (str(one.number), kind, models, one.made_by, state, one.created_at.isoformat())
         lines.append((*named, one.total, counted.made, counted.dropped))
     return DownloadTable("syntheses", _("Synthetic queries"), header, tuple(lines), 6)
 

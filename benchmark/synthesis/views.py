@@ -18,6 +18,7 @@ from benchmark.systems.chosen import is_unattended
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from judges.campaigns.job_controls import LimitsForm, control_job
 
 
@@ -63,12 +64,13 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 def _start_synthesis(request: HttpRequest, scope: AccessScope, form: SeedsForm) -> HttpResponse:
     with transaction.atomic():
         made = lifecycle.start_or_join(collection=scope.collection, options=form.options(), by=scope.user.username)
-        record_act(scope, "synthesis.started", synthesis=made.pk)
-    return redirect("synthesis", scope.collection.name, made.pk)
+        record_act(scope, "synthesis.started", synthesis=made.number)
+    return redirect("synthesis", scope.collection.name, made.number)
 
 
 def _get_synthesis(scope: AccessScope, synthesis: int) -> Synthesis:
-    return get_object_or_404(Synthesis.objects.select_related("collection"), pk=synthesis, collection=scope.collection)
+    rows = Synthesis.objects.select_related("collection")
+    return numbered_or_404(rows, scope.collection, synthesis, _("Synthesis not found."))
 
 
 @action("admin")
@@ -111,7 +113,7 @@ def synthetic_bundle(request: HttpRequest, scope: AccessScope, synthesis: int, p
 def synthesis_file(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpResponse:
     """The bundles that there are so far, as JSON lines."""
     one = _get_synthesis(scope, synthesis)
-    name = f"synthetic-{one.pk}.jsonl"
+    name = f"synthetic-{one.number}.jsonl"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     text = files.lines_of(files.read_bundles(one))
     return HttpResponse(text, content_type="application/jsonl; charset=utf-8", headers=headers)
@@ -132,13 +134,15 @@ def control_synthesis(request: HttpRequest, scope: AccessScope, synthesis: int, 
     else:
         acts = {"cancel": lifecycle.cancel_synthesis, "go-on": lifecycle.go_on}
         limits = lifecycle.set_limits
-        control_job(request, scope, one, act, acts=acts, set_limits=limits, audit="synthesis.control", synthesis=one.pk)
-    return redirect("synthesis", scope.collection.name, one.pk)
+        control_job(
+            request, scope, one, act, acts=acts, set_limits=limits, audit="synthesis.control", synthesis=one.number
+        )
+    return redirect("synthesis", scope.collection.name, one.number)
 
 
 def _import(request: HttpRequest, scope: AccessScope, one: Synthesis) -> None:
     new = importing.import_bundles(one)
-    record_act(scope, "synthesis.imported", synthesis=one.pk, new=new)
+    record_act(scope, "synthesis.imported", synthesis=one.number, new=new)
     told = {name: f"{count:,}" for name, count in new.items()}
     messages.success(
         request,

@@ -121,7 +121,7 @@ def test_answers_are_evaluated(call: Call) -> None:
     assert call(alice, "POST", f"{path}/go-on").json()["max_calls"] == 20  # a limit that is left out stays
     AnswerEvaluation.objects.all().delete()
     ready = evaluation_of(collection)
-    path = f"{here}/{ready.pk}"
+    path = f"{here}/{ready.number}"
     figures = call(alice, "GET", f"{path}/figures").json()["document"]
     assert figures["complete"] and len(figures["cells"]) == 2
     rows = call(alice, "GET", f"{path}/queries?limit=3").json()
@@ -142,7 +142,7 @@ def test_agents_search_and_their_traces_are_read(call: Call) -> None:
     assert (made.json()["kind"], made.json()["protocol"]) == ("search", "adaptive")
     job = AgentJob.objects.get()
     finish(job)
-    path = f"{here}/{job.pk}"
+    path = f"{here}/{job.number}"
     assert call(alice, "GET", path).json()["state"] == "ready"
     board = call(alice, "GET", f"{path}/board").json()["document"]
     assert board["protocol"] == "adaptive" and board["retrievers"][0]["retriever"] == "bm25"
@@ -153,7 +153,7 @@ def test_agents_search_and_their_traces_are_read(call: Call) -> None:
     assert call(alice, "GET", f"{path}/files/judgments").status_code == 404
     assert call(alice, "GET", f"{path}/files/passwords").status_code == 422
     grading = call(alice, "POST", here, {"kind": "grade", "protocol": "adaptive", "judge": "offline-rewriter"}).json()
-    assert (grading["kind"], grading["graded"]) == ("grade", job.pk)
+    assert (grading["kind"], grading["graded"]) == ("grade", job.number)
     assert call(alice, "GET", f"{here}/{grading['number']}/board").status_code == 404
     references = call(alice, "POST", here, {"kind": "reference", "judge": "offline-rewriter"}).json()
     assert references["kind"] == "reference" and last_act()[0] == "references.started"

@@ -117,7 +117,7 @@ def test_pictures_of_agents(instance: dict[str, str], new_page: "NewPage", folde
     page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LIGHT)
     page.goto("/c/wings/benchmark/agents/?protocol=adaptive")
     picture(page, "agents", folder)
-    page.goto(f"/c/wings/benchmark/agents/{job.pk}/traces/")
+    page.goto(f"/c/wings/benchmark/agents/{job.number}/traces/")
     picture(page, "agent-traces", folder, high=1200)
 
 
@@ -137,7 +137,7 @@ def test_pictures_of_answers(instance: dict[str, str], new_page: "NewPage", fold
     page.goto("/c/books/benchmark/answers/")
     picture(page, "answers", folder, high=1400)
     page.set_viewport_size(LIGHT["viewport"])
-    page.goto(f"/c/books/benchmark/answers/{evaluation.pk}/queries/")
+    page.goto(f"/c/books/benchmark/answers/{evaluation.number}/queries/")
     page.locator("table a").first.click()
     picture(page, "answers-one", folder)
 
@@ -151,7 +151,7 @@ def test_pictures_of_synthesis(instance: dict[str, str], new_page: "NewPage", fo
         row = {"place": place, "seed_id": f"q{place}", "seed_text": seed}
         SyntheticBundle.objects.create(synthesis=made, bundle={**bundle, "query_id": f"synthetic-{place}"}, **row)
     page = new_page(user=make_member(steel, "charlie", Role.ADMIN).user, **LIGHT)
-    page.goto(f"/c/steel/benchmark/synthesis/{made.pk}/")
+    page.goto(f"/c/steel/benchmark/synthesis/{made.number}/")
     picture(page, "synthesis", folder)
     page.get_by_role("link", name="Why does a plate").first.click()
     page.wait_for_selector("text=Must not provide")

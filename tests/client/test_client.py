@@ -61,12 +61,12 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.settings.read().overlap == world.collection.overlap
     assert birds.curves.read(world.curve.pk).points[0].asked == 500
     assert birds.hole_fillings.read(world.filling.number).runs == [world.run.pk]
-    assert birds.answers.read(world.evaluation.pk).judge == "j"
-    assert [one.answer for one in birds.answers.answers(world.evaluation.pk)] == ["yes"]
-    assert birds.agents.read(world.agent_job.pk).kind == "search"
-    assert [one.agent for one in birds.agents.traces(world.agent_job.pk)] == ["j"]
-    assert [one.query for one in birds.syntheses.queries(world.synthesis.pk)] == ["Why do birds sing?"]
-    assert [one.rank for one in birds.web_searches.results(world.web_search.pk)] == [1]
+    assert birds.answers.read(world.evaluation.number).judge == "j"
+    assert [one.answer for one in birds.answers.answers(world.evaluation.number)] == ["yes"]
+    assert birds.agents.read(world.agent_job.number).kind == "search"
+    assert [one.agent for one in birds.agents.traces(world.agent_job.number)] == ["j"]
+    assert [one.query for one in birds.syntheses.queries(world.synthesis.number)] == ["Why do birds sing?"]
+    assert [one.rank for one in birds.web_searches.results(world.web_search.number)] == [1]
     assert birds.pair_acts.read(world.bulk.pk).kind == "send" and birds.prices.read(world.judge.pk).judge == "kept"
     assert birds.aspect_reviews.read(world.review.pk).mine is False
     assert [one.text for one in birds.aspects.read(world.pair.query_id).aspects] == ["item"]
@@ -112,7 +112,7 @@ def test_a_hole_filling_and_webhooks_through_the_client() -> None:
     assert birds.hole_fillings.find_end(made) is None
     ended = birds.hole_fillings.cancel(made.number)
     assert birds.hole_fillings.find_end(ended) == "cancelled"
-    cancelled = birds.syntheses.cancel(world.synthesis.pk)
+    cancelled = birds.syntheses.cancel(world.synthesis.number)
     assert cancelled.state == "cancelled" and birds.syntheses.find_end(cancelled) == "cancelled"
     created = birds.webhooks.create("https://ice.example/mine", ["export.ready"], "mine")
     assert created.secret.startswith("whsec_")

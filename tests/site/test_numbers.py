@@ -18,9 +18,10 @@ from annotation.models import AuditEntry, Computed, Membership, Role
 from annotation.models.imports import FileImport
 from annotation.models.pair_table import SavedView
 from annotation.models.snapshots import Snapshot
+from annotation.models.web_search import WebSearch
 from api.tokens import make_token
 from benchmark.hole_filling.funnel import Funnel
-from benchmark.models import Filling, Qrels, Report
+from benchmark.models import AgentJob, AgentSample, AnswerEvaluation, Filling, Qrels, Report, Run, Synthesis
 from corpus.collections.removal import delete_collection
 from corpus.models import Collection, ExportRecord, LastNumber
 from corpus.numbered import find_numbered
@@ -77,6 +78,24 @@ def make_report(admin: Membership) -> Report:
     return report
 
 
+def make_evaluation(admin: Membership) -> AnswerEvaluation:
+    about = {"kind": "bm25", "state": "ready", "depth": 10}
+    run, _made = Run.objects.get_or_create(collection=admin.collection, name="bm25", defaults=about)
+    qrels_of(admin.collection)
+    options = {"runs": [run.pk], "generators": ["j"], "judge": "j", "k": 10, "contexts": "document", "characters": 9}
+    evaluation: AnswerEvaluation = make_keyed(AnswerEvaluation, options=options)(admin)
+    return evaluation
+
+
+def make_agent_job(admin: Membership) -> AgentJob:
+    about = {"seed": 0, "per_member": 1, "queries": {str(admin.collection.pk): []}}
+    sample, _made = AgentSample.objects.get_or_create(collection=admin.collection, defaults=about)
+    options = {"protocol": "fixed", "rounds": 1, "tokens": 2048, "tokenizer": "pieces", "agents": {}, "retrievers": []}
+    job: AgentJob = make_keyed(AgentJob, kind="search", sample=sample, options=options)(admin)
+    return job
+
+
+JUDGED = {"judge": "offline", "writer": "offline", "limit": None, "seed": 0, "dev": 0.0, "fetch": False}
 KINDS = (
     NumberedKind(
         Campaign, lambda admin: make_campaign(admin.collection, [], policy="human", state="running"),
@@ -102,6 +121,24 @@ KINDS = (
     NumberedKind(
         Report, make_report, page="benchmark/report/{}/", api="reports", act="report.asked", detail="report",
     ),
+    NumberedKind(
+        AnswerEvaluation, make_evaluation,
+        page="benchmark/answers/{}/", shown="benchmark/answers/", api="answers", act="answers.control",
+        detail="evaluation",
+    ),
+    NumberedKind(
+        AgentJob, make_agent_job,
+        page="benchmark/agents/{}/traces/", shown="benchmark/agents/", api="agents", act="agents.control", detail="job",
+    ),
+    NumberedKind(
+        Synthesis, make_keyed(Synthesis, options=JUDGED),
+        page="benchmark/synthesis/{}/", shown="benchmark/synthesis/", api="syntheses", act="synthesis.control",
+        detail="synthesis",
+    ),
+    NumberedKind(
+        WebSearch, make_keyed(WebSearch, options=JUDGED),
+        page="import/web/{}/", shown="import/web/", api="web-searches", act="import.web", detail="number",
+    ),
 )  # fmt: skip
 MIGRATIONS = (
     "judges.migrations.0030_numbers",
@@ -109,6 +146,8 @@ MIGRATIONS = (
     "annotation.migrations.0037_numbers",
     "api.migrations.0003_numbers",
     "benchmark.migrations.0017_numbers",
+    "annotation.migrations.0038_more_numbers",
+    "benchmark.migrations.0018_more_numbers",
 )
 
 
@@ -172,6 +211,15 @@ def test_every_kind_is_shown_and_found_by_its_number(admins: tuple[Membership, M
         assert not kind.shown or f'"{address}' in client.get(f"/c/stones/{kind.shown}").content.decode(), kind.shown
         assert client.get(f"/c/stones/{kind.page.format(2)}").status_code == 404, address
         assert client.get(f"/c/birds/{kind.page.format(2)}").status_code == 404, address
+    for act, detail, told in (
+        ("training.control", "job", 'href="/c/stones/training/jobs/1/">Training job 1</a>'),
+        ("agents.control", "job", 'href="/c/stones/benchmark/agents/">Agent job 1</a>'),
+        ("synthesis.control", "synthesis", 'href="/c/stones/benchmark/synthesis/1/">Synthesis 1</a>'),
+        ("answers.control", "evaluation", 'href="/c/stones/benchmark/answers/1/">Evaluation 1</a>'),
+    ):
+        details: dict[str, Any] = {detail: 1, "what": "cancel"}
+        record(admins[1].user, act, admins[1].collection, **details)
+        assert told in client.get("/c/stones/audit-log/").content.decode(), act
 
 
 def test_a_number_of_another_collection_is_not_found(admins: tuple[Membership, Membership]) -> None:

@@ -59,7 +59,7 @@ class Command(JobCommand):
             self.say(f"  {query}: {problem}")
         return {
             "collection": job.collection.name,
-            "job": job.pk,
+            "job": job.number,
             "state": job.state,
             "queries": job.total,
             "written": written,

@@ -56,7 +56,7 @@ class Command(JobCommand):
         if (told := self.tell_estimate(collection, expected, options)) is not None:
             return told
         synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
-        self.wait_for(synthesis, f"synthesis {synthesis.pk}")
+        self.wait_for(synthesis, f"synthesis {synthesis.number}")
         return self.end_synthesis(synthesis, out, into=options["into"])
 
     def end_synthesis(self, synthesis: Synthesis, out: Path | None, *, into: bool) -> object:

@@ -52,7 +52,7 @@ class Command(JobCommand):
         if (told := self.tell_estimate(collection, expected, options)) is not None:
             return told
         synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
-        self.wait_for(synthesis, f"synthesis {synthesis.pk}")
+        self.wait_for(synthesis, f"synthesis {synthesis.number}")
         return self.tell(synthesis)
 
     def tell(self, synthesis: Synthesis) -> object:

@@ -124,16 +124,16 @@ LEFT: dict[str, Act] = {
         data={"retrievers": ["bm25"], "agents": ["offline-rewriter"], "protocol": "adaptive", "confirm": "1"},
     ),
     "control_agents": Act(
-        "agents.control", path=lambda world: f"/c/birds/benchmark/agents/{world.agent_job.pk}/cancel/"
+        "agents.control", path=lambda world: f"/c/birds/benchmark/agents/{world.agent_job.number}/cancel/"
     ),
     "find_label_errors": Act("statistics.asked"),
     "syntheses": Act("synthesis.started", data={"judge": "offline-rewriter", "limit": "1", "confirm": "1"}),
     "control_synthesis": Act(
-        "synthesis.control", path=lambda world: f"/c/birds/benchmark/synthesis/{world.synthesis.pk}/cancel/"
+        "synthesis.control", path=lambda world: f"/c/birds/benchmark/synthesis/{world.synthesis.number}/cancel/"
     ),
     "web_searches": Act("import.web", data={"judge": "offline-web-search", "limit": "1", "confirm": "1"}),
     "control_web_search": Act(
-        "import.web-control", path=lambda world: f"/c/birds/import/web/{world.web_search.pk}/cancel/"
+        "import.web-control", path=lambda world: f"/c/birds/import/web/{world.web_search.number}/cancel/"
     ),
     "qrels": Act("qrels.made", data={"what": "original"}),
     "suites": Act("suite.made", "owner", {"name": "two", "members": ["birds"]}),

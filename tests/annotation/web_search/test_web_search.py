@@ -168,7 +168,7 @@ def test_no_search_is_repeated_and_another_campaign_takes_the_answers_over(ice: 
     code, made, _err = search("--judge", name, "--limit", "1")
     assert code == 0 and made["calls_cached"] == 1 and service.queries().count("why is ice thin") == 1
     assert made["imported"] == {"documents": 0, "pairs": 0}
-    assert list(SearchedQuery.objects.values_list("search", "cached").order_by("pk")) == [
+    assert list(SearchedQuery.objects.values_list("search__number", "cached").order_by("pk")) == [
         (made["search"] - 1, False),
         (made["search"] - 1, False),
         (made["search"], True),
@@ -202,7 +202,7 @@ def test_a_killed_worker_repeats_no_search_beyond_those_in_flight(
     assert not Document.objects.filter(collection=ice).exists()
     done = manage("web_search", "ice", "--judge", name, "--json", environment=FAST)
     told = json.loads(done.out)
-    assert (done.code, told["search"], told["answered"]) == (0, made.pk, 24), done.err
+    assert (done.code, told["search"], told["answered"]) == (0, made.number, 24), done.err
     assert told["imported"] == {"documents": 24, "pairs": 24}
     assert set(service.queries()) == set(queries) and len(service.asked) <= len(queries) + AT_ONCE
     calls = RetrievalCall.objects.filter(role="web", outcome="labelled", cached=False)

@@ -52,10 +52,10 @@ def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
     assert not WebSearch.objects.exists()
     started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     search = WebSearch.objects.get()
-    here = f"{HOME}{search.pk}/"
+    here = f"{HOME}{search.number}/"
     assert (started["Location"], search.total, search.options["fetch"]) == (here, 2, False)
     assert "This page updates automatically." in text_of(client.get(here))
-    assert AuditEntry.objects.filter(act="import.web", details__number=search.pk).count() == 1
+    assert AuditEntry.objects.filter(act="import.web", details__number=search.number).count() == 1
 
     work_off()
     news = client.get(here, headers={"HX-Request": "true"})
@@ -78,7 +78,7 @@ def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
 def test_every_result_is_in_the_files_with_its_query_address_and_document(ice, client):
     search = searching.start_or_join(collection=ice, options={"judge": "offline-web-search"})
     work_off()
-    here = f"{HOME}{search.pk}/?table=results&as="
+    here = f"{HOME}{search.number}/?table=results&as="
     rows = list(csv.reader(io.StringIO(client.get(f"{here}csv").content.decode())))
     results = WebSearchResult.objects.filter(searched__search=search).select_related("document")
     assert rows[0][:6] == ["query id", "query", "rank", "title", "address", "document"]
@@ -86,7 +86,7 @@ def test_every_result_is_in_the_files_with_its_query_address_and_document(ice, c
     table = json.loads(client.get(f"{here}json").content)
     assert len(table["rows"]) == results.count() and table["columns"][7] == "from the cache"
     assert "\\begin{table}" in client.get(f"{here}tex").content.decode()
-    assert client.get(f"{HOME}{search.pk}/?table=other&as=csv").status_code == 404
+    assert client.get(f"{HOME}{search.number}/?table=other&as=csv").status_code == 404
 
 
 @pytest.mark.django_db
@@ -109,25 +109,25 @@ def test_what_was_left_out_is_counted_and_shown_with_its_reason_and_never_as_a_l
         of = None if problem else document
         WebSearchResult.objects.create(searched=first, rank=rank, url=url, title=title, document=of, problem=problem)
     WebSearch.objects.update(state="failed", error="stopped by the call limit: raise it", done=2)
-    page = client.get(f"{HOME}{search.pk}/")
+    page = client.get(f"{HOME}{search.number}/")
     said = text_of(page)
     assert 'href="http://ice.example/thin" rel="noopener noreferrer nofollow"' in said
     assert "javascript:alert(1)" in said and 'href="javascript' not in said and "<b>thin" not in page.content.decode()
     assert "Left out: robots.txt does not allow fetching it" in said
     assert "Left out: the server responded with status 404" in said and "of-later" in said
     assert "no results" in said and said.count("from the cache") == 2 and "Stopped by the call limit" in said
-    table = json.loads(client.get(f"{HOME}{search.pk}/?table=results&as=json").content)
+    table = json.loads(client.get(f"{HOME}{search.number}/?table=results&as=json").content)
     assert [row[5] for row in table["rows"]] == ["web-1", None, None, None, None, None]
 
-    client.post(f"{HOME}{search.pk}/go-on/", {"max_calls": "50"})
+    client.post(f"{HOME}{search.number}/go-on/", {"max_calls": "50"})
     search.refresh_from_db()
     assert (search.state, search.options["max_calls"]) == ("waiting", 50)
-    client.post(f"{HOME}{search.pk}/cancel/")
+    client.post(f"{HOME}{search.number}/cancel/")
     search.refresh_from_db()
     assert (search.state, search.done, search.total) == ("cancelled", 2, 3)
     assert AuditEntry.objects.filter(act="import.web-control").count() == 2
-    assert client.post(f"{HOME}{search.pk}/other/").status_code == 404
-    ended = client.post(f"{HOME}{search.pk}/cancel/", follow=True)
+    assert client.post(f"{HOME}{search.number}/other/").status_code == 404
+    ended = client.post(f"{HOME}{search.number}/cancel/", follow=True)
     assert "the job's state no longer allows this action" in text_of(ended)
 
 

@@ -143,17 +143,17 @@ def test_each_protocol_has_its_newest_job(charlie, collection):
 
 def test_traces_say_what_was_found_and_what_was_never_reached(charlie, collection):
     job = traced(collection)
-    page = text(charlie, f"{HOME}{job.pk}/traces/")
+    page = text(charlie, f"{HOME}{job.number}/traces/")
     assert "over 2 queries whose aspects have documents" in page
     assert "50.0%" in page  # of the places, repeated
     assert "25.0%" in page  # the weight of a2, which beta-1 alone supports
     assert "2 of 2" in page and "part 2 of lift" in page
-    rows = list(csv.reader(StringIO(charlie.get(f"{HOME}{job.pk}/traces/?table=traces&as=csv").content.decode())))
+    rows = list(csv.reader(StringIO(charlie.get(f"{HOME}{job.number}/traces/?table=traces&as=csv").content.decode())))
     assert rows[1][:2] == ["bm25", "reader"] and list(map(float, rows[1][2:])) == [2, 0, 0.5, 1, 0.25, 0.5, 0.5]
-    assert charlie.get(f"{HOME}{job.pk}/traces/?chart=gold&as=svg").status_code == 200
-    lines = b"".join(charlie.get(f"{HOME}{job.pk}/traces.jsonl").streaming_content).decode().splitlines()
+    assert charlie.get(f"{HOME}{job.number}/traces/?chart=gold&as=svg").status_code == 200
+    lines = b"".join(charlie.get(f"{HOME}{job.number}/traces.jsonl").streaming_content).decode().splitlines()
     assert len(lines) == 8 and json.loads(lines[0])["returned"] == ["alpha-1", "gamma-1"]
-    assert charlie.get(f"{HOME}{job.pk}/judgments.jsonl").status_code == 404
+    assert charlie.get(f"{HOME}{job.number}/judgments.jsonl").status_code == 404
 
 
 def test_one_trace_shows_rounds_documents_answers_and_grades(charlie, collection):
@@ -179,7 +179,12 @@ def test_one_trace_shows_rounds_documents_answers_and_grades(charlie, collection
 def test_pages_cost_few_statements(charlie, collection, statements):
     job = traced(collection)
     graded(job)
-    for path in (HOME, f"{HOME}{job.pk}/traces/", f"{HOME}traces/{Trace.objects.first().pk}/", f"{HOME}references/"):
+    for path in (
+        HOME,
+        f"{HOME}{job.number}/traces/",
+        f"{HOME}traces/{Trace.objects.first().pk}/",
+        f"{HOME}references/",
+    ):
         statements.clear()
         text(charlie, path)
         assert len(statements) <= 20, (path, statements)
@@ -198,10 +203,10 @@ def test_a_job_is_estimated_confirmed_cancelled_and_resumed(charlie, collection,
     assert (job.options["budget"], job.total, job.made_by) == (2.0, 2, "charlie")
     assert job.options["tokenizer"] == "letters"
     assert "0 of 2 done." in text(charlie, HOME)
-    charlie.post(f"{HOME}{job.pk}/cancel/")
+    charlie.post(f"{HOME}{job.number}/cancel/")
     job.refresh_from_db()
     assert job.state == "cancelled"
-    charlie.post(f"{HOME}{job.pk}/go-on/", {"budget": "3", "max_calls": ""})
+    charlie.post(f"{HOME}{job.number}/go-on/", {"budget": "3", "max_calls": ""})
     job.refresh_from_db()
     assert (job.state, job.options["budget"]) == ("waiting", 3.0)
     acts = AuditEntry.objects.filter(act__startswith="agents.").order_by("pk").values_list("act", flat=True)
@@ -243,7 +248,7 @@ def test_offline_agents_fill_all_pages(charlie, collection, settings, tmp_path):
     page = text(charlie, HOME)
     assert "2 of 2" in page and OFFLINE in page
     assert "cites" in text(charlie, f"{HOME}references/")
-    lines = b"".join(charlie.get(f"{HOME}{written.pk}/references.jsonl").streaming_content).decode().splitlines()
+    lines = b"".join(charlie.get(f"{HOME}{written.number}/references.jsonl").streaming_content).decode().splitlines()
     assert len(lines) == 2
-    assert charlie.get(f"{HOME}{search.pk}/judgments.jsonl").status_code == 200
+    assert charlie.get(f"{HOME}{search.number}/judgments.jsonl").status_code == 200
     assert "Round 3" in text(charlie, f"{HOME}traces/{Trace.objects.first().pk}/")

@@ -59,7 +59,7 @@ def test_no_page_of_agents_has_a_violation(
         written.references.create(query=query, answer="It lifts [alpha-1].", citations=["alpha-1"], model="writer")
     look_at("fixed", f"{HOME}?protocol=fixed")
     look_at("adaptive", f"{HOME}?protocol=adaptive")
-    look_at("traces", f"{HOME}{job.pk}/traces/")
+    look_at("traces", f"{HOME}{job.number}/traces/")
     look_at("trace", f"{HOME}traces/{Trace.objects.filter(job=job).first().pk}/")
     look_at("references", f"{HOME}references/")
     for kind in ("search", "grade", "reference"):

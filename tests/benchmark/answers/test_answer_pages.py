@@ -77,11 +77,11 @@ def test_the_form_shows_what_it_costs_and_starts_when_that_is_confirmed(wings, c
     del hidden["csrfmiddlewaretoken"]
     started = charlie.post(f"{HOME}start/", {**hidden, "confirm": "1"})
     found = AnswerEvaluation.objects.get()
-    assert started["Location"] == f"{HOME}{found.pk}/"
+    assert started["Location"] == f"{HOME}{found.number}/"
     assert (found.state, found.made_by, found.options["max_calls"]) == (JobState.WAITING, "charlie", 9)
     assert AuditEntry.objects.filter(act="answers.started").count() == 1
-    page = charlie.get(f"{HOME}{found.pk}/").content.decode()
-    assert "data-poll" in page and "0 of 2 answers." in text(charlie, f"{HOME}{found.pk}/")
+    page = charlie.get(f"{HOME}{found.number}/").content.decode()
+    assert "data-poll" in page and "0 of 2 answers." in text(charlie, f"{HOME}{found.number}/")
 
 
 @pytest.mark.parametrize(
@@ -131,17 +131,17 @@ def test_a_partial_result_is_marked_and_has_no_mean(wings, charlie):
     found = evaluation_of(wings)
     GeneratedAnswer.objects.filter(query__external_id="q2", run__name="dense").delete()
     AnswerEvaluation.objects.update(state=JobState.FAILED, error="stopped by the call limit: raise it")
-    told = text(charlie, f"{HOME}{found.pk}/")
+    told = text(charlie, f"{HOME}{found.number}/")
     assert "Partial result: 1 query still waits for answers." in told and "Mean over systems" not in told
     assert "Stopped by the call limit: raise it" in told and "Resume" in told
 
 
 def test_cancel_and_resume_with_other_limits(wings, charlie):
     found = scene.begin(wings, max_calls=3)
-    charlie.post(f"{HOME}{found.pk}/cancel/")
+    charlie.post(f"{HOME}{found.number}/cancel/")
     found.refresh_from_db()
     assert found.state == JobState.CANCELLED
-    charlie.post(f"{HOME}{found.pk}/go-on/", {"max_calls": "50"})
+    charlie.post(f"{HOME}{found.number}/go-on/", {"max_calls": "50"})
     found.refresh_from_db()
     assert (found.state, found.options["max_calls"]) == (JobState.WAITING, 50)
     assert list(
@@ -151,14 +151,14 @@ def test_cancel_and_resume_with_other_limits(wings, charlie):
         "go-on",
     ]
     leases.claim(AnswerEvaluation)
-    page = charlie.post(f"{HOME}{found.pk}/go-on/", follow=True).content.decode()
+    page = charlie.post(f"{HOME}{found.number}/go-on/", follow=True).content.decode()
     assert "no longer allows this action" in page
-    assert charlie.post(f"{HOME}{found.pk}/explode/").status_code == 404
+    assert charlie.post(f"{HOME}{found.number}/explode/").status_code == 404
 
 
 def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie):
     found = evaluation_of(wings, generators=("writer", "grader"))
-    address = f"{HOME}{found.pk}/queries/"
+    address = f"{HOME}{found.number}/queries/"
     assert address in charlie.get(HOME).content.decode()
     all_of = charlie.get(f"{address}?system=dense&generator=grader").context["listed"]
     assert (all_of["run"].name, all_of["generator"], all_of["count"]) == ("dense", "grader", 2)
@@ -174,7 +174,7 @@ def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(win
 
 def test_the_list_has_pages(wings, charlie, monkeypatch):
     monkeypatch.setattr("benchmark.answers.listing.PAGE", 1)
-    address = f"{HOME}{evaluation_of(wings).pk}/queries/"
+    address = f"{HOME}{evaluation_of(wings).number}/queries/"
     first = charlie.get(address)
     assert first.context["listed"]["has_more"]
     link = re.search(r'href="([^"]+page=2)"', first.content.decode())
@@ -190,14 +190,14 @@ def test_one_answer_shows_its_contexts_and_its_verdict(wings, charlie):
     answer = GeneratedAnswer.objects.get(query=query, run__name="bm25")
     answer.documents = [first.pk]
     answer.save()
-    told = text(charlie, f"{HOME}{found.pk}/queries/{query.pk}/?system=bm25&generator=writer")
+    told = text(charlie, f"{HOME}{found.number}/queries/{query.pk}/?system=bm25&generator=writer")
     assert "writer from bm25" in told and "writer says it lifts." in told and "a secret lift" in told
     assert scene.TEXTS["d1"] in told and "1. d1 relevant" in told
     assert "Judged by grader." in told
     later = make_query(wings, "new", external_id="new", answers=["x"])
-    assert "not answered yet" in text(charlie, f"{HOME}{found.pk}/queries/{later.pk}/")
+    assert "not answered yet" in text(charlie, f"{HOME}{found.number}/queries/{later.pk}/")
     stranger = make_query(make_collection("stones"), "other")
-    text(charlie, f"{HOME}{found.pk}/queries/{stranger.pk}/", status=404)
+    text(charlie, f"{HOME}{found.number}/queries/{stranger.pk}/", status=404)
 
 
 def test_tables_and_charts_are_saved_in_every_form(wings, charlie):

@@ -58,7 +58,7 @@ def test_a_synthesis_is_started_by_keyboard_and_no_page_has_a_violation(
     page.wait_for_selector("h1:has-text('Synthesis')")
     SyntheticBundle.objects.update(bundle=json.loads(GOLDEN.read_text()))
     Synthesis.objects.update(state="ready")
-    page.goto(f"{HOME}{Synthesis.objects.get().pk}/")
+    page.goto(f"{HOME}{Synthesis.objects.get().number}/")
     look_at("synthesis")
     page.get_by_role("link", name="Why does a plate").first.click()
     page.wait_for_selector("text=Must not provide")
@@ -69,7 +69,7 @@ def test_a_synthesis_is_started_by_keyboard_and_no_page_has_a_violation(
     written = {"query_id": "synthetic-1", "query": "slab cracks", "asked_of": "d", "synthetic": True}
     SyntheticBundle.objects.update(bundle=written)
     Synthesis.objects.update(kind="ask", options={"judge": "offline-rewriter", "pairs": 2, "seed": 0})
-    page.goto(f"{HOME}{Synthesis.objects.get().pk}/")
+    page.goto(f"{HOME}{Synthesis.objects.get().number}/")
     page.wait_for_selector("h2:has-text('Written queries')")
     look_at("written queries")
     assert found == {key: [] for key in found} and wide == []

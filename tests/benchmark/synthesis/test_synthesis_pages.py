@@ -36,7 +36,7 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
     hidden = dict(re.findall(r'type="hidden" name="(\w+)"\s+value="([^"]*)"', asked.content.decode()))
     started = client.post(HOME, {**hidden, "confirm": "1"})
     synthesis = Synthesis.objects.get()
-    here = f"{HOME}{synthesis.pk}/"
+    here = f"{HOME}{synthesis.number}/"
     assert started["Location"] == here and synthesis.total == 3
     assert "This page updates automatically." in client.get(here).content.decode()
 
@@ -64,19 +64,19 @@ def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
     rows.filter(place__lt=2).update(step="negatives", reason="unparsed", problem="two titles are the same")
     rows.filter(place=2).update(step="compose", reason="near-duplicate", problem="every negative is a copy")
     Synthesis.objects.update(state="failed", error="stopped by the budget: raise it")
-    page = client.get(f"{HOME}{synthesis.pk}/").content.decode()
+    page = client.get(f"{HOME}{synthesis.number}/").content.decode()
     assert "blueprints of negatives" in page and "every negative nearly equals a positive" in page
     assert "Stopped by the budget" in page and "two titles are the same" in page
-    table = json.loads(client.get(f"{HOME}{synthesis.pk}/?table=dropped&as=json").content)
+    table = json.loads(client.get(f"{HOME}{synthesis.number}/?table=dropped&as=json").content)
     assert [row[-1] for row in table["rows"]] == [2, 1]
 
-    client.post(f"{HOME}{synthesis.pk}/go-on/", {"max_calls": "50"})
+    client.post(f"{HOME}{synthesis.number}/go-on/", {"max_calls": "50"})
     synthesis.refresh_from_db()
     assert (synthesis.state, synthesis.options["max_calls"]) == ("waiting", 50)
-    client.post(f"{HOME}{synthesis.pk}/cancel/")
+    client.post(f"{HOME}{synthesis.number}/cancel/")
     synthesis.refresh_from_db()
     assert (synthesis.state, synthesis.done, synthesis.total) == ("cancelled", 3, 4)
-    refused = client.post(f"{HOME}{synthesis.pk}/import/", follow=True).content.decode()
+    refused = client.post(f"{HOME}{synthesis.number}/import/", follow=True).content.decode()
     assert "No changes made: there is no bundle to import yet" in refused
 
 
@@ -100,7 +100,7 @@ def test_queries_of_documents_are_written_from_the_page_into_the_collection(stee
     assert "these calls are free" in asked.content.decode() and "analytical" not in asked.content.decode()
     started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     synthesis = Synthesis.objects.get()
-    here = f"{HOME}{synthesis.pk}/"
+    here = f"{HOME}{synthesis.number}/"
     assert (started["Location"], synthesis.kind, synthesis.total) == (here, "ask", 3)
     assert "Queries written: 0 of 3." in " ".join(client.get(here).content.decode().split())
 
@@ -124,7 +124,7 @@ def test_queries_of_documents_are_written_from_the_page_into_the_collection(stee
     client.post(HOME, {**hidden_fields(asked), "limit": "4", "confirm": "1"})
     second = leases.claim(Synthesis)
     lifecycle.work_on_synthesis(second, lambda: False)
-    page = " ".join(client.get(f"{HOME}{second.pk}/").content.decode().split())
+    page = " ".join(client.get(f"{HOME}{second.number}/").content.decode().split())
     assert "Queries written: 1 of 4." in page and "3 seeds had their queries before." in page
     assert "a query was written from it before" in page
 
@@ -148,7 +148,7 @@ def test_training_queries_are_rewritten_from_the_page(steel, client, tmp_path):
     client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
     synthesis = Synthesis.objects.get()
-    page = client.get(f"{HOME}{synthesis.pk}/").content.decode()
+    page = client.get(f"{HOME}{synthesis.number}/").content.decode()
     assert "Queries written: 3 of 3." in page and "7-prism" in page and str(tmp_path) not in page
     made = Query.objects.filter(collection=steel, metadata__has_key="rewritten_from")
     assert {one.metadata["rewritten_from"] for one in made} == {"q0", "q1", "q2"}

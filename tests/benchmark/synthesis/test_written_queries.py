@@ -263,7 +263,7 @@ def test_a_killed_worker_pays_for_nothing_twice_and_the_same_queries_come(model_
     assert not forms(steel)
     given = ("--data", str(folder), "--share", "1", "--pairs", "3", "--judge", "writer", "--yes", "--json")
     done = manage("rewrite_queries", "steel", *given, environment=FAST)
-    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.pk, 40), done.err
+    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.number, 40), done.err
     check_paid_once(model_server, killed, dead)
     # The same table as without a kill: each query has the one form that the model gives it.
     assert {one: form.text for one, form in forms(steel).items()} == {
@@ -288,7 +288,7 @@ def test_write_queries_whose_worker_is_killed_comes_to_the_same_queries(model_se
     assert not written.exists()
     given = ("--limit", "40", "--pairs", "3", "--judge", "writer", "--yes", "--json")
     done = manage("write_queries", "steel", *given, environment=FAST)
-    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.pk, 40), done.err
+    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.number, 40), done.err
     check_paid_once(model_server, killed, dead)
     assert {one.metadata["asked_of"]: one.text for one in written} == told
     pairs = Pair.objects.filter(query__in=written)
