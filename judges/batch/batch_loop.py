@@ -509,14 +509,17 @@ class BatchWorkerLoop:
 
     async def _weigh(self, batch: Out, evidence: "BatchEvidence") -> None:
         """Decide of whom the refusals of a batch speak, as of calls that leave one by one, and store them."""
-        # The calls of a batch have no order: that one of them was answered says that the account answers.
         trials, found, uncounted = self.tools.limits.trials, "", set[int]()
         for judge in evidence.judges.values():
-            doubt, failures = (self.plan.start, judge.id), evidence.failures[judge.id]
-            if judge.id in evidence.usable:
+            doubt, answers = (self.plan.start, judge.id), evidence.in_order(judge)
+            if None in answers:
+                # Its calls left together: that one of them was answered says that the account answers.
+                useless = refusals.unusable_row(answers, trials.failures.get(doubt, ()))
+                if useless:
+                    found = found or refusals.describe(Meaning.UNUSABLE, judge.name, judge.account_name, useless)
                 trials.answered(doubt, time.time())
                 continue
-            for failure in failures[-refusals.KEPT :]:
+            for failure in [failure for failure in answers if failure is not None][-refusals.KEPT :]:
                 await trials.failed(doubt, failure)
             meaning = trials.meaning(doubt, self.caller.accounts)
             if meaning in (Meaning.ACCOUNT, Meaning.UNUSABLE):
@@ -551,20 +554,24 @@ class BatchEvidence:
     # Calls that wait until it is known whose refusal it is.
     refused: dict[int, tuple[Sent, ProviderError]] = field(default_factory=dict)
     judges: dict[int, Judge] = field(default_factory=dict)
-    failures: dict[int, list[Failure]] = field(default_factory=lambda: defaultdict(list))
-    usable: set[int] = field(default_factory=set)  # Judges that gave a usable answer.
+    # What was wrong with each answer, by judge and call; None: it is usable.
+    answers: dict[int, dict[int, Failure | None]] = field(default_factory=lambda: defaultdict(dict))
 
     def takes(self, id: int, sent: Sent, result: Reply | ProviderError, decision: Decision) -> bool:
         """Note an answer; return whether it is a refusal, which is kept back."""
         judge = self.judges.setdefault(sent.judge.id, sent.judge)
         if isinstance(decision, Turn):
-            self.usable.add(judge.id)
+            self.answers[judge.id][id] = None
         elif failure := read_failure(sent.row["pair"], result, sent.row, 0.0):
-            self.failures[judge.id].append(replace(failure, after=0.0))
+            self.answers[judge.id][id] = replace(failure, after=0.0)
         if isinstance(result, Rejected):
             self.refused[id] = sent, result
             return True
         return False
+
+    def in_order(self, judge: Judge) -> list[Failure | None]:
+        """Return the judge's answers in the order of the batch's rows: providers give them in any."""
+        return [failure for _id, failure in sorted(self.answers[judge.id].items())]
 
 
 def _end_call(sent: Sent, result: Reply | ProviderError) -> tuple[Decision, Attempted]:

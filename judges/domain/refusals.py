@@ -6,7 +6,7 @@ decided here and nowhere else, whoever asks: from the same failures every worker
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 # Different documents that are refused in a row with the same words before the campaign pauses. Of moderation and length
@@ -93,6 +93,19 @@ def weigh(failures: Sequence[Failure], beside: Iterable[Sequence[Failure]] = ())
     if len(failures) >= UNUSABLE and len({failure.document for failure in failures}) > PAIRS_LEFT:
         return Meaning.UNUSABLE
     return Meaning.TRIAL if last.words else Meaning.CALL
+
+
+def unusable_row(answers: Iterable[Failure | None], before: Sequence[Failure] = ()) -> Sequence[Failure]:
+    """Return the first row of failures among answers in their order, each usable (None) or not, that is unusable.
+
+    `before`: the failures that stood before them. () where no row is so long; a refusal counts, whatever it says.
+    """
+    row = list(before)
+    for failure in answers:
+        row = [] if failure is None else [*row, replace(failure, words="")][-KEPT:]
+        if weigh(row) is Meaning.UNUSABLE:
+            return row
+    return ()
 
 
 def is_isolated(failing_s: float, patience_s: float, pairs_left: int, *, answers: bool, answers_others: bool) -> bool:

@@ -431,6 +431,20 @@ def test_a_batch_that_is_refused_to_the_last_call_pauses_and_costs_nobody_a_vote
     assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
 
 
+def test_twenty_answers_of_a_batch_in_a_row_with_none_usable_pause_though_others_are_usable(
+    worker: object, model_server: LocalModels
+) -> None:
+    useful = {"contains": "mapping number 40 map", "verdict": "yes"}
+    model_server.script(**{"*": [useful, {"text": "It depends."}]})
+    campaign, before = begun(model_server, "openai", pairs=45)
+    until(lambda: state_of(campaign) == "paused")
+    campaign.refresh_from_db()
+    assert campaign.paused_because.startswith("v1, account ")
+    assert "20 answers in a row and none usable" in campaign.paused_because
+    assert model_server.stats()["batch_posts"] - before == 1, "what was useless is not asked about once more"
+    assert Counter(Attempt.objects.values_list("outcome", flat=True)) == {"unparsed": 44, "labelled": 1}
+
+
 def test_some_refused_calls_of_a_batch_are_their_pairs_own(worker: object, model_server: LocalModels) -> None:
     flagged = {"status": 400, "body": said("Content Exists Risk"), "every": 2}
     model_server.script(**{"*": [flagged, {"verdict": "yes"}]})

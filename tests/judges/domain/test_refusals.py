@@ -13,6 +13,7 @@ from judges.domain.refusals import (
     is_isolated,
     refusal_text,
     refused_documents,
+    unusable_row,
     weigh,
 )
 
@@ -109,6 +110,15 @@ def test_a_pause_says_whose_account_it_is_and_what_to_do(reason: str, advice: st
     failures = [Failure(n, 0.0, reason, "refused", "w") for n in range(DOCUMENTS)]
     said = describe(Meaning.ACCOUNT, "v3", "openai KEY", failures)
     assert said.startswith(f"v3, account openai KEY: {reason}; {DOCUMENTS} different documents") and advice in said
+
+
+def test_a_usable_answer_ends_a_row_where_it_stands_and_nowhere_else() -> None:
+    half = [unusable(n) for n in range(UNUSABLE // 2)]
+    assert not unusable_row([*half, None, *half])
+    assert not unusable_row([None, *half, None], before=half)
+    assert len(unusable_row([*half, None, *half, *row(UNUSABLE // 2, content=True), None])) == UNUSABLE
+    assert len(unusable_row([*half, None], before=half)) == UNUSABLE
+    assert not unusable_row([unusable(n % 8) for n in range(UNUSABLE)] + [None]), "of few documents it is the documents"
 
 
 @pytest.mark.parametrize(
