@@ -26,19 +26,6 @@ HOW = (
     gettext_noop("- If you cannot decide, flag the pair and explain why. If you cannot read it, skip it."),
 )
 
-# Lines of built-in texts that collections stored before they were reworded: judgments point to them, readers of other
-# languages still read them in theirs.
-EARLIER = (
-    gettext_noop("Decide one thing: is this document relevant to this query?"),
-    gettext_noop("Where the query lists answers:"),
-    gettext_noop("Where the query lists no answers:"),
-    gettext_noop("- Judge what the text says, not what you know about the subject."),
-    gettext_noop("- Where “What counts as relevant here” stands under a query, that holds for its pairs."),
-    gettext_noop("- Whether the text is short or long decides nothing."),
-    gettext_noop("- Read the text before the debate. The two sides argue as well as they can, and each may be wrong."),
-    gettext_noop("- When you cannot decide, flag the pair and say why. When you cannot read it, skip it."),
-)
-
 
 def relevance_definition(rubric: Rubric) -> str:
     """Return the definition of relevant in English: the one that judges, training sets and rerankers are given, too."""

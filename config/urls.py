@@ -2,7 +2,6 @@
 
 from django.urls import include, path
 
-handler404 = "config.former_addresses.not_found"
 handler500 = "config.away.server_error"
 
 urlpatterns = [

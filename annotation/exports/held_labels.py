@@ -41,7 +41,7 @@ def hold_rows(snapshot: Snapshot, left_out: Sequence[int], aggregated: Aggregate
             "origins": snapshot.options["origins"],
             "left_out": list(left_out),
             # What all grades make is no label of the collection, which may become another one.
-            "by_grades": snapshot.options.get("aggregate") in MADE_OF_GRADES,
+            "by_grades": snapshot.options["aggregate"] in MADE_OF_GRADES,
             **(aggregated.columns if aggregated is not None else {}),
         }
         with connection.cursor() as cursor:

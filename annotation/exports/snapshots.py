@@ -156,7 +156,7 @@ def write_files(
 ) -> tuple[datetime, dict[str, Any]]:
     """Write the files and their manifest. Everything that they hold is read in one transaction."""
     collection, origins = snapshot.collection, snapshot.options["origins"]
-    leave_out_failed = snapshot.options.get("leave_out_failed", False)  # older rows do not say
+    leave_out_failed = snapshot.options["leave_out_failed"]
     # Before the transaction, which would hold back vacuum while the store is waited for.
     for given in (snapshot.options.get("set", {}).get(name) for name in ("run", "tokenizer")):
         if given is not None:
@@ -170,7 +170,7 @@ def write_files(
         if not form.is_set:
             left_out = list_unsettled_pairs(collection) if leave_out_failed else []
             aggregated = None
-            if (how := snapshot.options.get("aggregate")) is not None:  # older rows do not say
+            if (how := snapshot.options["aggregate"]) is not None:
                 aggregated = aggregate_labels(collection, how, snapshot.options["assessors"])
                 manifest["aggregate"] = {"by": how, "of": {collection.name: aggregated.described}}
                 form = form.with_posterior()

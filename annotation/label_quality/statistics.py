@@ -121,8 +121,7 @@ def store_statistics(collection: Collection) -> Computed:
     with transaction.atomic():
         # Locked and merged: near-duplicates are kept in the same row by another worker.
         row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
-        earlier = {key: value for key, value in row.values.items() if key != "campaign"}
-        row.values, row.at = earlier | values, at
+        row.values, row.at = row.values | values, at
         row.save()
     return row
 
@@ -130,15 +129,11 @@ def store_statistics(collection: Collection) -> Computed:
 def _load_statistics(values: dict[str, Any], at: datetime | None, *, stored: bool) -> StoredStatistics:
     if "kappas" not in values:
         return StoredStatistics(stored)
-    # Rows of an older version name one campaign: its audits are not those of the collection.
-    whole = "campaign" not in values
-    # Older rows hold only how many assessors were copies, or nothing of them, and no names.
-    named = [one if isinstance(one.get("copies"), list | tuple) else one | {"copies": ()} for one in values["kappas"]]
     return StoredStatistics(
         stored,
         at,
-        audits=_AUDITS.validate_python(values["audits"]) if whole and values["audits"] else None,
-        kappas=_KAPPAS.validate_python(named),
+        audits=_AUDITS.validate_python(values["audits"]) if values["audits"] else None,
+        kappas=_KAPPAS.validate_python(values["kappas"]),
         people=_PEOPLE.validate_python(values["people"]),
         unit=values["unit"],
         points=_POINTS.validate_python(values["points"]),

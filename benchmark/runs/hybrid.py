@@ -131,10 +131,6 @@ def scores_told(run: Run) -> str:
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Make the run query by query; its seconds are those of BM25 and combining, without the first run's."""
     recipe = run.recipe
-    # Recipes of earlier versions combined two runs by name.
-    if "run_id" not in recipe:
-        told = _("run %(name)s uses an outdated form: delete it, and create it again from a reranked run")
-        raise BadInput(told % {"name": run.name})
     index = lexical.index_of(run, progress, stopped)
     candidates = rankings.scores_of(recipe["run_id"])
 

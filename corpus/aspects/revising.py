@@ -48,7 +48,7 @@ class Held:
         self.query = query
         self.newest = newest
         self.rows = {row.external_id: row for row in Aspect.objects.filter(query=query)}
-        self.entries = load_aspects(newest.aspects) if newest else _unversioned_aspects(self.rows.values())
+        self.entries = load_aspects(newest.aspects) if newest else ()
 
     def current_judgments(self, ids: Iterable[str]) -> dict[tuple[int, str], Judgment]:
         """Return (document, aspect) to the judgment that holds, for these aspects."""
@@ -58,19 +58,10 @@ class Held:
 
     def revise(self, author: Assessor, act: Act, change: AspectChange) -> AspectRevision:
         """Append a revision of the query's aspects. Raises BadInput when nothing changes."""
-        if self.newest is None and self.entries:
-            # What was there before revisions becomes the first of them, so that undo has something to go back to.
-            self.newest = _append_revision(self, author, Act.IMPORT, AspectChange(self.entries))
         revision = _append_revision(self, author, act, change)
         if change.entries == self.entries and not revision.judgments:
             raise BadInput(_("No changes made."))
         return revision
-
-
-def _unversioned_aspects(rows: Iterable[Aspect]) -> Entries:
-    """Return aspects that were written before there were revisions."""
-    ordered = sorted((row for row in rows if row.is_current), key=lambda row: (row.place, row.pk))
-    return tuple(sets.AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in ordered)
 
 
 def lock_aspects(query: Query, base: int | None = None) -> Held:

@@ -10,9 +10,9 @@ import logging
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import TypeAdapter
 
 from judges.conversations import formats
 from judges.costs.prices import Price, answering_model, call_cost, price_of_reply
@@ -25,7 +25,7 @@ from judges.engine.writer import ResultWriter
 from judges.errors import ProviderError, Refused, Rejected
 from judges.evidence import answers as writings
 from judges.providers import load_provider, open_provider
-from judges.records import CONVERSATIONS, RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn, slot_columns
+from judges.records import CONVERSATIONS, RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn
 from judges.retrieval import answers
 
 GATEWAYS = ("openai-compatible", "litellm", "openrouter")
@@ -44,19 +44,11 @@ class Retry:
 Decision = Turn | NoVerdict | Retry
 
 
-def _rename_columns(row: Row) -> Row:
-    """Return the row of a call that an earlier version sent with today's columns (docs/adr/0080)."""
-    if "sample" not in row:
-        return row
-    kept = {name: value for name, value in row.items() if name != "sample"}
-    return kept | slot_columns((row["role"], row["round"], row["sample"]))
-
-
 @dataclass(frozen=True, slots=True)
 class Sent:
     """A call that was sent, with all that is needed to make a row and a decision of its answer."""
 
-    row: Annotated[Row, BeforeValidator(_rename_columns)]
+    row: Row
     judge: Judge
     document: str
     price: Price | None

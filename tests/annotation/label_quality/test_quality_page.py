@@ -50,21 +50,6 @@ def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(cha
     assert "<html" not in charlie.get(address[1], headers={"HX-Request": "true"}).text
 
 
-@pytest.mark.parametrize(
-    ("old", "section"),
-    [
-        ("agreement/", "agreement"),
-        ("agreement/over-time/", "over-time"),
-        ("agreement/aggregate/", "dawid-skene"),
-        ("audits/", "audits"),
-    ],
-)
-def test_former_pages_lead_to_their_section_with_what_was_asked(charlie: Client, old: str, section: str):
-    moved = charlie.get(f"/c/books/{old}?population=audited&campaign=")
-    assert moved["Location"] == f"/c/books/quality/?population=audited&campaign=#{section}"
-    assert charlie.get(f"/c/books/{old}", follow=True).status_code == 200
-
-
 def test_the_pairs_behind_the_lowest_kappa_are_two_clicks_from_the_start(charlie: Client):
     start = charlie.get("/c/books/").text
     assert 'href="/c/books/quality/"' in start

@@ -94,11 +94,6 @@ def test_a_name_leads_to_every_figure_with_its_interval_and_to_the_acts(charlie:
         assert f'action="/c/books/{act.format(bob.pk)}"' in text, act
 
 
-def test_the_old_address_of_the_annotators_leads_to_the_people(charlie: Client) -> None:
-    moved = charlie.get("/c/books/agreement/people/?order=gold")
-    assert (moved.status_code, moved["Location"]) == (308, "/c/books/members/?order=gold")
-
-
 def test_ending_a_membership_offers_to_undo_it(charlie: Client) -> None:
     bob = Membership.objects.get(user__username="bob")
     page = charlie.post(f"/c/books/members/{bob.pk}/active/", {"active": "0"}, follow=True)

@@ -242,10 +242,3 @@ def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
     call_command("retrieve", "wings", "--system", "hybrid", *options[:-1])
     assert "scores of reranked: log odds" in capsys.readouterr().out, "as it is said once the run is ready"
     assert Run.objects.get(name="hybrid-zscore").recipe["k1"] == 0.9
-
-
-def test_a_run_left_unfinished_by_an_earlier_version_says_what_to_do(wings):
-    """Its recipe named runs to fuse, and no reranked run."""
-    Run.objects.create(collection=wings, name="old", kind="hybrid", recipe={"method": "rrf", "runs": ["a", "b"]})
-    run = make(Run.objects.get(name="old"))
-    assert run.state == "failed" and "uses an outdated form: delete it" in run.error

@@ -274,21 +274,6 @@ def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(
     assert measured.get(f"{HOME}compare/?a={one}&b={other}&page={'9' * 5000}").status_code == 200
 
 
-def test_former_addresses_of_the_benchmark_lead_to_todays(whole: Client) -> None:
-    report = Report.objects.latest("pk").number
-    for former, today in {
-        "bounds/": "hole-filling/",
-        "safety/": "hole-filling/",
-        "bounds/?table=safety&as=csv": "hole-filling/?table=safety&as=csv",
-        "filling/": "hole-filling/",
-        f"report/{report}/leaderboard/": f"report/{report}/",
-        "runs/make/hybrid/": "runs/make/?type=hybrid",
-    }.items():
-        response = whole.get(HOME + former)
-        assert (response.status_code, response["Location"]) == (308, HOME + today), former
-        assert whole.get(HOME + today).status_code == 200
-
-
 def test_the_report_names_the_queries_that_one_version_alone_judges(whole: Client) -> None:
     other = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
     whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from annotation.models import AuditEntry
 from corpus.aspects import documents, revising
-from corpus.aspects.entries import AspectSnapshot, Wording, importance_weights
+from corpus.aspects.entries import Wording, importance_weights
 from corpus.aspects.exchange import export_aspects, import_aspects
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
@@ -387,15 +387,6 @@ def test_the_command_goes_both_ways_and_exits_2_for_a_bad_file(manage, tmp_path:
     bad = manage("aspects", "ice", "import", write(tmp_path / "bad", row("q9")), "--json", check=False)
     assert (bad.code, bad.out) == (2, "")
     assert 'line 1: no query has the id "q9"' in bad.err
-
-
-def test_aspects_written_before_there_were_revisions_are_not_lost(query: Query, alice: Assessor) -> None:
-    Aspect.objects.create(query=query, external_id="old", text="Flow", importance=4)
-    revising.add_aspect(query, alice, wording("Melting"))
-    assert names(query) == ["old", "a1"]
-    revising.undo_revision(query, alice, revising.undoable_revision(query).number)
-    assert names(query) == ["old"]
-    assert AspectSnapshot(**AspectRevision.objects.get(number=1).aspects[0]) == AspectSnapshot("old", "Flow", "", 4)
 
 
 def test_the_export_of_aspects_is_the_same_file_with_a_manifest(query: Query, alice: Assessor, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 
@@ -148,18 +147,6 @@ def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Cam
         "; judge #1, judge #2, judge #3 are the same model" in detail
         and "; other #1, other #2 are the same model" in detail
     )
-
-
-@pytest.mark.parametrize(("stored", "named"), [([["a #1", "a #2"]], (("a #1", "a #2"),)), (3, ()), (0, ()), (None, ())])
-def test_a_stored_kappa_names_copies_or_holds_only_their_number(
-    sampled: Campaign, stored: object, named: object
-) -> None:
-    row = asdict(next(kappas.measure_kappas(sampled.collection, kappas.read_binary_votes(sampled.collection))))
-    row = {key: value for key, value in row.items() if key != "copies"}
-    values = {"kappas": [{**row, "copies": stored} if stored is not None else row], "campaign": None, "audits": None}
-    values |= {"people": [], "points": [], "unit": "day"}
-    (found,) = statistics._load_statistics(values, None, stored=True).kappas or ()
-    assert found.copies == named and kappa_bar(found).detail.count("are the same model") == len(named)
 
 
 def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> None:

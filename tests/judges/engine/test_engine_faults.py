@@ -1,7 +1,6 @@
 """What the engine does when leases are lost, answers wait in a dead worker's spool, and our own code breaks."""
 
 import asyncio
-import json
 import os
 import zlib
 from dataclasses import replace
@@ -233,19 +232,6 @@ def test_only_what_cannot_be_billed_costs_nothing(plan: Plan, error: ProviderErr
     sent = replace(sent_of(plan, claim(plan, lease=60)[0]), price=Price(1, 1, 1))
     sent.ended(error)
     assert sent.row["cost"] == cost
-
-
-def test_a_call_that_an_earlier_version_sent_is_stored_in_todays_columns(plan: Plan) -> None:
-    held = claim(plan, lease=60)[0]
-    sent = sent_of(plan, held)
-    line = json.loads(dump_answer(sent, Body(200, "{}")))
-    row = {name: value for name, value in line["row"].items() if name not in slot_columns(("vote", 0, 0))}
-    debate = row | {"role": "against", "round": 2, "sample": 1}
-    vote = row | {"role": "generation", "round": 3, "sample": 4}
-    loaded = [load_answer(json.dumps(line | {"row": one}).encode())[0].row for one in (debate, vote)]
-    assert loaded[0] == row | slot_columns(("against", 2, 1))
-    assert loaded[1] == row | slot_columns(("generation", 3, 4))
-    assert (loaded[1]["generation"], loaded[1]["place"], loaded[1]["round"]) == (3, 4, 0)
 
 
 def test_a_text_has_no_verdict_and_a_campaign_its_kind(plan: Plan) -> None:
