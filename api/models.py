@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 
 
 class AccessToken(models.Model):
@@ -58,7 +58,7 @@ class IdempotentAnswer(models.Model):
         return f"stored answer {self.pk}"
 
 
-class Webhook(models.Model):
+class Webhook(Numbered):
     """An address that is told, by a signed request, of events in a collection (docs/webhooks.md)."""
 
     class Event(models.TextChoices):
@@ -92,10 +92,14 @@ class Webhook(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=~Q(events=[]), name="webhook_events")]
+        triggers = [NUMBER]
+        constraints = [
+            models.CheckConstraint(condition=~Q(events=[]), name="webhook_events"),
+            models.UniqueConstraint(fields=["collection", "number"], name="webhook_number"),
+        ]
 
     def __str__(self) -> str:
-        return f"webhook {self.pk}"
+        return f"webhook {self.number}"
 
 
 class WebhookDelivery(models.Model):

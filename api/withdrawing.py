@@ -24,7 +24,7 @@ def withdraw_made(sender: Any, person: User, by: User | None, **kwargs: Any) -> 
     webhooks = list(made.select_for_update(of=("self",)).order_by("pk"))
     for row in webhooks:
         disable_webhook(row, Webhook.Disabled.BY_PERSON, by=by or person)
-        record(by, "webhook.changed", row.collection, concerns=person, webhook=row.pk, active=False)
+        record(by, "webhook.changed", row.collection, concerns=person, webhook=row.number, active=False)
     return {"tokens": len(tokens), "webhooks": len(webhooks)}
 
 

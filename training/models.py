@@ -99,7 +99,7 @@ class Model(models.Model):
         return verdict_sentence(self.summary)
 
 
-class LearningCurve(models.Model):
+class LearningCurve(Numbered):
     """The same training on growing subsets of one set; what was asked stands in its points' jobs."""
 
     class Order(models.TextChoices):
@@ -115,10 +115,16 @@ class LearningCurve(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["out"], condition=~Q(out=""), name="learning_curve_out")]
+        triggers = [NUMBER]
+        constraints = [
+            models.UniqueConstraint(fields=["out"], condition=~Q(out=""), name="learning_curve_out"),
+            models.UniqueConstraint(
+                fields=["collection", "number"], name="learning_curve_number", nulls_distinct=False
+            ),
+        ]
 
     def __str__(self) -> str:
-        return f"curve {self.pk}"
+        return f"curve {self.number}"
 
 
 class CurvePoint(models.Model):

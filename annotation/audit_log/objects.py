@@ -20,7 +20,7 @@ class ObjectKind:
     model: str  # By name: what benchmark and training keep is not imported here.
     url: str
     argument: str = ""  # Of the address beside the collection's name; empty: the page shows all of them.
-    by: str = "pk"
+    by: str = "number"
     anchor: str = ""
 
 
@@ -29,24 +29,24 @@ ActObject = tuple[str, str]
 
 # By the detail that names it; after a room and a dot: a detail that only acts of this room use so.
 OBJECTS = {
-    "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", by="number", anchor="campaign-"),
-    "invitation": ObjectKind(_("Invitation %(key)s"), "annotation.Invitation", "members", anchor="invitation-"),
+    "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", anchor="campaign-"),
+    "invitation": ObjectKind(
+        _("Invitation %(key)s"), "annotation.Invitation", "members", by="pk", anchor="invitation-"
+    ),
     "bulk": ObjectKind(_("Bulk action %(key)s"), "annotation.BulkAct", "bulk_act", "bulk"),
     "gold": ObjectKind(_("Gold sample %(key)s"), "annotation.GoldSet", "gold_answers", "gold_set"),
     "study.study": ObjectKind(_("Study %(key)s"), "annotation.Study", "debate_effect"),
-    "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports", by="number"),
-    "training.job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job", by="number"),
-    "agents.job": ObjectKind(_("Agent job %(key)s"), "benchmark.AgentJob", "agents", by="number"),
-    "references.job": ObjectKind(_("Agent job %(key)s"), "benchmark.AgentJob", "reference_answers", by="number"),
-    "evaluation": ObjectKind(
-        _("Evaluation %(key)s"), "benchmark.AnswerEvaluation", "answer_evaluation", "evaluation", by="number"
-    ),
-    "synthesis": ObjectKind(_("Synthesis %(key)s"), "benchmark.Synthesis", "synthesis", "synthesis", by="number"),
+    "snapshot": ObjectKind(_("Export %(key)s"), "annotation.Snapshot", "exports"),
+    "training.job": ObjectKind(_("Training job %(key)s"), "training.Job", "training_job", "job"),
+    "agents.job": ObjectKind(_("Agent job %(key)s"), "benchmark.AgentJob", "agents"),
+    "references.job": ObjectKind(_("Agent job %(key)s"), "benchmark.AgentJob", "reference_answers"),
+    "evaluation": ObjectKind(_("Evaluation %(key)s"), "benchmark.AnswerEvaluation", "answer_evaluation", "evaluation"),
+    "synthesis": ObjectKind(_("Synthesis %(key)s"), "benchmark.Synthesis", "synthesis", "synthesis"),
     "curve": ObjectKind(_("Learning curve %(key)s"), "training.LearningCurve", "learning_curve", "curve"),
     "run": ObjectKind(_("Run %(key)s"), "benchmark.Run", "system", "run", by="name"),
-    "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling", by="number"),
+    "filling": ObjectKind(_("Hole filling %(key)s"), "benchmark.Filling", "hole_filling", "filling"),
     "webhook": ObjectKind(_("Webhook %(key)s"), "api.Webhook", "webhook", "webhook"),
-    "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report", by="number"),
+    "report": ObjectKind(_("Report %(key)s"), "benchmark.Report", "report", "report"),
 }
 PAGES = {
     "settings": (_("Settings"), "settings"),

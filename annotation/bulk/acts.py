@@ -83,7 +83,7 @@ def _record_act(act: BulkAct, kind: BulkKind, by: User) -> None:
     member = act.changes.get("member")
     concerns = User.objects.get(memberships=member) if member else None
     # A member's id in the option is left out of the log, as everywhere: whom it concerns is a reference.
-    details = {"bulk": act.pk, "pairs": act.affected, "option": "" if member else act.option}
+    details = {"bulk": act.number, "pairs": act.affected, "option": "" if member else act.option}
     record(by, kind.recorded, act.collection, concerns=concerns, **details)
 
 
@@ -102,7 +102,7 @@ def undo_act(act: BulkAct, *, by: User) -> int:
             found.made_by = by
             count = kind.undo(found)
             BulkAct.objects.filter(pk=found.pk).update(state=State.UNDONE, undone_at=timezone.now())
-            record(by, "pairs.undone", found.collection, bulk=found.pk, pairs=count)
+            record(by, "pairs.undone", found.collection, bulk=found.number, pairs=count)
             return count
 
     return retry_on_conflict(once)

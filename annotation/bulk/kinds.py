@@ -68,7 +68,7 @@ def _count_reassigned(collection: Collection, pairs: list[int]) -> int:
 
 
 def _note(act: BulkAct) -> str:
-    return _("Bulk action %(number)s") % {"number": act.pk}
+    return _("Bulk action %(number)s") % {"number": act.number}
 
 
 KINDS = {

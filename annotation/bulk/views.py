@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -17,6 +17,7 @@ from annotation.data.views.pairs import get_campaign, render_pairs
 from annotation.models.pair_table import BulkAct
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 
 SHOWN = 50
 
@@ -54,7 +55,7 @@ def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         # The table comes back with the same filters, so that the selection can be narrowed.
         return render_pairs(request, scope, asked, problem=str(error))
-    return redirect("bulk_act", scope.collection.name, act.pk)
+    return redirect("bulk_act", scope.collection.name, act.number)
 
 
 def _read_selection(request: HttpRequest, scope: Scope, filters: PairFilters) -> list[int]:
@@ -103,12 +104,12 @@ def run_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponseB
         return _render_act(request, scope, act, str(error))
     if done.kind == BulkAct.Kind.EXPORT:
         return _stream_pairs(scope, done)
-    return redirect("bulk_act", scope.collection.name, done.pk)
+    return redirect("bulk_act", scope.collection.name, done.number)
 
 
 def _stream_pairs(scope: Scope, act: BulkAct) -> StreamingHttpResponse:
     lines = write_lines(scope.collection, act.pairs, act.option)
-    name = f"{scope.collection.name}-pairs-{act.pk}.{act.option}"
+    name = f"{scope.collection.name}-pairs-{act.number}.{act.option}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[act.option], headers=headers)
 
@@ -123,12 +124,13 @@ def undo_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse
     except BadInput as error:
         return _render_act(request, scope, act, str(error))
     messages.success(request, _("Action undone."))
-    return redirect("bulk_act", scope.collection.name, act.pk)
+    return redirect("bulk_act", scope.collection.name, act.number)
 
 
 def _find_act(scope: Scope, number: int) -> BulkAct:
     """The act of this collection with this number; a plan is its author's alone."""
-    act = get_object_or_404(BulkAct.objects.select_related("made_by"), pk=number, collection=scope.collection)
+    rows = BulkAct.objects.select_related("made_by")
+    act = numbered_or_404(rows, scope.collection, number, _("Act on pairs not found."))
     # A plan holds what somebody selected; another admin could confirm it without having seen the selection.
     if act.state == BulkAct.State.PLANNED and act.made_by_id != scope.user.pk:
         raise Http404

@@ -68,8 +68,8 @@ def _build_study(found: StudyFound, source: str) -> tuple[StudyFound, list[tuple
     """A study, its rows (name, figures, whether they are a difference) and its picture."""
     hidden, shown = (_("Without the debate"), found.table.hidden), (_("With the debate"), found.table.shown)
     chart = _draw_statistics(
-        f"study-{found.study.pk}",
-        _("Balanced accuracy in study %(study)s") % {"study": found.study.pk},
+        f"study-{found.study.number}",
+        _("Balanced accuracy in study %(study)s") % {"study": found.study.number},
         [(name, asdict(row.balanced_accuracy)) for name, row in (hidden, shown)],
         source,
         x=_("balanced accuracy of the majority"),

@@ -94,7 +94,7 @@ def _side_document(side: ArmVotes) -> dict[str, Any]:
 
 def _study_document(one: StudyFound) -> dict[str, Any]:
     return {
-        "study": one.study.pk,
+        "study": one.study.number,
         "seed": one.study.seed,
         "overlap": one.study.overlap,
         "ended": one.study.ended_at is not None,

@@ -136,7 +136,9 @@ def make_study(
         cursor.execute(HOLD, {"pairs": chosen})
         cursor.execute(MAKE, {**values, "overlap": overlap, "seed": seed, "first": FIRST, "others": list(MEASURING)})
     forget_watermarks(collection)
-    record(by, "study.made", collection, study=study.pk, pairs=pairs, overlap=overlap, people=len(shown) + len(hidden))
+    record(
+        by, "study.made", collection, study=study.number, pairs=pairs, overlap=overlap, people=len(shown) + len(hidden)
+    )
     return study
 
 
@@ -158,5 +160,5 @@ def end_study(by: SomeScope | None, study: Study) -> None:
         cursor.execute(RELEASE, {"study": study.pk})
     # Ended twice, it is recorded once.
     if Study.objects.filter(pk=study.pk, ended_at=None).update(ended_at=timezone.now()):
-        record(by, "study.ended", study.collection, study=study.pk)
+        record(by, "study.ended", study.collection, study=study.number)
     forget_watermarks(study.collection)

@@ -5,7 +5,7 @@ from datetime import date
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
@@ -19,6 +19,7 @@ from annotation.models import Study
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 
 
 @action("admin")
@@ -73,7 +74,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
     """Withdraw what is open of a study."""
-    end_study(scope, get_object_or_404(Study, pk=study, collection=scope.collection))
+    end_study(scope, numbered_or_404(Study.objects, scope.collection, study, _("Study not found.")))
     messages.success(request, _("Study ended. Judgments are kept."))
     return redirect("debate_effect", scope.collection.name)
 

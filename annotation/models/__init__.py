@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Cast, Floor, Now, Random
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Assessor, Collection, Item, Judgment, Pair, append_only
+from corpus.models import NUMBER, Assessor, Collection, Item, Judgment, Numbered, Pair, append_only
 
 
 class User(AbstractUser):
@@ -240,7 +240,7 @@ class ReservedFor(models.Model):
         return f"{self.item_id} for {self.membership_id}"
 
 
-class Study(models.Model):
+class Study(Numbered):
     """A paired study: the same pairs judged by two groups of people, with and without the debate (DREAM, table 3)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="studies")
@@ -252,9 +252,11 @@ class Study(models.Model):
 
     class Meta:
         verbose_name_plural = "studies"
+        triggers = [NUMBER]
+        constraints = [models.UniqueConstraint(fields=["collection", "number"], name="study_number")]
 
     def __str__(self) -> str:
-        return f"{self.collection} study {self.pk}"
+        return f"{self.collection} study {self.number}"
 
 
 class StudyItem(models.Model):

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import User
-from corpus.models import Collection
+from corpus.models import NUMBER, Collection, Numbered
 
 
 class SavedView(models.Model):
@@ -25,7 +25,7 @@ class SavedView(models.Model):
         return self.name
 
 
-class BulkAct(models.Model):
+class BulkAct(Numbered):
     """A bulk act on selected pairs: planned on one page, confirmed on the next; what it changed is kept for undo."""
 
     class Kind(models.TextChoices):
@@ -60,6 +60,8 @@ class BulkAct(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["collection", "-id"], name="bulk_act_newest")]
+        triggers = [NUMBER]
+        constraints = [models.UniqueConstraint(fields=["collection", "number"], name="bulk_act_number")]
 
     def __str__(self) -> str:
         return f"{self.kind} {len(self.pairs)} pairs ({self.state})"

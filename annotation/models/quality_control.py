@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership, User
-from corpus.models import Collection, Judgment, Pair, append_only
+from corpus.models import NUMBER, Collection, Judgment, Numbered, Pair, append_only
 
 
 class JudgmentExclusion(models.Model):
@@ -118,7 +118,7 @@ class Consent(models.Model):
         return f"{self.membership} agreed to {self.version}"
 
 
-class GoldSet(models.Model):
+class GoldSet(Numbered):
     """A sample of pairs that experts grade, so that everything else can be measured (DREAM A.2)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="gold_sets")
@@ -129,10 +129,14 @@ class GoldSet(models.Model):
     ended_at = models.DateTimeField(null=True, help_text="No more pairs of it are handed out.")
 
     class Meta:
-        constraints = [models.CheckConstraint(name="gold_spot", condition=Q(spot__gte=0, spot__lte=1))]
+        triggers = [NUMBER]
+        constraints = [
+            models.CheckConstraint(name="gold_spot", condition=Q(spot__gte=0, spot__lte=1)),
+            models.UniqueConstraint(fields=["collection", "number"], name="gold_set_number"),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.collection} gold {self.pk}"
+        return f"{self.collection} gold {self.number}"
 
 
 class GoldPair(models.Model):

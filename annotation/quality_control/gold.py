@@ -117,7 +117,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
         for place, (pair, stratum) in enumerate(drawn)
     )
     gold_reasons.write_later(collection, gold_set=made, by=by)
-    record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=made.pk)
+    record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=made.number)
     return made
 
 
@@ -125,7 +125,7 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
 def end(*, gold_set: GoldSet, by: User | None) -> None:
     """End a gold set: no more pairs of it are handed out; what was said stays."""
     GoldSet.objects.filter(pk=gold_set.pk, ended_at=None).update(ended_at=timezone.now())
-    record(by, "gold.ended", gold_set.collection, gold=gold_set.pk)
+    record(by, "gold.ended", gold_set.collection, gold=gold_set.number)
 
 
 def _find_reasons(pair: Pair, debate: Sequence[Attempt]) -> dict[str, Any]:

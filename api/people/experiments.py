@@ -18,7 +18,8 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.people.quality_control import Seed
 from api.problems import Given, validate_form
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
+from corpus.numbered import numbered_or_404
 
 router = Router(tags=["experiments"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -89,7 +90,7 @@ def start_study(request: HttpRequest, name: str, body: PairedStudyIn) -> Any:
 @router.get("/collections/{slug:name}/studies/{number}", auth=may("admin"), response=PairedStudyOut)
 def read_study(request: HttpRequest, name: str, number: int) -> Any:
     """Read a paired study; its figures are with the debate effect."""
-    return _show_study(find_row(_studies(request), number, _("Study not found.")))
+    return _show_study(_find_study(request, number))
 
 
 @router.post(
@@ -100,7 +101,7 @@ def read_study(request: HttpRequest, name: str, number: int) -> Any:
 @decorate_view(once)
 def stop_study(request: HttpRequest, name: str, number: int) -> Any:
     """End a paired study: what is open of it is withdrawn, judgments stay."""
-    scope, found = scope_of(request), find_row(_studies(request), number, _("Study not found."))
+    scope, found = scope_of(request), _find_study(request, number)
     end_study(scope, found)
     found.refresh_from_db()
     return _show_study(found)
@@ -112,7 +113,11 @@ def _studies(request: HttpRequest) -> Any:
     return rows.filter(collection=scope_of(request).collection)
 
 
+def _find_study(request: HttpRequest, number: int) -> Any:
+    return numbered_or_404(_studies(request), scope_of(request).collection, number, _("Study not found."))
+
+
 def _show_study(row: Any) -> dict[str, Any]:
     shown = {name: getattr(row, name) for name in ("seed", "overlap", "created_at", "ended_at")}
     # Each pair has two tasks: one for the group that sees the debate, one for the other.
-    return {"number": row.pk, **shown, "pairs": row.tasks // 2}
+    return {"number": row.number, **shown, "pairs": row.tasks // 2}

@@ -21,8 +21,9 @@ from api.models import AccessToken
 from api.people.quality_control import Seed, Size
 from api.people.tasks import BIG, PairTextsOut, show_texts
 from api.problems import CleanText, Given
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 
 router = Router(tags=["gold"])
 MANAGE, JUDGE = AccessToken.TokenScope.MANAGE, AccessToken.TokenScope.JUDGE
@@ -105,7 +106,7 @@ def list_gold(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit =
     """List the gold samples, the oldest first."""
     # One count for all samples: a collection has few, and each alone would be a statement of its own.
     progress = _progress_of(request)
-    return page_of(_samples(request), after, limit, lambda row: progress[row.pk])
+    return page_of(_samples(request), after, limit, lambda row: progress[row.number])
 
 
 @router.post("/collections/{slug:name}/gold", auth=may("admin", MANAGE), response={201: GoldOut})
@@ -114,7 +115,7 @@ def draw_gold(request: HttpRequest, name: str, body: GoldIn) -> Any:
     """Draw a gold sample, one random pair of each query, with practice pairs; experts grade it."""
     scope = scope_of(request)
     made = gold.draw(collection=scope.collection, by=scope.user, **body.dict())
-    return Status(201, _progress_of(request)[made.pk])
+    return Status(201, _progress_of(request)[made.number])
 
 
 @router.get("/collections/{slug:name}/gold/task", auth=may("judge", JUDGE), response=GoldQueueOut)
@@ -153,7 +154,7 @@ def review_gold(request: HttpRequest, name: str, body: GoldGradeIn) -> Any:
 @router.get("/collections/{slug:name}/gold/{number}", auth=may("admin"), response=GoldOut)
 def read_gold(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far a gold sample is."""
-    return _progress_of(request)[_find_sample(request, number).pk]
+    return _progress_of(request)[_find_sample(request, number).number]
 
 
 @router.get("/collections/{slug:name}/gold/{number}/pairs", auth=may("admin"), response=Page[GoldPairOut])
@@ -170,7 +171,7 @@ def end_gold(request: HttpRequest, name: str, number: int) -> Any:
     """End a gold sample: no more of its pairs are handed out; the grades stay."""
     found = _find_sample(request, number)
     gold.end(gold_set=found, by=scope_of(request).user)
-    return _progress_of(request)[found.pk]
+    return _progress_of(request)[found.number]
 
 
 def _samples(request: HttpRequest) -> Any:
@@ -178,7 +179,8 @@ def _samples(request: HttpRequest) -> Any:
 
 
 def _find_sample(request: HttpRequest, number: int) -> GoldSet:
-    found: GoldSet = find_row(_samples(request), number, _("Gold sample not found."))
+    rows, collection = _samples(request), scope_of(request).collection
+    found: GoldSet = numbered_or_404(rows, collection, number, _("Gold sample not found."))
     return found
 
 
@@ -189,7 +191,7 @@ def _progress_of(request: HttpRequest) -> dict[int, dict[str, Any]]:
         row: GoldSet = one["gold_set"]
         facts = {name: getattr(row, name) for name in ("seed", "spot", "created_at", "ended_at")}
         counts = {name: one[name] for name in ("pairs", "graded", "relevant", "spots", "looked", "done")}
-        found[row.pk] = {"number": row.pk, **facts, **counts}
+        found[row.number] = {"number": row.number, **facts, **counts}
     return found
 
 

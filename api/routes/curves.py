@@ -16,9 +16,10 @@ from api.idempotency import once
 from api.models import AccessToken
 from api.problems import validate_form
 from api.routes.model_jobs import JobAct
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from api.routes.trainings import TrainingIn, bind_form, option_places
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from training.curves import services
 from training.curves.forms import MOST_POINTS, CurveForm
 from training.curves.results import describe_last, describe_next
@@ -89,8 +90,8 @@ def start_curve(request: HttpRequest, name: str, body: CurveIn) -> Any:
             user=scope.user.username,
             **form.curve_options(),
         )
-        record(scope, "training.started", curve=curve.pk, recipe=curve.recipe)
-    return Status(201, _show_curve(_find_curve(request, curve.pk)))
+        record(scope, "training.started", curve=curve.number, recipe=curve.recipe)
+    return Status(201, _show_curve(_find_curve(request, curve.number)))
 
 
 @router.get("/collections/{slug:name}/curves/{number}", auth=may("admin"), response=CurveOut)
@@ -108,7 +109,7 @@ def control_curve(request: HttpRequest, name: str, number: int, act: JobAct) -> 
         changed = ACTS[act](found)
         if not changed:
             raise BadInput(_("No changes made: no point's state allows this action."))
-        record(scope, "training.control", curve=found.pk, what=act, points=changed)
+        record(scope, "training.control", curve=found.number, what=act, points=changed)
     return _show_curve(_find_curve(request, number))
 
 
@@ -117,7 +118,8 @@ def _curves(request: HttpRequest) -> Any:
 
 
 def _find_curve(request: HttpRequest, number: int) -> LearningCurve:
-    found: LearningCurve = find_row(_curves(request), number, _("Learning curve not found."))
+    rows, collection = _curves(request), scope_of(request).collection
+    found: LearningCurve = numbered_or_404(rows, collection, number, _("Learning curve not found."))
     return found
 
 
@@ -127,7 +129,7 @@ def _show_curve(row: LearningCurve) -> dict[str, Any]:
     figures = [one for _point, one in result.points]
     shown = {name: getattr(row, name) for name in ("recipe", "order", "made_by", "created_at")}
     return {
-        "number": row.pk,
+        "number": row.number,
         **shown,
         "measure": MEASURE,
         "points": [_show_point(point, one) for point, one in zip(points, figures, strict=True)],

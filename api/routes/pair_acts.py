@@ -19,8 +19,9 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import CleanText, Given
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 
 router = Router(tags=["collections"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -86,7 +87,7 @@ def plan_pair_act(request: HttpRequest, name: str, body: PairActIn) -> Any:
     scope = scope_of(request)
     pairs = acts.select_pairs(scope.collection, body.pairs)
     made = acts.plan_act(collection=scope.collection, kind=body.kind, pairs=pairs, by=scope.user)
-    return Status(201, _show_act(_find_act(request, made.pk)))
+    return Status(201, _show_act(_find_act(request, made.number)))
 
 
 @router.post(
@@ -137,7 +138,7 @@ def read_pair_act_file(request: HttpRequest, name: str, number: int) -> Any:
     if found.kind != BulkAct.Kind.EXPORT or found.state != State.DONE:
         raise BadInput(_("Only an export that was carried out has a file."))
     lines = write_lines(scope.collection, found.pairs, found.option)
-    headers = {"Content-Disposition": f'attachment; filename="{name}-pairs-{found.pk}.{found.option}"'}
+    headers = {"Content-Disposition": f'attachment; filename="{name}-pairs-{found.number}.{found.option}"'}
     return StreamingHttpResponse(lines, content_type=CONTENT_TYPES[found.option], headers=headers)
 
 
@@ -148,7 +149,8 @@ def _acts(request: HttpRequest) -> Any:
 
 def _find_act(request: HttpRequest, number: int) -> BulkAct:
     """Return an act; a plan is its author's alone, for it holds what they selected. Raises Http404."""
-    found: BulkAct = find_row(_acts(request), number, _("Act on pairs not found."))
+    rows, collection = _acts(request), scope_of(request).collection
+    found: BulkAct = numbered_or_404(rows, collection, number, _("Act on pairs not found."))
     if found.state == State.PLANNED and found.made_by_id != scope_of(request).user.pk:
         raise Http404(_("Act on pairs not found."))
     return found
@@ -160,7 +162,7 @@ def _show_act(row: BulkAct) -> dict[str, Any]:
     shown = ("kind", "state", "option", "created_at", "done_at", "undone_at")
     options = kind.options_of(row) if planned else {}
     return {
-        "number": row.pk,
+        "number": row.number,
         **{name: getattr(row, name) for name in shown},
         "pairs": row.size,
         "count": kind.count(row.collection, row.pairs) if planned else row.affected,

@@ -19,6 +19,7 @@ from api.webhooks import services
 from api.webhooks.addresses import LONGEST
 from api.withheld import GuardedSchema
 from corpus.holding import hold_row
+from corpus.numbered import numbered_or_404
 
 router = Router(tags=["webhooks"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -200,8 +201,8 @@ def replay_deliveries(request: HttpRequest, name: str, number: int, body: Replay
 
 
 def _find_webhook(request: HttpRequest, number: int) -> Webhook:
-    rows = Webhook.objects.select_related("collection").filter(collection=scope_of(request).collection)
-    return find_row(rows, number, _("Webhook not found."))
+    rows, collection = Webhook.objects.select_related("collection"), scope_of(request).collection
+    return numbered_or_404(rows, collection, number, _("Webhook not found."))
 
 
 def _hold_webhook(request: HttpRequest, number: int) -> Webhook:
@@ -222,7 +223,7 @@ def _clean(text: str) -> str:
 
 def _show_webhook(row: Webhook) -> dict[str, Any]:
     shown = ("url", "events", "description", "disabled", "failing_since", "created_at")
-    return {"number": row.pk, **{name: getattr(row, name) for name in shown}, "active": not row.disabled}
+    return {"number": row.number, **{name: getattr(row, name) for name in shown}, "active": not row.disabled}
 
 
 def _show_delivery(row: WebhookDelivery) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def create_webhook(
         description=description,
         secret=seal_secret(secret),
     )
-    record(user, "webhook.made", collection, webhook=row.pk, host=host, events=row.events)
+    record(user, "webhook.made", collection, webhook=row.number, host=host, events=row.events)
     return row, secret
 
 
@@ -89,7 +89,7 @@ def change_webhook(
         row.disabled, row.failing_since = "", None
         row.save(update_fields=["disabled", "failing_since"])
     host, active = httpx2.URL(row.url).host, not row.disabled
-    record(user, "webhook.changed", row.collection, webhook=row.pk, host=host, events=row.events, active=active)
+    record(user, "webhook.changed", row.collection, webhook=row.number, host=host, events=row.events, active=active)
 
 
 def _check_events(events: Several[str]) -> list[str]:
@@ -107,7 +107,7 @@ def replace_secret(row: Webhook, user: User) -> str:
     row.former_secret, row.former_secret_until = row.secret, timezone.now() + BOTH_SECRETS
     row.secret = seal_secret(secret)
     row.save(update_fields=["secret", "former_secret", "former_secret_until"])
-    record(user, "webhook.secret", row.collection, webhook=row.pk)
+    record(user, "webhook.secret", row.collection, webhook=row.number)
     return secret
 
 
@@ -116,7 +116,7 @@ def delete_webhook(row: Webhook, user: User) -> None:
     """Delete a webhook with its log."""
     # Locked before its deliveries, as whoever records an answer does: in another order the two would deadlock.
     hold_row(row)
-    record(user, "webhook.deleted", row.collection, webhook=row.pk, host=httpx2.URL(row.url).host)
+    record(user, "webhook.deleted", row.collection, webhook=row.number, host=httpx2.URL(row.url).host)
     WebhookAttempt.objects.filter(delivery__webhook=row).delete()
     row.delete()
 
@@ -128,9 +128,9 @@ def send_test(row: Webhook, user: User) -> WebhookDelivery:
     hold_row(row)
     _refuse_disabled(row)
     delivery = WebhookDelivery.objects.create(
-        webhook=row, event=WebhookDelivery.TEST, subject=f"webhook:{row.pk}", data={"webhook": row.pk}
+        webhook=row, event=WebhookDelivery.TEST, subject=f"webhook:{row.pk}", data={"webhook": row.number}
     )
-    record(user, "webhook.tested", row.collection, webhook=row.pk)
+    record(user, "webhook.tested", row.collection, webhook=row.number)
     # Not before the commit: a worker that looked at once would find nothing due.
     transaction.on_commit(partial(notify, TASK))
     return delivery
@@ -143,7 +143,7 @@ def replay_deliveries(row: Webhook, user: User, rows: QuerySet[WebhookDelivery])
     _refuse_disabled(row)
     again = rows.filter(webhook=row).exclude(state=State.PENDING)
     count = again.update(state=State.PENDING, attempts=0, due_at=Now(), ended_at=None)
-    record(user, "webhook.replayed", row.collection, webhook=row.pk, deliveries=count)
+    record(user, "webhook.replayed", row.collection, webhook=row.number, deliveries=count)
     transaction.on_commit(partial(notify, TASK))
     return count
 
@@ -162,7 +162,7 @@ def disable_webhook(row: Webhook, why: str, *, by: User | None = None) -> None:
     # Left pending they would be sent weeks later, when somebody enables it.
     pending.update(state=State.FAILED, ended_at=Now())
     if by is None:
-        record(None, "webhook.disabled", row.collection, webhook=row.pk, because=why)
+        record(None, "webhook.disabled", row.collection, webhook=row.number, because=why)
         # After the commit: a mail server that hangs must not hold the lock on the webhook.
         transaction.on_commit(partial(_mail_admins, row))
 

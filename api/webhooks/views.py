@@ -14,6 +14,7 @@ from api.webhooks.delivering import build_body
 from api.webhooks.forms import WebhookForm
 from api.webhooks.selectors import deliveries_of, list_webhooks, read_delivery_page
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from jobs.workers import has_workers
 
 # HTMX stops asking when it gets this status.
@@ -53,7 +54,7 @@ def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
             form.add_error("url", str(error))
         else:
             messages.success(request, _("Webhook saved."))
-            return redirect("webhook", scope.collection.name, row.pk)
+            return redirect("webhook", scope.collection.name, row.number)
     # The service may have set fields of this object before it refused.
     row.refresh_from_db()
     return _render_webhook(request, scope, row, form)
@@ -67,7 +68,7 @@ def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) 
     try:
         if act == "test":
             made = services.send_test(row, scope.user)
-            return redirect("webhook_delivery", scope.collection.name, row.pk, made.pk)
+            return redirect("webhook_delivery", scope.collection.name, row.number, made.pk)
         if act == "secret":
             return _render_webhook(request, scope, row, secret=services.replace_secret(row, scope.user))
         if act in ("enable", "disable"):
@@ -83,7 +84,7 @@ def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) 
             raise Http404(_("Unknown action."))
     except BadInput as error:
         messages.error(request, str(error))
-    return redirect("webhook", scope.collection.name, row.pk)
+    return redirect("webhook", scope.collection.name, row.number)
 
 
 @action("admin")
@@ -116,7 +117,7 @@ def replay(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> H
         _say_replayed(request, services.replay_deliveries(row, scope.user, rows))
     except BadInput as error:
         messages.error(request, str(error))
-    return redirect("webhook_delivery", scope.collection.name, row.pk, found.pk)
+    return redirect("webhook_delivery", scope.collection.name, row.number, found.pk)
 
 
 def _say_replayed(request: HttpRequest, count: int) -> None:
@@ -125,7 +126,8 @@ def _say_replayed(request: HttpRequest, count: int) -> None:
 
 
 def _find_webhook(scope: Scope, number: int) -> Webhook:
-    return get_object_or_404(Webhook.objects.select_related("collection"), collection=scope.collection, pk=number)
+    rows = Webhook.objects.select_related("collection")
+    return numbered_or_404(rows, scope.collection, number, _("Webhook not found."))
 
 
 def _render_webhook(

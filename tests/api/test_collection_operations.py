@@ -228,7 +228,7 @@ def test_curves_outputs_and_losses(call: Call) -> None:
     alice, here = world.people["admin"], "collections/birds"
     (curve,) = call(alice, "GET", f"{here}/curves").json()["items"]
     assert curve["points"][0]["asked"] == 500 and curve["points"][0]["value"] is None and "not known" in curve["last"]
-    path = f"{here}/curves/{world.curve.pk}"
+    path = f"{here}/curves/{world.curve.number}"
     assert call(alice, "POST", f"{path}/cancel").json()["points"][0]["state"] == "cancelled"
     assert call(alice, "POST", f"{path}/cancel").status_code == 422
     refused = call(

@@ -134,7 +134,7 @@ def test_a_token_that_reads_becomes_no_admin(call: Call, client: Client) -> None
 def test_a_receiver_is_known_by_its_host(call: Call) -> None:
     world = World()
     plant(world)
-    path, admin = f"collections/birds/webhooks/{world.webhook.pk}", world.people["admin"]
+    path, admin = f"collections/birds/webhooks/{world.webhook.number}", world.people["admin"]
     assert call(admin, "GET", path, scopes=("read",)).json()["url"] == "https://ice.example/***"
     assert call(admin, "GET", path).json()["url"] == world.webhook.url
     log = call(admin, "GET", f"{path}/deliveries", scopes=("read",)).json()["items"][0]["attempts"]

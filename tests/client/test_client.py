@@ -59,7 +59,7 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert birds.agreement.read(judges=True)["items"] == 0 and birds.agreement.read_table().startswith("a,b,n")
     assert birds.quality().can_go_out in (True, False)
     assert birds.settings.read().overlap == world.collection.overlap
-    assert birds.curves.read(world.curve.pk).points[0].asked == 500
+    assert birds.curves.read(world.curve.number).points[0].asked == 500
     assert birds.hole_fillings.read(world.filling.number).runs == [world.run.pk]
     assert birds.answers.read(world.evaluation.number).judge == "j"
     assert [one.answer for one in birds.answers.answers(world.evaluation.number)] == ["yes"]
@@ -67,12 +67,12 @@ def test_every_list_and_object_is_read(settings: Any) -> None:
     assert [one.agent for one in birds.agents.traces(world.agent_job.number)] == ["j"]
     assert [one.query for one in birds.syntheses.queries(world.synthesis.number)] == ["Why do birds sing?"]
     assert [one.rank for one in birds.web_searches.results(world.web_search.number)] == [1]
-    assert birds.pair_acts.read(world.bulk.pk).kind == "send" and birds.prices.read(world.judge.pk).judge == "kept"
+    assert birds.pair_acts.read(world.bulk.number).kind == "send" and birds.prices.read(world.judge.pk).judge == "kept"
     assert birds.aspect_reviews.read(world.review.pk).mine is False
     assert [one.text for one in birds.aspects.read(world.pair.query_id).aspects] == ["item"]
     assert birds.aspects.read_totals().decomposed == 1 and birds.aspects.export().count("\n") == 1
     assert birds.attention_checks.read().standing == 0 and birds.judges.read_panel().name == "offline"
-    assert [one.state for one in birds.webhooks.deliveries(world.webhook.pk)] == ["failed"]
+    assert [one.state for one in birds.webhooks.deliveries(world.webhook.number)] == ["failed"]
     assert birds.studies.read_effect()["studies"] and birds.label_errors.read().suspects == []
     assert birds.policies.read(world.campaign.number).document
     suites = client_of(world.people["admin"]).suites
@@ -119,9 +119,9 @@ def test_a_hole_filling_and_webhooks_through_the_client() -> None:
     seen = birds.webhooks.read(created.webhook.number)
     assert birds.webhooks.change(seen.number, active=False, if_match=seen).disabled == "person"
     assert birds.webhooks.replace_secret(seen.number).secret != created.secret
-    assert birds.webhooks.replay(world.webhook.pk) == 1
+    assert birds.webhooks.replay(world.webhook.number) == 1
     birds.webhooks.delete(seen.number)
-    assert [one.number for one in birds.webhooks.list()] == [world.webhook.pk]
+    assert [one.number for one in birds.webhooks.list()] == [world.webhook.number]
 
 
 def test_settings_change_only_where_nobody_changed_them_meanwhile() -> None:

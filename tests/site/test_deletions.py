@@ -124,7 +124,7 @@ def webhook(world: World) -> Kind:
         collection=world.collection, url="https://ice.example/h", events=["export.ready"], made_by=world.people["admin"]
     )
     failed = WebhookDelivery.objects.create(webhook=row, event="export.ready", subject="export:1", state="failed")
-    here, page = f"{API}/webhooks/{row.pk}", f"/c/birds/webhooks/{row.pk}/"
+    here, page = f"{API}/webhooks/{row.number}", f"/c/birds/webhooks/{row.number}/"
     uses = [
         *(Request("PATCH", here, body) for body in ({"active": False}, {"active": True}, {"description": "d"})),
         Request("GET", here),

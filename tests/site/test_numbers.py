@@ -14,11 +14,13 @@ from django.test import Client
 from annotation.audit_log.recording import record
 from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import create_snapshot
-from annotation.models import AuditEntry, Computed, Membership, Role
+from annotation.models import AuditEntry, Computed, Membership, Role, Study
 from annotation.models.imports import FileImport
-from annotation.models.pair_table import SavedView
+from annotation.models.pair_table import BulkAct, SavedView
+from annotation.models.quality_control import GoldSet
 from annotation.models.snapshots import Snapshot
 from annotation.models.web_search import WebSearch
+from api.models import Webhook
 from api.tokens import make_token
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import AgentJob, AgentSample, AnswerEvaluation, Filling, Qrels, Report, Run, Synthesis
@@ -30,7 +32,7 @@ from tests.called import call
 from tests.evidence import make_campaign
 from tests.factories import make_collection, make_member, make_pair
 from tests.imported_files import bring
-from training.models import Job
+from training.models import CurvePoint, Job, LearningCurve
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class NumberedKind:
 
     model: Any
     make: Callable[[Membership], Any]
-    page: str  # Its address below the collection's, with {} for the number.
+    page: str = ""  # Its address below the collection's, with {} for the number.
     shown: str = ""  # The page that links to `page`.
     api: str = ""  # Its list in the API.
     act: str = ""  # An entry of the audit log, and the detail that names the row.
@@ -95,6 +97,7 @@ def make_agent_job(admin: Membership) -> AgentJob:
     return job
 
 
+HOOK = "https://ice.example/hook"
 JUDGED = {"judge": "offline", "writer": "offline", "limit": None, "seed": 0, "dev": 0.0, "fetch": False}
 KINDS = (
     NumberedKind(
@@ -111,7 +114,7 @@ KINDS = (
     ),
     NumberedKind(
         Job, make_simple(Job, folder="/nowhere", options={"recipe": "prism", "base": "/nowhere", "export": "/nowhere"}),
-        page="training/jobs/{}/", shown="training/", api="trainings", act="training.control", detail="job",
+        page="training/jobs/{}/", shown="training/curves/1/", api="trainings", act="training.control", detail="job",
     ),
     NumberedKind(
         Filling, make_filling,
@@ -139,6 +142,22 @@ KINDS = (
         WebSearch, make_keyed(WebSearch, options=JUDGED),
         page="import/web/{}/", shown="import/web/", api="web-searches", act="import.web", detail="number",
     ),
+    NumberedKind(
+        LearningCurve, make_simple(LearningCurve, recipe="prism"),
+        page="training/curves/{}/", shown="training/curves/", api="curves", act="training.started", detail="curve",
+    ),
+    NumberedKind(Study, make_simple(Study), api="studies", act="study.ended", detail="study"),
+    NumberedKind(
+        GoldSet, make_simple(GoldSet), page="gold/{}/", shown="gold/", api="gold", act="gold.ended", detail="gold"
+    ),
+    NumberedKind(
+        BulkAct, lambda admin: make_simple(BulkAct, kind="send", state="done", pairs=[], made_by=admin.user)(admin),
+        page="pairs/actions/{}/", shown="pairs/actions/", api="pair-acts", act="pairs.sent", detail="bulk",
+    ),
+    NumberedKind(
+        Webhook, lambda admin: make_simple(Webhook, url=HOOK, events=["export.ready"], made_by=admin.user)(admin),
+        page="webhooks/{}/", shown="webhooks/", api="webhooks", act="webhook.changed", detail="webhook",
+    ),
 )  # fmt: skip
 MIGRATIONS = (
     "judges.migrations.0030_numbers",
@@ -148,6 +167,9 @@ MIGRATIONS = (
     "benchmark.migrations.0017_numbers",
     "annotation.migrations.0038_more_numbers",
     "benchmark.migrations.0018_more_numbers",
+    "annotation.migrations.0039_study_numbers",
+    "api.migrations.0004_webhook_numbers",
+    "training.migrations.0008_curve_numbers",
 )
 
 
@@ -164,6 +186,9 @@ def admins(db: None) -> tuple[Membership, Membership]:
     for admin in (alice, bob, alice):
         make_pair(admin.collection)
         make_each(admin)
+    for curve in LearningCurve.objects.all():
+        job = Job.objects.get(collection=curve.collection, number=curve.number)
+        CurvePoint.objects.create(curve=curve, job=job, asked=500)
     return alice, bob
 
 
@@ -204,7 +229,10 @@ def test_the_pages_of_a_second_collection_speak_of_its_first(admins: tuple[Membe
 def test_every_kind_is_shown_and_found_by_its_number(admins: tuple[Membership, Membership]) -> None:
     client = Client()
     client.force_login(admins[1].user)
+    assert 'id="study-1-h"' in client.get("/c/stones/debate-effect/").content.decode()
     for kind in KINDS:
+        if not kind.page:
+            continue
         address = f"/c/stones/{kind.page.format(1)}"
         # Of the export no file was written.
         assert client.get(address).status_code == (404 if kind.model is Snapshot else 200), address
@@ -332,7 +360,7 @@ def test_existing_rows_are_numbered_in_their_order_and_what_named_them_follows(
     for kind in KINDS:
         rows: Any = kind.model._default_manager.order_by("pk")
         assert list(rows.values_list("collection__name", "number")) == [("birds", 1), ("stones", 1), ("birds", 2)]
-        entry = AuditEntry.objects.filter(collection=birds, act=kind.act).latest("pk")
+        entry = AuditEntry.objects.filter(collection=birds, act=kind.act, details__has_key=kind.detail).latest("pk")
         assert entry.details == {kind.detail: 2, "what": "pause"}, kind
         assert latest[kind].pk != 2, "the test would show nothing"
     assert {row.number for row in make_each(admins[0])} == {3}

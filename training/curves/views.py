@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -14,6 +14,7 @@ from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 from training.curves import services
 from training.curves.forms import CurveForm
 from training.curves.results import describe_last, describe_next, draw_curve
@@ -65,18 +66,18 @@ def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 user=scope.user.username,
                 **form.curve_options(),
             )
-            record_act(scope, "training.started", curve=curve.pk, recipe=curve.recipe)
+            record_act(scope, "training.started", curve=curve.number, recipe=curve.recipe)
     except BadInput as error:
         form.add_error(None, _("Not started: %(error)s.") % {"error": error})
         return _render_page(request, scope, form, status=422)
-    return redirect("learning_curve", scope.collection.name, curve.pk)
+    return redirect("learning_curve", scope.collection.name, curve.number)
 
 
 @action("admin")
 @require_GET
 def learning_curve(request: HttpRequest, scope: AccessScope, curve: int) -> HttpResponse:
     """Show one curve, live; HTMX asks for what changes alone."""
-    found = get_object_or_404(LearningCurve, pk=curve, collection=scope.collection)
+    found = numbered_or_404(LearningCurve.objects, scope.collection, curve, _("Learning curve not found."))
     points = services.list_points(found)
     result = services.read_result(points)
     words = points[0].job.words or pages.setup_label(points[0].job)
@@ -108,13 +109,13 @@ def learning_curve(request: HttpRequest, scope: AccessScope, curve: int) -> Http
 @require_POST
 def control_curve(request: HttpRequest, scope: AccessScope, curve: int, act: str) -> HttpResponse:
     """Cancel the points that are not over, or let those go on that failed or were cancelled."""
-    found = get_object_or_404(LearningCurve, pk=curve, collection=scope.collection)
+    found = numbered_or_404(LearningCurve.objects, scope.collection, curve, _("Learning curve not found."))
     if act not in ACTS:
         raise Http404(_("Unknown action."))
     with transaction.atomic():
         changed = ACTS[act](found)
         if changed:
-            record_act(scope, "training.control", curve=found.pk, what=act, points=changed)
+            record_act(scope, "training.control", curve=found.number, what=act, points=changed)
     if not changed:
         messages.error(request, _("No changes made: no point's state allows this action."))
-    return redirect("learning_curve", scope.collection.name, found.pk)
+    return redirect("learning_curve", scope.collection.name, found.number)

@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -14,6 +14,7 @@ from annotation.permissions import Scope, action
 from annotation.quality_control import gold, gold_reasons, near_pairs
 from annotation.quality_control.forms import GoldForm
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 
 USUAL = 50  # Pairs of a sample, unless the form says otherwise.
 
@@ -51,7 +52,8 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
     """End a gold sample: its remaining pairs are not assigned any more."""
-    row = get_object_or_404(GoldSet.objects.select_related("collection"), pk=gold_set, collection=scope.collection)
+    rows = GoldSet.objects.select_related("collection")
+    row = numbered_or_404(rows, scope.collection, gold_set, _("Gold sample not found."))
     gold.end(gold_set=row, by=scope.user)
     messages.success(request, _("The sample has ended. Expert grades are kept."))
     return redirect("gold", scope.collection.name)
@@ -61,7 +63,7 @@ def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
 @require_GET
 def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
     """Show every pair of a sample with what was said about it."""
-    row = get_object_or_404(GoldSet, pk=gold_set, collection=scope.collection)
+    row = numbered_or_404(GoldSet.objects, scope.collection, gold_set, _("Gold sample not found."))
     # A sample has hundreds of pairs, so that all their answers are read together.
     pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
     context = {"scope": scope, "gold_set": row, "pairs": pairs.order_by("place")}

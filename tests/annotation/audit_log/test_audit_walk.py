@@ -104,7 +104,9 @@ LEFT: dict[str, Act] = {
     "start_training": Act("training.started"),
     "control_job": Act("training.control", path=lambda world: f"/c/birds/training/jobs/{world.job.number}/cancel/"),
     "start_curve": Act("training.started"),
-    "control_curve": Act("training.control", path=lambda world: f"/c/birds/training/curves/{world.curve.pk}/cancel/"),
+    "control_curve": Act(
+        "training.control", path=lambda world: f"/c/birds/training/curves/{world.curve.number}/cancel/"
+    ),
     "use_model": Act("training.control", path=lambda world: f"/c/birds/training/models/{world.model.pk}/rerank/"),
     "upload_runs": Act("runs.imported"),
     "make_run": Act("run.started", data={"name": "mine", "depth": "10", "k1": "1.5", "b": "0.75"}),
@@ -161,7 +163,7 @@ LEFT: dict[str, Act] = {
     "control_person": Act("account.stopped", "owner", path=lambda world: f"/people/{world.bystander.user.pk}/stop/"),
     "webhooks": Act("webhook.made", data={"url": "https://ice.example/new", "events": ["export.ready"]}),
     "webhook": Act("webhook.changed", data={"url": "https://ice.example/other", "events": ["task.resolved"]}),
-    "control_webhook": Act("webhook.tested", path=lambda world: f"/c/birds/webhooks/{world.webhook.pk}/test/"),
+    "control_webhook": Act("webhook.tested", path=lambda world: f"/c/birds/webhooks/{world.webhook.number}/test/"),
     "replay_webhook": Act("webhook.replayed"),
     "export_audit_log": Act("audit.exported", data={"format": "csv"}),
     "export_site_audit_log": Act("audit.exported", "owner", {"format": "jsonl"}),
@@ -523,6 +525,6 @@ def test_what_is_set_aside_and_brought_back_is_told(walk: Walk) -> None:
 def test_a_gold_sample_is_told_from_its_draw_to_its_end(walk: Walk) -> None:
     client = walk.world.client("admin")
     client.post("/c/birds/gold/", {"size": "1", "seed": "0", "spot": "0.2"})
-    client.post(f"/c/birds/gold/{GoldSet.objects.get().pk}/end/")
+    client.post(f"/c/birds/gold/{GoldSet.objects.get().number}/end/")
     acts = list(AuditEntry.objects.filter(act__startswith="gold.").order_by("pk").values_list("act", flat=True))
     assert acts == ["gold.made", "gold.ended"]

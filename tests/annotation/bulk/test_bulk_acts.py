@@ -177,7 +177,7 @@ def test_selected_pairs_are_exported_as_a_file_and_formulas_stay_text(
     items[0].pair.query.__class__.objects.filter(pk=items[0].pair.query_id).update(text="=1+1")
     address = plan(charlie, "export", query="", all="1")
     response = charlie.post(f"{address}run/", {"option": form})
-    assert f"-pairs-{BulkAct.objects.get().pk}.{form}" in response["Content-Disposition"]
+    assert f"-pairs-{BulkAct.objects.get().number}.{form}" in response["Content-Disposition"]
     text = b"".join(response.streaming_content).decode()
     rows = list(csv.DictReader(io.StringIO(text))) if form == "csv" else list(map(json.loads, text.splitlines()))
     assert [(row["doc_id"], str(row["grade"]), row["state"]) for row in rows] == [
@@ -185,7 +185,7 @@ def test_selected_pairs_are_exported_as_a_file_and_formulas_stay_text(
     ]
     assert rows[0]["query"] == ("'=1+1" if form == "csv" else "=1+1")
     assert AuditEntry.objects.get(act="pairs.exported").details == {
-        "bulk": BulkAct.objects.get().pk, "pairs": 2, "option": form
+        "bulk": BulkAct.objects.get().number, "pairs": 2, "option": form
     }  # fmt: skip
 
 

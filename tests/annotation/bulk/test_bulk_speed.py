@@ -74,7 +74,7 @@ def test_each_act_on_ten_thousand_pairs_takes_under_five_seconds(scene: tuple[Co
 
     def do(kind: str, pairs: list[int], option: str = "", *, undo: bool = True) -> BulkAct:
         act = BulkAct.objects.create(collection=collection, kind=kind, pairs=pairs, made_by=charlie.user)
-        address = f"/c/large/pairs/actions/{act.pk}/"
+        address = f"/c/large/pairs/actions/{act.number}/"
         began = time.perf_counter()
         assert client.get(address).status_code == 200
         took[f"{kind}, its page"] = time.perf_counter() - began
@@ -94,7 +94,7 @@ def test_each_act_on_ten_thousand_pairs_takes_under_five_seconds(scene: tuple[Co
     began = time.perf_counter()
     assert claim(second) is None, "all that waits is reserved"
     took["somebody else claims"] = time.perf_counter() - began
-    press("reassign, undone", f"/c/large/pairs/actions/{act.pk}/undo/")
+    press("reassign, undone", f"/c/large/pairs/actions/{act.number}/undo/")
     assert not ReservedFor.objects.exists()
     do("priority", held, "first")
     assert set(Item.objects.filter(pair__in=held).values_list("priority", flat=True)) == {0.5}

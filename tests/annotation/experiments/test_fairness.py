@@ -352,7 +352,7 @@ def test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log(books, admin
     assert study.made_by.username == "charlie"
     page = admin.get("/c/books/debate-effect/").text
     assert "0 of 2 pairs have all 1 votes from both groups" in page
-    assert admin.post(f"/c/books/debate-effect/studies/{study.pk}/end/").status_code == 302
+    assert admin.post(f"/c/books/debate-effect/studies/{study.number}/end/").status_code == 302
     assert Study.objects.get().ended_at
     acts = list(AuditEntry.objects.filter(act__startswith="study").order_by("pk").values_list("act", flat=True))
     assert acts == ["study.made", "study.ended"]

@@ -117,8 +117,8 @@ def test_a_selected_label_goes_to_people_once_that_was_confirmed(alice: Client, 
     planned = alice.post("/c/books/pairs/actions/", asked)
     assert not Item.objects.exists()  # a person confirms it first
     act = BulkAct.objects.get()
-    assert planned["Location"] == f"/c/books/pairs/actions/{act.pk}/"
-    alice.post(f"/c/books/pairs/actions/{act.pk}/run/", {})
+    assert planned["Location"] == f"/c/books/pairs/actions/{act.number}/"
+    alice.post(f"/c/books/pairs/actions/{act.number}/run/", {})
     item = Item.objects.get()
     assert (item.pair_id, item.reason, item.state) == (wrong(books).pk, "requested", "open")
     assert Label.objects.get(pair=wrong(books)).grade == 2  # until people have judged it

@@ -151,7 +151,7 @@ def test_the_pages_of_gold_lead_from_the_draw_to_the_last_pair(books):
         assert desk.post("/c/books/gold/grade/", {"item": item.pk, "grade": 1}).status_code == 303
     assert "No gold pairs to grade" in desk.get("/c/books/gold/grade/").text
     assert desk.get("/c/books/gold/").status_code == 403
-    page = client.get(f"/c/books/gold/{item.gold_set_id}/").text
+    page = client.get(f"/c/books/gold/{item.gold_set.number}/").text
     assert page.count("practice") >= 5 and "alice" in page
     client.post(f"/c/books/people/{alice.pk}/expert/", {"on": "0"})
     assert "Only experts grade gold pairs" in desk.get("/c/books/gold/grade/").text

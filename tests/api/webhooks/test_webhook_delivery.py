@@ -234,7 +234,10 @@ def test_a_webhook_that_fails_for_days_is_disabled_and_admins_are_told(
         fail(hooked, 1)
     hooked.row.refresh_from_db()
     assert hooked.row.disabled == "failing" and set(states(hooked)) == {"failed"}
-    assert AuditEntry.objects.get(act="webhook.disabled").details == {"webhook": hooked.row.pk, "because": "failing"}
+    assert AuditEntry.objects.get(act="webhook.disabled").details == {
+        "webhook": hooked.row.number,
+        "because": "failing",
+    }
     (sent,) = mail.outbox
     assert sent.to == ["alice@example.org"] and "birds" in sent.subject and hooked.row.url in sent.body
     client.force_login(admin.user)

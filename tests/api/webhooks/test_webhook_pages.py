@@ -35,7 +35,7 @@ def test_an_admin_makes_a_webhook_on_the_page_and_sees_its_secret_once(browser: 
     row = Webhook.objects.get()
     assert (row.url, row.events, row.description) == (given["url"], given["events"], "CI")
     assert secret not in row.secret
-    for page in ("/c/birds/webhooks/", f"/c/birds/webhooks/{row.pk}/"):
+    for page in ("/c/birds/webhooks/", f"/c/birds/webhooks/{row.number}/"):
         shown = browser.get(page).text
         assert "receiver.example" in shown and "whsec_" not in shown
     assert (
@@ -63,7 +63,7 @@ def test_a_webhook_is_changed_disabled_enabled_and_deleted_on_its_page(
     browser: Client, hooked: Hooked, settings: Any
 ) -> None:
     settings.WEBHOOK_NETWORKS = []
-    here = f"/c/birds/webhooks/{hooked.row.pk}/"
+    here = f"/c/birds/webhooks/{hooked.row.number}/"
     refused = browser.post(here, {"url": "http://127.0.0.1/", "events": ["export.ready"]})
     assert refused.status_code == 422 and Webhook.objects.get().url == hooked.row.url
     browser.post(here, {"url": "https://other.example/", "events": ["audit.alarm"], "description": ""})
@@ -91,7 +91,7 @@ def test_a_test_event_is_sent_and_shown_with_its_answer_and_replayed(
 ) -> None:
     receiver.answers.append(500)
     receiver.body = b"<script>alert(1)</script>"
-    led = browser.post(f"/c/birds/webhooks/{hooked.row.pk}/test/")
+    led = browser.post(f"/c/birds/webhooks/{hooked.row.number}/test/")
     page = led["Location"]
     waiting = browser.get(page)
     assert "every 2s" in waiting.text and "webhook.test" in waiting.text
@@ -103,7 +103,7 @@ def test_a_test_event_is_sent_and_shown_with_its_answer_and_replayed(
     browser.post(f"{page}replay/")
     deliver_due()
     assert len(receiver.got) == 3 and len(set(receiver.ids())) == 1
-    log = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/").text
+    log = browser.get(f"/c/birds/webhooks/{hooked.row.number}/").text
     assert "delivered" in log and "200 in" in log
 
 
@@ -111,9 +111,9 @@ def test_all_that_failed_is_replayed_and_nothing_else(browser: Client, hooked: H
     for number, state in enumerate(["failed", "delivered", "failed"]):
         values = {"subject": f"task:{number}", "data": {}, "state": state, "attempts": 10}
         WebhookDelivery.objects.create(webhook=hooked.row, event="task.resolved", **values)
-    page = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/?state=failed").text
+    page = browser.get(f"/c/birds/webhooks/{hooked.row.number}/?state=failed").text
     assert "Replay 2 failed deliveries" in page and page.count("task.resolved</code>") == 2
-    browser.post(f"/c/birds/webhooks/{hooked.row.pk}/replay-failed/")
+    browser.post(f"/c/birds/webhooks/{hooked.row.number}/replay-failed/")
     deliver_due()
     assert len(receiver.got) == 2
     assert set(WebhookDelivery.objects.values_list("state", flat=True)) == {"delivered"}
@@ -123,13 +123,13 @@ def test_the_log_is_read_in_parts(browser: Client, hooked: Hooked) -> None:
     WebhookDelivery.objects.bulk_create(
         WebhookDelivery(webhook=hooked.row, event="task.resolved", subject=f"task:{n}") for n in range(60)
     )
-    first = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/")
+    first = browser.get(f"/c/birds/webhooks/{hooked.row.number}/")
     (before,) = re.findall(r"before=(\d+)", first.text)
-    second = browser.get(f"/c/birds/webhooks/{hooked.row.pk}/?before={before}")
+    second = browser.get(f"/c/birds/webhooks/{hooked.row.number}/?before={before}")
     seen = [[one.subject for one in page.context["page"].deliveries] for page in (first, second)]
     assert [len(part) for part in seen] == [50, 10] and len({*seen[0], *seen[1]}) == 60
     for odd in ("x", "-1", "9" * 30, "²"):
-        assert browser.get(f"/c/birds/webhooks/{hooked.row.pk}/?before={odd}&state=odd").status_code == 200
+        assert browser.get(f"/c/birds/webhooks/{hooked.row.number}/?before={odd}&state=odd").status_code == 200
 
 
 def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) -> None:
@@ -137,7 +137,7 @@ def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) ->
     client = Client()
     client.force_login(other.user)
     made = WebhookDelivery.objects.create(webhook=hooked.row, event="task.resolved", subject="task:1")
-    here = f"/c/stones/webhooks/{hooked.row.pk}/"
+    here = f"/c/stones/webhooks/{hooked.row.number}/"
     for path in (here, f"{here}deliveries/{made.pk}/"):
         assert client.get(path).status_code == 404
     for path in (here, f"{here}delete/", f"{here}deliveries/{made.pk}/replay/"):
@@ -145,7 +145,7 @@ def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) ->
     second, _ = services.create_webhook(
         other.collection, other.user, url="https://other.example/", events=["export.ready"]
     )
-    assert client.get(f"/c/stones/webhooks/{second.pk}/deliveries/{made.pk}/").status_code == 404
+    assert client.get(f"/c/stones/webhooks/{second.number}/deliveries/{made.pk}/").status_code == 404
 
 
 def test_a_collection_has_twenty_webhooks_at_most(admin: Membership, browser: Client) -> None:
@@ -209,7 +209,7 @@ def test_by_the_api_a_wrong_webhook_is_refused(call: Call, admin: Membership, wr
 
 def test_by_the_api_an_annotator_and_a_token_that_only_reads_change_nothing(call: Call, hooked: Hooked) -> None:
     bob = make_member(hooked.row.collection, "bob")
-    path = f"collections/birds/webhooks/{hooked.row.pk}"
+    path = f"collections/birds/webhooks/{hooked.row.number}"
     assert call(bob.user, "GET", path).status_code == 403
     admin = hooked.row.made_by
     assert call(admin, "GET", path, scopes=("read",)).status_code == 200

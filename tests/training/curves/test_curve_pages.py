@@ -63,7 +63,7 @@ def test_without_a_training_set_the_page_says_what_to_do(alice: Client) -> None:
 def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, rows: Path) -> None:
     answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "training_set": str(rows)})
     curve = LearningCurve.objects.get()
-    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/curves/{curve.pk}/"
+    assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/curves/{curve.number}/"
     points = services.list_points(curve)
     assert [(point.asked, point.labels, point.queries) for point in points] == [(n, None, None) for n in (24, 48, 96)]
     for point in points:
@@ -150,7 +150,7 @@ def test_a_finished_curve_shows_its_caption_chart_table_and_csv(
 ) -> None:
     for point, value in zip(services.list_points(curve), (0.5, 0.55, 0.58), strict=True):
         end_point(point, tmp_path, value=value)
-    address = f"/c/birds/training/curves/{curve.pk}/"
+    address = f"/c/birds/training/curves/{curve.number}/"
     page = alice.get(address).content.decode()
     assert "The last 48 labels bought +3.0 points (3.0 to 3.0) of nDCG@10 on 20 queries." in page
     assert "the next 500 labels buy about +" not in page and "the next 500 labels buy about" in page
@@ -164,7 +164,7 @@ def test_a_finished_curve_shows_its_caption_chart_table_and_csv(
 def test_a_failed_point_is_a_gap_on_the_page_and_can_go_on(alice: Client, curve: LearningCurve, tmp_path: Path) -> None:
     for point, state in zip(services.list_points(curve), ("finished", "failed", "finished"), strict=True):
         end_point(point, tmp_path, state)
-    address = f"/c/birds/training/curves/{curve.pk}/"
+    address = f"/c/birds/training/curves/{curve.number}/"
     page = alice.get(address).content.decode()
     assert "one of the last two points has no measure" in page and "there are 2" in page
     assert "\n48,,," in alice.get(f"{address}?chart=curve&as=csv").content.decode()

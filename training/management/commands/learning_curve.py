@@ -64,7 +64,7 @@ class Command(QuorumCommand):
             self.wait(curve)
         points = services.list_points(curve)
         if not all(point.job.is_over for point in points):
-            self.say(f"curve {curve.pk}: {_format_states(points)}; run the command again to see what it says")
+            self.say(f"curve {curve.number}: {_format_states(points)}; run the command again to see what it says")
             return self.describe(curve, points)
         return self.end(curve, points)
 
@@ -99,7 +99,7 @@ class Command(QuorumCommand):
             while not all(point.job.is_over for point in points):
                 if any(point.job.state == Job.State.QUEUED for point in points):
                     own.ensure(points[0].job.device)
-                now = f"curve {curve.pk}: {_format_states(points)}"
+                now = f"curve {curve.number}: {_format_states(points)}"
                 if now != line and (sys.stderr.isatty() or time.monotonic() - told > LINE_EVERY_S):
                     told, line = time.monotonic(), now
                     self.stderr.write(now)
@@ -125,7 +125,12 @@ class Command(QuorumCommand):
 
     def describe(self, curve: LearningCurve, points: list[CurvePoint]) -> dict[str, Any]:
         """Return the document of a curve."""
-        jobs = {"curve": curve.pk, "recipe": curve.recipe, "order": curve.order, "jobs": [p.job.number for p in points]}
+        jobs = {
+            "curve": curve.number,
+            "recipe": curve.recipe,
+            "order": curve.order,
+            "jobs": [p.job.number for p in points],
+        }
         return jobs | result_document(services.read_result(points))
 
 
