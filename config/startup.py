@@ -103,7 +103,7 @@ def migrations_fingerprint() -> str:
     digest = hashlib.sha256()
     for app in APPS:
         # The bytes, not the names: a migration that was edited while it was developed counts as another one.
-        for path in sorted((env.ROOT / app / "migrations").glob("*.py")):
+        for path in sorted((env.ROOT / app / "migrations").glob("*.*")):
             digest.update(f"{app}/{path.name}\0".encode() + path.read_bytes() + b"\0")
     # Tables of these packages change with their versions.
     for package in ("django", "django-allauth"):

@@ -1,7 +1,6 @@
 """A collection whose campaign a day's budget stopped: one judge with a price, one without, people, gold, audits."""
 
 from datetime import timedelta
-from importlib import import_module
 
 from django.db import connection
 from django.utils import timezone
@@ -13,7 +12,14 @@ from judges.models import Audit, Campaign, Work
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_label
 from tests.factories import make_collection, make_item, make_member, make_pair
 
-ENTERED = import_module("judges.migrations.0009_money")
+LEDGER = """
+INSERT INTO judges_ledger (campaign_id, shard, day, judge_id, role, round, outcome, calls, calls_cached,
+    calls_without_price, tokens_in, tokens_cached, tokens_out, cost)
+SELECT campaign_id, 0, (created_at AT TIME ZONE 'UTC')::date AS day, judge_id, role, round, outcome,
+    count(*) FILTER (WHERE NOT cached), count(*) FILTER (WHERE cached), count(*) FILTER (WHERE cost IS NULL),
+    sum(tokens_in), sum(tokens_cached), sum(tokens_out), COALESCE(sum(cost), 0)
+FROM judges_attempt GROUP BY campaign_id, day, judge_id, role, round, outcome
+"""
 SUMS = """
 INSERT INTO judges_collectiontally (collection_id, shard, spent, day, day_spent)
 SELECT c.collection_id, 0, sum(l.cost), (now() AT TIME ZONE 'UTC')::date,
@@ -23,10 +29,10 @@ FROM judges_ledger l JOIN judges_campaign c ON c.id = l.campaign_id GROUP BY 1
 
 
 def enter() -> None:
-    """Attempts that a test wrote are entered as the migration enters those from before there was a ledger."""
+    """Enter attempts that a test wrote itself into the ledger and the sums."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM judges_ledger; DELETE FROM judges_collectiontally")
-        cursor.execute(ENTERED.LEDGER)
+        cursor.execute(LEDGER)
         cursor.execute(SUMS)
 
 

@@ -1,8 +1,8 @@
-"""A backup that an older version wrote (commit 45580ec) comes back whole: its labels, judgments, exports and models.
+"""A backup that version 0.1.0 wrote comes back whole: its labels, judgments, exports and models.
 
-`older_version/instance.tar.gz` is what that version's demo had judged offline, with judgments of two annotators (one
-taken back by each), two adjudications, three exports and a model's row. `rows.json` is what `rows.py` and `status`
-printed there.
+`version_0_1_0/instance.tar.gz` is what that version had judged offline, with judgments of two annotators (one taken
+back by each), three exports and a model's row. `rows.json` is what `rows.py` and `status` printed there; `make.py` made
+both.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ import pytest
 
 from tests.instances import Instance
 
-HERE = Path(__file__).parent / "older_version"
-NAME = "python-reference"
+HERE = Path(__file__).parent / "version_0_1_0"
+NAME = "owls"
 PAGES = """
 import json
 from django.conf import settings
@@ -33,7 +33,7 @@ client.force_login(owner)
 row = {"user": owner, "ip": "127.0.0.1", "user_agent": "tests"}
 UserSession.objects.get_or_create(session_key=client.session.session_key, defaults=row)
 places = ["", "pairs/", "campaigns/", "exports/", "training/", "quality/", "members/"]
-print(json.dumps({place: client.get(f"/c/python-reference/{place}").status_code for place in places}))
+print(json.dumps({place: client.get(f"/c/owls/{place}").status_code for place in places}))
 """
 REBUILD = """
 from corpus.labels import rebuild_labels

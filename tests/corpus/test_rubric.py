@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from html.parser import HTMLParser
-from importlib import import_module
 from io import StringIO
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -13,7 +12,6 @@ from types import SimpleNamespace
 import httpx2
 import pyarrow.parquet
 import pytest
-from django.apps import apps
 from django.core.management import call_command
 from django.test import Client
 from django.utils.translation import override
@@ -419,17 +417,6 @@ def test_the_demo_tells_people_what_its_gold_was_made_by(tmp_path):
     Collection.objects.update(rubric="helpfulness")
     demo.load_collection(tmp_path, StringIO())
     assert Collection.objects.get().rubric == "helpfulness", "what an admin chose stays"
-
-
-def test_what_annotators_were_told_before_is_kept_as_number_0():
-    old = import_module("annotation.migrations.0017_rubric")
-    books, birds = make_collection("books", instruction=OWN), make_collection("birds")
-    guidelines.write(collection=birds, text="Mine.", author=make_member(birds, "charlie").user)
-    old.keep_what_held(apps, None)
-    before, now = books.guidelines.order_by("version")
-    assert "a fact from which an answer follows" in before.text and OWN in now.text
-    assert Collection.objects.get(name="books").guideline_version == now.version == 1
-    assert guidelines.current(birds)[1] == "Mine.\n"
 
 
 def test_no_rubric_contradicts_itself_by_a_rule_of_the_other():

@@ -1,6 +1,5 @@
 """What a collection counts is called by numbers that begin at 1 in each collection, at every door."""
 
-import importlib
 import secrets
 import threading
 from collections.abc import Callable
@@ -8,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.db import connection, migrations
+from django.db import connection
 from django.test import Client
 
 from annotation.audit_log.recording import record
 from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import create_snapshot
-from annotation.models import AuditEntry, Computed, Membership, Role, Study
+from annotation.models import Membership, Role, Study
 from annotation.models.imports import FileImport
-from annotation.models.pair_table import BulkAct, SavedView
+from annotation.models.pair_table import BulkAct
 from annotation.models.quality_control import GoldSet
 from annotation.models.snapshots import Snapshot
 from annotation.models.web_search import WebSearch
@@ -25,7 +24,7 @@ from api.tokens import make_token
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import AgentJob, AgentSample, AnswerEvaluation, Filling, Qrels, Report, Run, Synthesis
 from corpus.collections.removal import delete_collection
-from corpus.models import Collection, ExportRecord, LastNumber
+from corpus.models import Collection, LastNumber
 from corpus.numbered import find_numbered
 from judges.models import Campaign
 from tests.called import call
@@ -159,18 +158,6 @@ KINDS = (
         page="webhooks/{}/", shown="webhooks/", api="webhooks", act="webhook.changed", detail="webhook",
     ),
 )  # fmt: skip
-MIGRATIONS = (
-    "judges.migrations.0030_numbers",
-    "training.migrations.0007_numbers",
-    "annotation.migrations.0037_numbers",
-    "api.migrations.0003_numbers",
-    "benchmark.migrations.0017_numbers",
-    "annotation.migrations.0038_more_numbers",
-    "benchmark.migrations.0018_more_numbers",
-    "annotation.migrations.0039_study_numbers",
-    "api.migrations.0004_webhook_numbers",
-    "training.migrations.0008_curve_numbers",
-)
 
 
 def make_each(admin: Membership) -> list[Any]:
@@ -332,39 +319,3 @@ def test_rows_that_are_made_at_once_get_numbers_of_their_own() -> None:
     for kind in KINDS:
         if kind.model is not Snapshot:
             assert sorted(kind.model._default_manager.values_list("number", flat=True)) == [1, 2, 3], kind
-
-
-def test_existing_rows_are_numbered_in_their_order_and_what_named_them_follows(
-    admins: tuple[Membership, Membership],
-) -> None:
-    """The statements of the migrations, on tables as the release before left them."""
-    birds = admins[0].collection
-    newer = Campaign.objects.filter(collection=birds).latest("pk")
-    view = SavedView.objects.create(
-        user=admins[0].user, collection=birds, name="v", query=f"state=open&campaign={newer.pk}&sort=state"
-    )
-    Computed.objects.create(collection=birds, values={"audits": {"campaign": newer.pk}, "policies": {}, "kappas": []})
-    latest = {kind: kind.model._default_manager.filter(collection=birds).latest("pk") for kind in KINDS}
-    for kind, row in latest.items():
-        record(admins[0].user, kind.act, birds, **{kind.detail: row.pk, "what": "pause"})
-    LastNumber.objects.all().delete()
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        for kind in KINDS:
-            cursor.execute(f"UPDATE {kind.model._meta.db_table} SET number = 1000000 + id")
-        cursor.execute("UPDATE corpus_exportrecord SET number = 0")
-        for name in MIGRATIONS:
-            for step in importlib.import_module(name).Migration.operations:
-                if isinstance(step, migrations.RunSQL):
-                    cursor.execute(str(step.sql))
-    for kind in KINDS:
-        rows: Any = kind.model._default_manager.order_by("pk")
-        assert list(rows.values_list("collection__name", "number")) == [("birds", 1), ("stones", 1), ("birds", 2)]
-        entry = AuditEntry.objects.filter(collection=birds, act=kind.act, details__has_key=kind.detail).latest("pk")
-        assert entry.details == {kind.detail: 2, "what": "pause"}, kind
-        assert latest[kind].pk != 2, "the test would show nothing"
-    assert {row.number for row in make_each(admins[0])} == {3}
-    view.refresh_from_db()
-    assert view.query == "state=open&campaign=2&sort=state"
-    assert Computed.objects.get().values == {"audits": None, "kappas": []}
-    assert list(ExportRecord.objects.order_by("export").values_list("number", flat=True)) == [1, 1, 2, 3]

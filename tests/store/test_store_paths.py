@@ -60,27 +60,3 @@ def test_rows_name_var_by_its_mark_and_are_found_by_their_path(settings: Any, tm
     again = Job.objects.get()
     assert again.folder == f"{tmp_path}/other/jobs/one"
     assert again.options["models"]["tuned"] == f"{tmp_path}/other/models/m" and again.options["base"] == "a/b"
-
-
-@pytest.mark.django_db
-def test_plain_paths_of_older_versions_are_read_and_marked_by_the_migration(settings: Any, tmp_path: Path) -> None:
-    from importlib import import_module
-
-    settings.VAR = tmp_path
-    collection = make_collection("birds")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """INSERT INTO training_job (collection_id, kind, options, device, folder, state, words, result, done,
-                   total, phase, error, attempts, fencing_token, cancel_asked, made_by)
-               VALUES (%s, 'train', jsonb_build_object('out', %s::text), 'cpu', %s, 'queued', '', '{}', 0, 0, '', '', 0,
-                   0, false, '')""",
-            [collection.pk, f"{tmp_path}/models/m", f"{tmp_path}/jobs/one"],
-        )
-    assert Job.objects.get().folder == f"{tmp_path}/jobs/one", "read as it is"
-    migration = import_module("store.migrations.0002_paths_from_var")
-    with connection.schema_editor() as editor:
-        migration.mark_paths(None, editor)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT folder, options->>'out' FROM training_job")
-        assert cursor.fetchall() == [("$QUORUM_VAR/jobs/one", "$QUORUM_VAR/models/m")]
-    assert Job.objects.get().options == {"out": f"{tmp_path}/models/m"}

@@ -4,7 +4,6 @@ import csv
 import json
 import resource
 from hashlib import sha256
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
@@ -279,20 +278,6 @@ def test_a_judgment_is_used_once_a_snapshot_holds_it(books, tmp_path):
     assert not ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
     export(books, "qrels", tmp_path / "qrels")
     assert ExportRecord.is_exported(judgment.pair.collection_id, judgment.created_at)
-
-
-def test_exports_that_were_made_before_the_records_get_theirs(books):
-    films, labels = make_collection("films"), {"collection": books, "created_at": books.created_at}
-    old = Snapshot.objects.create(format="prism", options={"set": {"collections": ["films"]}}, **labels)
-    new = Snapshot.objects.create(format="qrels", state="making", options={"origins": None}, **labels)
-    Snapshot.objects.create(format="debates", **labels)
-    Snapshot.objects.create(format="qrels", state="failed", **labels)
-    with connection.cursor() as cursor:
-        cursor.execute(import_module("annotation.migrations.0022_export_records").HELD)
-    found = set(ExportRecord.objects.values_list("collection", "export", "at"))
-    assert found == {
-        (which.pk, export.pk, books.created_at) for which, export in [(books, old), (films, old), (books, new)]
-    }
 
 
 # The command
