@@ -234,8 +234,7 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
     assert "Not computed yet" not in page.text and "too many grades" not in page.text
     two = client.get(f"{here}agreement/two/", {"a": names[0], "b": names[1]}, follow=True)
     others = [
-        client.get(here + path, follow=True)
-        for path in ("quality/over-time/", "agreement/people/", "agreement/table.csv")
+        client.get(here + path, follow=True) for path in ("quality/over-time/", "members/", "agreement/table.csv")
     ]
     for answer in (two, *others):
         assert answer.status_code == 200 and "not enough memory" in answer.text
