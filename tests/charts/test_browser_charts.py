@@ -82,4 +82,4 @@ def test_a_touch_tells_first_and_the_name_it_shows_is_the_link(charlie: object, 
     page.locator(".chart-tip a").first.wait_for()
     assert page.url.endswith("/c/books/")
     page.locator(".chart-tip a").first.tap()
-    page.wait_for_url("**/pairs/?campaign=*")
+    page.wait_for_url("**/c/books/pairs/*")
