@@ -15,7 +15,7 @@ def ensure_utf8() -> None:
 
 def main() -> None:
     """Run one management command."""
-    if sys.argv[1:] in (["version"], ["--version"]):
+    if sys.argv[1:2] in (["version"], ["--version"]):
         from config.version import VERSION
 
         sys.stdout.write(f"Quorum {VERSION}\n")

@@ -122,7 +122,7 @@ class Schema:
     def refusal(self) -> str:
         others = f" and {len(self.unknown) - 1} more" if len(self.unknown) > 1 else ""
         return (
-            f"The database is of a newer version: this one does not know its migration {self.unknown[-1]}{others}. "
+            f"The database is of another version: this one does not know its migration {self.unknown[-1]}{others}. "
             "Install the version that migrated it, or `manage.py restore` a backup of before."
         )
 

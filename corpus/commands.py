@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error
 from django.utils import translation
@@ -58,6 +59,10 @@ class QuorumCommand(BaseCommand):
     act = ""  # What the audit log calls it, for commands that change something by themselves.
     # Django's checks import every page. `make check`, `serve` and `demo` run them; no other command waits for that.
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
+
+    def get_version(self) -> str:
+        """Return what `--version` of every command prints."""
+        return f"Quorum {settings.VERSION}"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

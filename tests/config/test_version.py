@@ -10,6 +10,7 @@ from django.test import Client
 
 from annotation.url_fetch.pages import HEADERS
 from config.version import VERSION
+from corpus.commands import QuorumCommand
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,6 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_command_line_says_the_version_and_starts_nothing(argument: str) -> None:
     run = subprocess.run([sys.executable, ROOT / "manage.py", argument], capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == (f"Quorum {VERSION}\n", "")
+
+
+def test_every_command_says_it_and_not_the_version_of_django(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        QuorumCommand().create_parser("manage.py", "judge").parse_args(["--version"])
+    assert capsys.readouterr().out == f"Quorum {VERSION}\n"
 
 
 @pytest.mark.django_db

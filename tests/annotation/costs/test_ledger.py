@@ -24,6 +24,8 @@ from judges.campaigns.progress import summary_lines
 from judges.campaigns.selectors import campaign_status
 from judges.costs.accounting import Paid, of_calls
 from judges.costs.collection_budgets import collection_budget
+from judges.costs.ledger import REASONS
+from judges.domain.routing import EscalationReason
 from judges.models import Campaign, Panel
 from judges.models.costs import Ledger
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
@@ -41,6 +43,10 @@ def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
     assert both.text == "at least $2.00 (4 calls without a price)" and both.at_least
     assert of_calls(0.0, 0, 0).text == "$0.00"
     assert (Paid(None, ("a",)) + Paid(None, ("b",))).text == "unknown (a, b)"
+
+
+def test_every_reason_of_an_escalation_is_a_word_that_is_translated() -> None:
+    assert set(REASONS) == {str(reason) for reason in EscalationReason if reason}
 
 
 def test_cost_per_correct_label_is_worked_by_hand() -> None:
