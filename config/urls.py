@@ -2,9 +2,13 @@
 
 from django.urls import include, path
 
+from config.hub import push_to_hub
+
 handler500 = "config.away.server_error"
 
 urlpatterns = [
+    path("c/<slug:name>/hub/export/<int:number>/", push_to_hub, {"kind": "dataset"}, name="push_export"),
+    path("c/<slug:name>/hub/model/<int:number>/", push_to_hub, {"kind": "model"}, name="push_model"),
     path("", include("annotation.urls")),
     path("", include("training.urls")),
     path("", include("benchmark.urls")),

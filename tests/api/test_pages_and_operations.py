@@ -161,6 +161,7 @@ EXCEPTIONS = {
     "aspects_dismiss": BY_EYE,
     "save_view": "filters of the page of pairs that somebody keeps for themselves",
     "change_view": "filters of the page of pairs that somebody keeps for themselves",
+    **dict.fromkeys(("push_export", "push_model"), "the hub has an API of its own, and a program its own token"),
     "preview_export": "shows what the form would export; nothing is written",
     "test_model": "a person waits up to 45 seconds for a model; a program runs a self-check, or check_judges",
     "export_site_audit_log": "the audit log of the whole site, accounts among it; that of a collection is read",

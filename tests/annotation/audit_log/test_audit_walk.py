@@ -179,6 +179,10 @@ LEFT: dict[str, Act] = {
 """Addresses whose POST is an act, with what it takes for it to be one."""
 
 ELSEWHERE = {
+    **dict.fromkeys(
+        ("push_export", "push_model"),
+        ("tests.config.test_hub", "test_the_button_pushes_and_says_what_was_refused"),
+    ),
     "query_lists": (
         "tests.annotation.exports.test_query_splits",
         "test_the_page_keeps_a_list_makes_the_set_and_deletes_it",

@@ -1,0 +1,81 @@
+"""Pushing an export or a model to a hub by huggingface_hub's own upload of a folder: the service and its button."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from annotation.audit_log.recording import record
+from annotation.models import User
+from annotation.models.snapshots import Snapshot
+from annotation.permissions import Scope, action
+from corpus.errors import BadInput
+from corpus.models import Collection
+from corpus.numbered import find_numbered
+from store.files import fetch
+from training.models import Model
+
+# What an earlier push may have left and a loader would take for part of this one; other files stay as they are.
+LEFT_OVER = {"dataset": ["data/*.parquet", "qrels/*", "*.jsonl"], "model": ["*.safetensors*"]}
+
+
+@action("admin")
+@require_POST
+def push_to_hub(request: HttpRequest, scope: Scope, kind: str, number: int) -> HttpResponse:
+    """Push while the page waits: what is there already is not sent again when a push that broke off is repeated."""
+    name, public = request.POST.get("repository", "").strip(), "public" in request.POST
+    try:
+        pushed = push_folder(scope.collection, kind, number, name, public=public, by=scope.user)
+        messages.success(request, _("Pushed to %(address)s.") % {"address": pushed["address"]})
+    except BadInput as error:
+        messages.error(request, str(error))
+    page = redirect("exports", scope.collection.name)
+    return page if kind == "dataset" else redirect("training_model", scope.collection.name, number)
+
+
+def push_folder(
+    collection: Collection, kind: str, number: int, repository: str, *, public: bool, by: User | None = None
+) -> dict[str, Any]:
+    """Push an export ("dataset") or a published "model"; a repository that is missing is made, private unless `public`.
+
+    Raises BadInput without a token in HF_TOKEN (no login of whoever runs the site is read), where the hub refuses or
+    cannot be reached, and for a repository that everybody reads unless `public` says so.
+    """
+    import httpx2  # Loading them takes longer than most pages.
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    if not (token := os.environ.get("HF_TOKEN", "").strip()):
+        raise BadInput(_("HF_TOKEN is not set: put a token of the hub that may write into this environment variable"))
+    exports = Snapshot.objects.filter(state=Snapshot.State.READY)
+    models = Model.objects.filter(collection=collection, pk=number)
+    row = find_numbered(exports, collection, number) if kind == "dataset" else models.first()
+    if row is None or not fetch(Path(row.folder)).is_dir():
+        raise BadInput(_("%(collection)s has no files of this number") % {"collection": collection.name})
+    api, where = HfApi(token=token, library_name="quorum"), dict[str, Any](repo_id=repository, repo_type=kind)
+    try:
+        api.create_repo(**where, private=not public, exist_ok=True)
+        # Only now: `exist_ok` leaves a repository that was there as it is, and a public one among them.
+        if not (public or api.repo_info(**where).private):
+            raise BadInput(_("%(repository)s is public, and this was to stay private") % {"repository": repository})
+        commit = api.upload_folder(
+            **where,
+            folder_path=row.folder,
+            commit_message=f"Push {kind} {number} of {collection.name}",
+            ignore_patterns=[".*", "**/.*"],
+            delete_patterns=LEFT_OVER[kind],
+        )
+    except (HfHubHTTPError, OfflineModeIsEnabled, httpx2.HTTPError, ValueError, RuntimeError) as error:
+        reason = (getattr(error, "server_message", None) or str(error)).strip().partition("\n")[0][:300]
+        words = {"hub": api.endpoint, "repository": repository, "reason": reason or type(error).__name__}
+        raise BadInput(_("%(hub)s did not take %(repository)s: %(reason)s") % words) from None
+    pushed = {"repository": repository, "commit": commit.oid, "public": public}
+    with transaction.atomic():
+        record(by, "export.pushed", collection, what=f"{kind} {number}", **pushed)
+    return {**pushed, "address": f"{api.endpoint}/{'datasets/' if kind == 'dataset' else ''}{repository}"}

@@ -1,1 +1,0 @@
-"""Pushing exports and models to the Hugging Face Hub, or to a server that speaks its protocol (docs/exports.md)."""
