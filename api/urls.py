@@ -15,42 +15,28 @@ from pydantic_core import from_json
 from api.authentication import Replayed, TokenThrottle, repeat_answer
 from api.etags import IF_MATCH
 from api.page import views
-from api.people import (
-    adjudication,
-    aspect_reviews,
-    aspects,
-    experiments,
-    gold,
-    members,
-    quality_control,
-    tasks,
-)
+from api.people import adjudication, members, tasks
 from api.problems import answer_not_found, describe_problems, handle_problems
-from api.rankings import agents, answers, fillings, reference_study, reports, runs, suites, syntheses
+from api.rankings import fillings, reports, runs
 from api.routes import (
     audit_log,
     audits,
     campaigns,
     collections,
-    curves,
     files,
-    judges,
     pair_acts,
-    query_lists,
     results,
     settings,
     trainings,
     uploads,
-    web_searches,
     webhooks,
 )
 from api.webhooks import urls as webhook_pages
 
 # In the order in which the reference page shows them.
 ROUTES = (
-    collections, pair_acts, settings, members, tasks, adjudication, quality_control, gold, aspects, aspect_reviews,
-    experiments, judges, campaigns, audits, files, query_lists, uploads, web_searches, results, audit_log, runs,
-    reports, fillings, agents, reference_study, answers, syntheses, suites, trainings, curves, webhooks,
+    collections, pair_acts, settings, members, tasks, adjudication, campaigns, audits, files, uploads, results,
+    audit_log, runs, reports, fillings, trainings, webhooks,
 )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ an admin of whoever opens it, and many receivers of webhooks know their sender b
 list of such fields. A schema with one of them is a `GuardedSchema`, and `tests/api/test_withheld.py` walks all reads.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -19,8 +18,6 @@ from api.models import AccessToken
 MASK = "***"
 # Of a validation's context: as a reader sees it, whose token is not at hand.
 WITHHELD = "withheld"
-# A judges file names variables and never a key, but these hold whatever an owner wrote.
-JUDGE_KEYS = re.compile(r"^(extra_headers|extra_body|token_command) = .*$", re.MULTILINE)
 
 
 def leave_out(value: Any) -> None:
@@ -38,17 +35,11 @@ def mask_text(text: str) -> str:
     return text and MASK
 
 
-def mask_judges_text(text: str) -> str:
-    """Show a judges file without what its judges send beside the question, or run to get a token."""
-    return JUDGE_KEYS.sub(rf'\1 = "{MASK}"', text)
-
-
 FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "InvitationOut.link": leave_out,
     "WebhookOut.url": show_host,
     # A receiver may answer with what it was sent, its own address included.
     "WebhookAttemptOut.answer": mask_text,
-    "JudgesFileOut.text": mask_judges_text,
 }
 
 

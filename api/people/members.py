@@ -14,7 +14,7 @@ from annotation.accounts.invitations import link_of, mail_invitations
 from annotation.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role
 from annotation.people.forms import AT_ONCE, InvitationForm, ReusableLinkForm
-from annotation.quality_control import exclusion, qualification
+from annotation.quality_control import exclusion
 from api.authentication import may, scope_of
 from api.etags import require_match
 from api.idempotency import once
@@ -91,16 +91,6 @@ def list_members(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
     return page_of(rows, after, limit, _show_member)
 
 
-@router.post("/collections/{slug:name}/members/join", auth=may("admin", MANAGE), response={201: MemberOut})
-@decorate_view(once)
-def join_as_owner(request: HttpRequest, name: str) -> Any:
-    """Become a member as an owner of the site, to be able to judge."""
-    scope = scope_of(request)
-    members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN, by=scope.user)
-    found = Membership.objects.select_related("user").get(user=scope.user, collection=scope.collection)
-    return Status(201, _show_member(found))
-
-
 @router.get("/collections/{slug:name}/members/{number}", auth=may("admin"), response=MemberOut)
 def read_member(request: HttpRequest, name: str, number: int) -> Any:
     """Read one member."""
@@ -122,15 +112,6 @@ def remove_member(request: HttpRequest, name: str, number: int) -> Any:
         row = _hold_member(request, number)
         # Answered with the member and not with 204: the row stays, and can be made active again.
         return _change_member(request, row, MemberIn.model_validate({"active": False}))
-
-
-@router.post("/collections/{slug:name}/members/{number}/{act}", auth=may("admin", MANAGE), response=MemberOut)
-@decorate_view(once)
-def admit_member(request: HttpRequest, name: str, number: int, act: Literal["pass", "retake"]) -> Any:
-    """Let a member work without passing the qualification test, or take the next one after they failed."""
-    row, by = _find_member(request, number), scope_of(request).user
-    {"pass": qualification.let_pass, "retake": qualification.allow_retake}[act](membership=row, by=by)
-    return _show_member(_find_member(request, number))
 
 
 def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dict[str, Any]:

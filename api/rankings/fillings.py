@@ -16,12 +16,11 @@ from api.models import AccessToken
 from api.problems import Given, validate_form
 from api.routes.model_jobs import JobEstimateOut, show_estimate
 from api.routes.pages import Cursor, Limit, Page, page_of
-from benchmark.forms import PEOPLE, HoleFillingForm, SendForm
+from benchmark.forms import PEOPLE, HoleFillingForm
 from benchmark.hole_filling import planning, stages, starting
-from benchmark.models import Filling, Qrels, Run
+from benchmark.models import Filling, Qrels
 from benchmark.qrels import versions
 from benchmark.systems import chosen
-from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
 from jobs.models import JobState
@@ -49,12 +48,6 @@ class FillingIn(HoleJudgingIn):
     runs: list[int] = Field([], max_length=1000, description="Their numbers; none: all that are ready.")
     depth: int = Field(chosen.K, ge=1, le=1000)
     qrels: int | None = Field(None, ge=1, lt=1 << 31, description="The version to complete; null: the newest.")
-
-
-class SendIn(HoleJudgingIn):
-    """Number of pairs to judge, of those that could decide the order of the runs."""
-
-    first: int = Field(100, ge=1, le=2000, description="The most informative first.")
 
 
 class FillingEstimateOut(JobEstimateOut):
@@ -131,31 +124,6 @@ def start_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
             **form.asked(),
         )
         record(scope, "filling.started", filling=found.number, policy=body.policy, pairs=found.funnel["candidates"])
-    return Status(201, _show_one(request, found.number))
-
-
-@router.post("/collections/{slug:name}/hole-fillings/send", auth=may("admin", MANAGE), response={201: FillingOut})
-@decorate_view(once)
-def send_informative_pairs(request: HttpRequest, name: str, body: SendIn) -> Any:
-    """Send the pairs that could settle the order of the runs to people, or to a policy's judges."""
-    scope = scope_of(request)
-    form = SendForm(body.dict(), collection=scope.collection)
-    validate_form(form)
-    stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), [])
-    if stored is None or not stored.is_ready:
-        raise BadInput(_("Compute the ranking uncertainty first."))
-    with transaction.atomic():
-        found = starting.send_pairs(
-            collection=scope.collection,
-            # A run that was deleted since the report was made has no pairs to send.
-            runs=list(Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)),
-            before=stored.report.before,
-            k=stored.k,
-            first=body.first,
-            by=scope.user.username,
-            **form.asked(),
-        )
-        record(scope, "filling.started", filling=found.number, policy=body.policy, pairs=body.first)
     return Status(201, _show_one(request, found.number))
 
 

@@ -11,7 +11,6 @@ from ninja.decorators import decorate_view
 
 from annotation.agreement.measures import Statistic
 from annotation.audit_log.recording import record
-from annotation.label_quality import returning
 from annotation.label_quality.audits import measure_audits
 from annotation.label_quality.records import RouteQuality
 from api.authentication import may, scope_of
@@ -20,7 +19,7 @@ from api.models import AccessToken
 from api.problems import Given
 from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.numbered import numbered_or_404
-from judges.campaigns import audit_sampling, counters, route_breakers
+from judges.campaigns import audit_sampling, counters
 from judges.domain.audits import Route, route_of
 from judges.models import Campaign
 
@@ -84,18 +83,6 @@ class DrawIn(Given):
     route: str = Field("", max_length=40, description=f"{ROUTE} Empty: all routes.")
 
 
-class RouteIn(Given):
-    """A route of the audit."""
-
-    route: str = Field(max_length=40, description=ROUTE)
-
-
-class ResumeIn(RouteIn):
-    """A stopped route that shall label again, or (`stop`) not."""
-
-    stop: bool = Field(False, description="Take it back: people judge its further pairs.")
-
-
 class AuditedPairsOut(Schema):
     """Number of pairs that wait for people now and did not before."""
 
@@ -142,36 +129,6 @@ def draw_audits(request: HttpRequest, name: str, number: int, body: DrawIn) -> A
         drawn = audit_sampling.draw_more(campaign=campaign, up_to=body.up_to, route=route)
         record(scope, "audit.drawn", campaign=campaign.number, route=route, pairs=drawn)
     return {"pairs": drawn}
-
-
-@router.post(
-    "/collections/{slug:name}/audits/{number}/to-people",
-    auth=may("admin", MANAGE),
-    response=AuditedPairsOut,
-)
-@decorate_view(once)
-def send_route_to_people(request: HttpRequest, name: str, number: int, body: RouteIn) -> Any:
-    """Have people judge all pairs that a route labelled."""
-    scope, campaign, route = scope_of(request), _find_campaign(request, number), _parse_route(body.route)
-    with transaction.atomic():
-        sent = returning.to_people(campaign, route)
-        record(scope, "audit.to-people", campaign=campaign.number, route=route.key, pairs=sent)
-    return {"pairs": sent}
-
-
-@router.post(
-    "/collections/{slug:name}/audits/{number}/go-on",
-    auth=may("admin", MANAGE),
-    response=AuditDetailsOut,
-)
-@decorate_view(once)
-def resume_route(request: HttpRequest, name: str, number: int, body: ResumeIn) -> Any:
-    """Let a route that was stopped label again, or take that back."""
-    scope, campaign, route = scope_of(request), _find_campaign(request, number), _parse_route(body.route)
-    with transaction.atomic():
-        route_breakers.reset_route(campaign.pk, route.key, on=not body.stop)
-        record(scope, "audit.go-on", campaign=campaign.number, route=route.key, on=not body.stop)
-    return read_audit(request, name, number)
 
 
 def _audited(request: HttpRequest) -> Any:

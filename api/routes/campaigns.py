@@ -10,21 +10,18 @@ from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
 from annotation.audit_log.recording import record
-from annotation.campaigns.forms import WriteForm
 from annotation.campaigns.people import estimate_people
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import Given, validate_form
-from api.routes.model_jobs import JobEstimateOut, show_estimate
+from api.problems import Given
 from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import CampaignOptions, Configuration, build_configuration
-from judges.campaigns.forecasts import forecast_judging, forecast_writing
+from judges.campaigns.forecasts import forecast_judging
 from judges.campaigns.selectors import annotate_cost, campaign_status
-from judges.evidence import campaigns as evidence
 from judges.models import Campaign
 
 router = Router(tags=["campaigns"])
@@ -56,16 +53,6 @@ class CampaignIn(Given):
     max_calls: int | None = Field(None, ge=1, lt=1 << 62)
     again: bool = Field(False, description="Judge pairs that this configuration has judged already.")
     failed_to_people: bool = False
-
-
-class EvidenceIn(Given):
-    """Writer of contributions and evidence for relevant pairs, the judge who measures them, and limits."""
-
-    writer: str = Field(max_length=100)
-    measure: str = Field("", max_length=100, description="Empty: rules only.")
-    limit: int | None = Field(None, ge=1, lt=1 << 31, description="Pairs at most.")
-    budget: float | None = Field(None, ge=0.000001, le=1e9, description="USD.")
-    max_calls: int | None = Field(None, ge=1, lt=1 << 31)
 
 
 class EstimateOut(Schema):
@@ -177,32 +164,6 @@ def start_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
         )
         number = started.campaign.number if started.campaign else None
         record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
-    return {"campaign": number, "added": started.added, "joined": started.joined}
-
-
-@router.post(
-    "/collections/{slug:name}/campaigns/evidence/estimate",
-    auth=may("admin"),
-    response=JobEstimateOut,
-)
-def estimate_evidence(request: HttpRequest, name: str, body: EvidenceIn) -> Any:
-    """Estimate what writing contributions and evidence would cost; nothing starts."""
-    given = validate_form(WriteForm(body.dict()))
-    wanted = evidence.writer_configuration(given["writer"], given["measure"])
-    return show_estimate(forecast_writing(scope_of(request).collection, wanted, limit=given["limit"]))
-
-
-@router.post("/collections/{slug:name}/campaigns/evidence", auth=may("admin", MANAGE), response=StartedOut)
-@decorate_view(once)
-def write_evidence(request: HttpRequest, name: str, body: EvidenceIn) -> Any:
-    """Start a campaign that writes contribution and evidence for relevant pairs without any."""
-    scope, given = scope_of(request), validate_form(WriteForm(body.dict()))
-    wanted = evidence.writer_configuration(given["writer"], given["measure"])
-    limits = {one: given[one] for one in ("limit", "budget", "max_calls")}
-    with transaction.atomic():
-        started = lifecycle.start_or_join(collection=scope.collection, wanted=wanted, **limits)
-        number = started.campaign.number if started.campaign else None
-        record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     return {"campaign": number, "added": started.added, "joined": started.joined}
 
 

@@ -3,18 +3,15 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.db import transaction
 from django.http import Http404, HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
-from annotation.audit_log.recording import record
 from annotation.bulk import acts
 from annotation.bulk.exporting import CONTENT_TYPES, write_lines
 from annotation.bulk.kinds import KINDS
 from annotation.models.pair_table import BulkAct
-from annotation.queue import skipped
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
@@ -68,12 +65,6 @@ class PairActOut(Schema):
     undone_at: datetime | None
 
 
-class HandedOverOut(Schema):
-    """Number of pairs that were given to the adjudicators."""
-
-    count: int
-
-
 @router.get("/collections/{slug:name}/pair-acts", auth=may("admin"), response=Page[PairActOut])
 def list_pair_acts(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the acts on pairs that were carried out, the oldest first."""
@@ -88,21 +79,6 @@ def plan_pair_act(request: HttpRequest, name: str, body: PairActIn) -> Any:
     pairs = acts.select_pairs(scope.collection, body.pairs)
     made = acts.plan_act(collection=scope.collection, kind=body.kind, pairs=pairs, by=scope.user)
     return Status(201, _show_act(_find_act(request, made.number)))
-
-
-@router.post(
-    "/collections/{slug:name}/pairs/skipped/adjudicate",
-    auth=may("admin", MANAGE),
-    response=HandedOverOut,
-)
-@decorate_view(once)
-def hand_over_skipped(request: HttpRequest, name: str) -> Any:
-    """Give the pairs that everybody skipped to the adjudicators."""
-    scope = scope_of(request)
-    with transaction.atomic():
-        count = skipped.hand_over(scope.collection)
-        record(scope, "skipped.handed-over", pairs=count)
-    return {"count": count}
 
 
 @router.get("/collections/{slug:name}/pair-acts/{number}", auth=may("admin"), response=PairActOut)

@@ -1,7 +1,5 @@
 """Measurements: agreement of assessors, quality of the labels, replayed policies, suspected label errors."""
 
-from dataclasses import asdict
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -16,21 +14,15 @@ from annotation.agreement.grade_matrix import Population, choose_assessors, know
 from annotation.agreement.page import CSV_HEADER, AgreementFilters, csv_rows
 from annotation.agreement.report import agreement_report, build_json_document
 from annotation.audit_log.recording import record
-from annotation.label_errors import suspects
 from annotation.label_quality import statistics
 from annotation.label_quality.loading import load_label_quality
-from annotation.policies import cached_results as replays
-from annotation.policies.report import answered_campaigns
 from api.authentication import may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
 from api.problems import Given
 from charts.cells import csv_line
 from corpus.errors import BadInput
-from corpus.models import Collection, Pair
-from corpus.numbered import numbered_or_404
-from jobs import leases
-from judges.models import Campaign
+from corpus.models import Collection
 
 router = Router(tags=["results"])
 MANAGE = AccessToken.TokenScope.MANAGE
@@ -83,43 +75,6 @@ class QualityOut(Schema):
     reasons: list[ReasonOut]
     failure: str
     status: dict[str, Any]
-
-
-class PoliciesIn(Given):
-    """Campaign on whose answers policies are compared; null: the newest that has answers."""
-
-    campaign: int | None = Field(None, ge=1, lt=1 << 63)
-
-
-class PoliciesOut(Schema):
-    """Every policy replayed on a campaign's stored answers; `document` null: a worker has not compared them yet."""
-
-    at: datetime | None = Field(description="Of a large collection: when a worker compared them; null: now.")
-    document: dict[str, Any] | None
-
-
-class SuspectOut(Schema):
-    """A label that something speaks against. `dawid_skene`, `model`: the probability of the other label."""
-
-    pair: int
-    query: str
-    document: str
-    relevant: bool = Field(description="The label.")
-    score: float = Field(description="Log-odds of an error.")
-    against: int = Field(description="Votes of judges for the other label.")
-    votes: int
-    dawid_skene: float | None
-    others: int = Field(description="Of its near-duplicates, those with the other label.")
-    group: int
-    model: float | None
-
-
-class SuspectsOut(Schema):
-    """Suspected label errors, the most suspicious first; `at` null: nobody asked for them yet."""
-
-    at: datetime | None
-    state: str = Field(description="Of the last search by a worker; empty: there was none.")
-    suspects: list[SuspectOut]
 
 
 @router.get("/collections/{slug:name}/agreement", auth=may("admin"), response=ContractDocument)
@@ -196,67 +151,3 @@ def measure_quality(request: HttpRequest, name: str) -> Any:
         done = statistics.refresh_statistics(scope.collection)
         record(scope, "statistics.asked")
     return {"done": done}
-
-
-@router.get("/collections/{slug:name}/policies", auth=may("admin"), response=PoliciesOut)
-def read_policies(request: HttpRequest, name: str, asked: Query[PoliciesIn]) -> Any:
-    """Compare policies by a campaign's stored answers; nobody is asked again."""
-    collection = scope_of(request).collection
-    found = replays.cached_comparison(collection, _find_answered(collection, asked.campaign))
-    return {"at": found["at"] if found["stored"] else None, "document": found["document"]}
-
-
-@router.post("/collections/{slug:name}/policies", auth=may("admin", MANAGE), response=MeasuredOut)
-@decorate_view(once)
-def compare_policies(request: HttpRequest, name: str, body: PoliciesIn) -> Any:
-    """Compare policies anew for a large collection: by a worker where one lives."""
-    scope = scope_of(request)
-    campaign = _find_answered(scope.collection, body.campaign)
-    with transaction.atomic():
-        done = replays.refresh_comparison(scope.collection, campaign)
-        record(scope, "policies.compared", campaign=campaign.number)
-    return {"done": done}
-
-
-def _find_answered(collection: Collection, number: int | None) -> Campaign:
-    """Return a campaign that has answers. Raises Http404, and BadInput where there is none."""
-    known = answered_campaigns(collection).select_related("collection")
-    if number is not None:
-        return numbered_or_404(known, collection, number, _("Campaign not found."))
-    found = known.first()
-    if found is None:
-        raise BadInput(_("No campaign has answers of judges yet."))
-    return found
-
-
-@router.get("/collections/{slug:name}/label-errors", auth=may("admin"), response=SuspectsOut)
-def read_label_errors(request: HttpRequest, name: str) -> Any:
-    """Read the suspected label errors; pair acts send them to people."""
-    collection = scope_of(request).collection
-    found, job = suspects.read_suspects(collection), suspects.last_job(collection)
-    rows = Pair.objects.filter(pk__in=[one.pair for one in found["suspects"]])
-    # One statement for the names of all pairs.
-    names = {pk: ids for pk, *ids in rows.values_list("pk", "query__external_id", "document__external_id")}
-    shown = [{**asdict(one), "query": names[one.pair][0], "document": names[one.pair][1]} for one in found["suspects"]]
-    return {"at": found["at"], "state": job.state if job else "", "suspects": shown}
-
-
-@router.post("/collections/{slug:name}/label-errors", auth=may("admin", MANAGE), response=MeasuredOut)
-@decorate_view(once)
-def find_label_errors(request: HttpRequest, name: str) -> Any:
-    """Search for label errors: by a worker where one lives."""
-    scope = scope_of(request)
-    with transaction.atomic():
-        done = suspects.refresh_suspects(scope.collection)
-        record(scope, "statistics.asked", what="label errors")
-    return {"done": done}
-
-
-@router.post("/collections/{slug:name}/label-errors/cancel", auth=may("admin", MANAGE), response=SuspectsOut)
-@decorate_view(once)
-def cancel_label_errors(request: HttpRequest, name: str) -> Any:
-    """Cancel a search for label errors; the earlier list stays."""
-    job = suspects.last_job(scope_of(request).collection)
-    if job is None or not leases.cancel(job):
-        raise BadInput(_("No changes made: the job's state no longer allows this action."))
-    return read_label_errors(request, name)

@@ -25,9 +25,8 @@ from corpus.numbered import find_numbered, numbered_or_404
 from jobs import leases
 from store.downloads import send_file
 from store.files import fetch
-from training.comparisons.losses import LossForm, begin_comparison, group_losses
-from training.jobs import graded_outputs, lifecycle, model_files, pages
-from training.jobs.forms import BASES, OTHER, JudgeForm, TrainForm, UseForm
+from training.jobs import lifecycle, model_files, pages
+from training.jobs.forms import BASES, OTHER, TrainForm, UseForm
 from training.jobs.option_fields import option_names
 from training.lineage.model_sources import count_changed
 from training.models import Job, Model
@@ -100,20 +99,6 @@ class UseIn(Given):
 
     precision: str = Field("auto", max_length=20)
     max_new_tokens: int = Field(NEW_TOKENS, ge=1, le=MOST_NEW_TOKENS, description="Of what it writes.")
-
-
-class JudgeOutputsIn(Given):
-    """Judge who scores what models wrote, and the budget for each model."""
-
-    judge: str = Field(max_length=100)
-    budget: float | None = Field(5.0, ge=0, le=1e9, description="USD; null: no limit.")
-
-
-class LossesIn(Given):
-    """Models to compare by their losses, and the run whose documents they rank."""
-
-    model: int = Field(ge=1, lt=1 << 63, description="The first of the four: that of the pointwise loss.")
-    run: int | None = Field(None, ge=1, lt=1 << 63, description="The number of a run; null: BM25.")
 
 
 @router.get("/collections/{slug:name}/trainings", auth=may("admin"), response=Page[JobOut])
@@ -200,38 +185,6 @@ def read_training(request: HttpRequest, name: str, number: int) -> Any:
     return _show_job(_find_job(request, number))
 
 
-@router.post("/collections/{slug:name}/trainings/{number}/judge", auth=may("admin", MANAGE), response=JobOut)
-@decorate_view(once)
-def judge_outputs(request: HttpRequest, name: str, number: int, body: JudgeOutputsIn) -> Any:
-    """Have a judge score what base and tuned model wrote in a job that measured it; a worker asks it."""
-    scope, found = scope_of(request), _find_job(request, number)
-    if found.kind != Job.Kind.GENERATE or found.state != Job.State.FINISHED:
-        raise BadInput(_("Only a finished job that measured what a model writes has outputs to score."))
-    given = validate_form(JudgeForm(body.dict(), judges=graded_outputs.judge_names()))
-    with transaction.atomic():
-        graded_outputs.ask_later(found, given["judge"], given["budget"])
-        record(scope, "training.control", job=found.number, what="judge")
-    return _show_job(found)
-
-
-@router.post("/collections/{slug:name}/models/losses", auth=may("admin", MANAGE), response={201: JobOut})
-@decorate_view(once)
-def compare_losses(request: HttpRequest, name: str, body: LossesIn) -> Any:
-    """Begin a job that ranks with four models that differ in their loss alone, and with their base."""
-    scope = scope_of(request)
-    asked = {"group": str(body.model), "run": str(body.run or "")}
-    form = LossForm(asked, groups=group_losses(scope.collection), collection=scope.collection)
-    given = validate_form(form, {"group": "model"})
-    if why := pages.why_not():
-        raise BadInput(why)
-    with transaction.atomic():
-        models = form.groups[given["group"]].models
-        job = begin_comparison(collection=scope.collection, models=models, run=given["run"], user=scope.user.username)
-        record(scope, "training.control", job=job.number, what="losses")
-    job.refresh_from_db()
-    return Status(201, _show_job(job))
-
-
 @router.post("/collections/{slug:name}/trainings/{number}/{act}", auth=may("admin", MANAGE), response=JobOut)
 @decorate_view(once)
 def control_training(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
@@ -272,17 +225,6 @@ def read_model(request: HttpRequest, name: str, number: int) -> Any:
     """Read a model."""
     found = _find_model(request, number)
     return _show_model(found, count_changed([found]).get(found.pk, 0))
-
-
-@router.get(
-    "/collections/{slug:name}/models/{number}/card",
-    auth=may("admin"),
-    openapi_extra=describe_download("The card.", "text/markdown"),
-)
-def read_model_card(request: HttpRequest, name: str, number: int) -> Any:
-    """Download the card of a model."""
-    path = Path(_find_model(request, number).folder) / "README.md"
-    return send_file(request, path, content_type="text/markdown; charset=utf-8")
 
 
 @router.get("/collections/{slug:name}/models/{number}/files", auth=may("admin"), response=list[ModelFileOut])

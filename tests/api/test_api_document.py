@@ -53,7 +53,7 @@ def one_connection() -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
-PARTS = 6
+PARTS = 3
 
 
 @pytest.mark.parametrize("part", first_slow(range(PARTS)))
@@ -69,7 +69,7 @@ def test_every_operation_answers_what_the_document_says(settings: Any, part: int
     schemathesis.serializer.alias(PART_TYPE, "application/octet-stream")
     schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) > 200
+    assert len(operations) > 90
     for operation in operations[part::PARTS]:
 
         @examples(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))

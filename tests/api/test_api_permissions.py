@@ -39,24 +39,7 @@ def doors(world: World) -> Iterator[Door]:
         "runs/{number}": f"runs/{world.run.pk}",
         "hole-fillings/{number}/{act}": f"hole-fillings/{world.filling.number}/cancel",
         "hole-fillings/{number}": f"hole-fillings/{world.filling.number}",
-        "answers/{number}": f"answers/{world.evaluation.number}",
-        "agents/{number}/files/{file}": f"agents/{world.agent_job.number}/files/traces",
-        "agents/{number}": f"agents/{world.agent_job.number}",
-        "syntheses/{number}": f"syntheses/{world.synthesis.number}",
-        "web-searches/{number}": f"web-searches/{world.web_search.number}",
-        "suites/{number}": f"suites/{world.suite.pk}",
-        "studies/{number}": f"studies/{world.study.number}",
-        "reference-studies/writing/{act}": "reference-studies/writing/reserve",
-        "curves/{number}": f"curves/{world.curve.number}",
-        "prices/{number}": f"prices/{world.judge.pk}",
         "pair-acts/{number}": f"pair-acts/{world.bulk.number}",
-        "exclusions/{number}": "exclusions/1",
-        "gold/{number}": "gold/1",
-        "aspects/{number}/{act}": f"aspects/{world.pair.query_id}/add",
-        "aspects/{number}": f"aspects/{world.pair.query_id}",
-        "aspect-reviews/{number}/{act}": f"aspect-reviews/{world.review.pk}/undo",
-        "aspect-reviews/{number}": f"aspect-reviews/{world.review.pk}",
-        "members/{number}/{act}": f"members/{world.bystander.pk}/pass",
         "members/{number}": f"members/{world.bystander.pk}",
         "qrels/{number}": f"qrels/{world.qrels.number}",
         "trainings/{number}": f"trainings/{world.job.number}",
@@ -66,7 +49,6 @@ def doors(world: World) -> Iterator[Door]:
         "campaigns/1/{act}": "campaigns/1/pause",
         "{act}": "cancel",
         "{path:file}": "labels.csv",
-        "{slug:split}": "fixed",
     }
     for _prefix, router in api._routers:
         for path, view in router.path_operations.items():
@@ -88,8 +70,6 @@ def expected(door: Door, who: str) -> str:
         return "in" if door.action == "site" or who == "owner" else "403"
     if who in ("stranger", "outsider"):
         return "404"
-    if door.action == "own":
-        return "in" if who == "owner" else "403"
     if who == "owner":
         return "403" if door.action in ("judge", "adjudicate") else "in"
     return "in" if ROLE[who] >= SMALLEST[door.action] else "403"  # type: ignore[index]
@@ -110,13 +90,11 @@ def test_every_operation_as_everybody(who: str, settings: Any) -> None:
         token = make_token(world.people[who], None, name="n", scopes=["read", "judge", "manage"], days=1)[1]
         headers = {"Authorization": f"Bearer {token}"}
     every = list(doors(world))
-    assert len(every) > 200
+    assert len(every) > 90
     wrong = []
     for door in every:
         if door.method == "HEAD":  # its answer has no content that would tell one 404 from another: test_api_uploads
             continue
-        if who == "owner" and door.path.endswith("/members/join"):
-            continue  # it would make a member of the owner, rightly
         answer = client.generic(door.method, door.path, headers=headers)
         if said(answer) != expected(door, who):
             wrong.append((door, who, answer.status_code))
@@ -140,12 +118,8 @@ def test_reading_asks_for_no_more_than_the_scope_read() -> None:
     judging = {door.path for door in doors(world) if door.method == "GET" and door.scope != "read"}
     here = "/api/v1/collections/birds"
     # A pair that is held is somebody's work.
-    assert judging == {f"{here}/{task}" for task in ("task", "conflict", "gold/task", "gold/review")}
+    assert judging == {f"{here}/{task}" for task in ("task", "conflict")}
     assert {door.scope for door in doors(world) if door.method == "POST"} == {"read", "judge", "manage"}
     assert {door.scope for door in doors(world) if door.method in ("PATCH", "DELETE")} == {"manage"}
     only_read = {door.path for door in doors(world) if door.method == "POST" and door.scope == "read"}
-    # The aspects file is read by a POST because the audit log tells of it.
-    assert {path for path in only_read if not path.endswith("/estimate")} == {f"{here}/aspects/export"}
-    assert {path.split("/")[5] for path in only_read if path.endswith("/estimate")} == {
-        "campaigns", "runs", "hole-fillings", "answers", "agents", "syntheses", "web-searches", "self-checks",
-    }  # fmt: skip
+    assert only_read == {f"{here}/{one}/estimate" for one in ("campaigns", "runs", "hole-fillings")}

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from annotation.models import AuditEntry, Role
+from annotation.models import Role
+from annotation.query_splits.lists import keep_split
 from benchmark.qrels.versions import labels_version
+from corpus.models import Collection
 from tests.api.conftest import Call
 from tests.factories import make_member
 from tests.judged_books import make_books
@@ -14,7 +16,6 @@ from training.models import Job, Model
 
 pytestmark = pytest.mark.django_db
 EXPORTS = "collections/books/exports"
-LISTS = "collections/books/query-lists"
 
 
 @pytest.fixture
@@ -23,24 +24,13 @@ def alice(settings: Any, tmp_path: Path) -> Any:
     return make_member(make_books(), "alice", Role.ADMIN).user
 
 
-def test_a_list_is_kept_named_as_a_split_and_deleted(call: Call, alice: Any) -> None:
-    assert call(alice, "PUT", f"{LISTS}/fixed", {"query_ids": ["q0", "nobody"]}).status_code == 422
-    kept = call(alice, "PUT", f"{LISTS}/fixed", {"query_ids": ["q0", "q1"]})
-    assert kept.status_code == 200 and kept.json()["queries"] == 2
-    assert [one["name"] for one in call(alice, "GET", LISTS).json()] == ["fixed"]
+def test_a_kept_list_is_named_as_a_split(call: Call, alice: Any) -> None:
+    keep_split(None, Collection.objects.get(), "fixed", ["q0", "q1"], made_by="alice")
     asked = {"format": "beir", "set": {"named_splits": {"test": "fixed"}}}
     made = call(alice, "POST", EXPORTS, asked)
     assert made.status_code == 201 and "qrels/test.tsv" in made.json()["files"]
     refused = call(alice, "POST", EXPORTS, {"format": "beir", "set": {"named_splits": {"test": "none"}}})
     assert refused.status_code == 422 and "no kept list" in refused.json()["detail"]
-    read = call(alice, "GET", f"{LISTS}/fixed")
-    assert call(alice, "DELETE", f"{LISTS}/fixed", **{"If-Match": '"other"'}).status_code == 412
-    assert call(alice, "DELETE", f"{LISTS}/fixed", **{"If-Match": read["ETag"]}).status_code == 204
-    assert call(alice, "DELETE", f"{LISTS}/fixed").status_code == 404
-    acts = (
-        AuditEntry.objects.filter(act__startswith="export.split").order_by("pk").values_list("act", "person__username")
-    )
-    assert list(acts) == [("export.split-kept", "alice"), ("export.split-deleted", "alice")]
 
 
 def test_near_duplicates_are_as_the_format_has_them_where_nobody_says(call: Call, alice: Any) -> None:
@@ -60,8 +50,6 @@ def test_aggregates_and_versions_of_the_qrels_are_exported(call: Call, alice: An
     assert made["manifest"]["aggregate"]["by"] == "dawid-skene"
     file = call(alice, "GET", f"{EXPORTS}/{made['number']}/files/labels.csv")
     assert b"".join(file.streaming_content).startswith(b"query_id,doc_id,grade,origin,posterior\n")
-    from corpus.models import Collection
-
     number = labels_version(Collection.objects.get()).number
     made = call(alice, "POST", EXPORTS, {"format": "mteb", "set": {"qrels": number}}).json()
     assert made["manifest"]["qrels"]["number"] == number and "qrels/test.jsonl" in made["files"]
@@ -81,8 +69,6 @@ def test_a_broken_download_goes_on(call: Call, alice: Any) -> None:
 
 
 def test_the_files_of_a_model_are_listed_and_sent_in_parts(call: Call, alice: Any, tmp_path: Path, client: Any) -> None:
-    from corpus.models import Collection
-
     folder = tmp_path / "models" / "books" / "one"
     folder.mkdir(parents=True)
     (folder / "model.safetensors").write_bytes(bytes(range(256)))
