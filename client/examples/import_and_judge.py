@@ -20,7 +20,7 @@ shows_bars = sys.stderr.isatty()
 # The collection, which an owner's token for all collections creates where it is missing.
 
 # %%
-if name not in [one.name for one in quorum.collections()]:
+if name not in [row.name for row in quorum.collections()]:
     quorum.create_collection(name=name, title=name.title(), grades=1)
 books = quorum.collection(name)
 

@@ -32,5 +32,6 @@ def read_problem(response: httpx2.Response) -> QuorumError:
     # A proxy in between answers with a page of its own.
     if not isinstance(body, dict) or "detail" not in body:
         return QuorumError(f"HTTP {response.status_code} {response.reason_phrase}", status=response.status_code)
-    wrong = [(str(one.get("field", "")), str(one.get("problem", ""))) for one in body.get("errors") or []]
+    rows = body.get("errors") or []
+    wrong = [(str(row.get("field", "")), str(row.get("problem", ""))) for row in rows]
     return QuorumError(str(body["detail"]), status=response.status_code, title=str(body.get("title", "")), errors=wrong)

@@ -1,8 +1,9 @@
 """Progress bars, by tqdm where it is installed."""
 
-from importlib import import_module
 from types import TracebackType
 from typing import Any
+
+from quorum_client.extras import import_extra
 
 
 class ProgressBar:
@@ -11,11 +12,8 @@ class ProgressBar:
     def __init__(self, title: str, *, is_shown: bool, unit: str = "") -> None:
         self._bar: Any = None
         if is_shown:
-            try:
-                # Imported only for a bar that is wanted, as tqdm is an extra. `auto` draws a widget in notebooks.
-                tqdm = import_module("tqdm.auto").tqdm
-            except ImportError as error:
-                raise ImportError("progress=True needs tqdm: pip install 'quorum-client[progress]'") from error
+            # `auto` draws a widget in notebooks.
+            tqdm = import_extra("tqdm.auto", "progress", "progress=True").tqdm
             self._bar = tqdm(desc=title, unit=unit, unit_scale=unit == "B", total=0)
 
     def __enter__(self) -> "ProgressBar":

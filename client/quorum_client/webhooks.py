@@ -30,8 +30,8 @@ def verify(body: bytes | str, headers: Mapping[str, str], secret: str) -> Webhoo
     named = {name.lower(): value for name, value in headers.items()}
     try:
         # The library compares in constant time, and refuses times that are five minutes off.
-        told = Webhook(secret).verify(body, named)
-        return WebhookEvent(named["webhook-id"], told["type"], told["timestamp"], told["data"])
+        event = Webhook(secret).verify(body, named)
+        return WebhookEvent(named["webhook-id"], event["type"], event["timestamp"], event["data"])
     except WebhookVerificationError as error:
         raise VerificationError(str(error)) from error
     # A secret that is no Base64, a body that is no JSON, or one without the fields of an event.

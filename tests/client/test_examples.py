@@ -103,5 +103,5 @@ def test_labels_become_a_dataset(live_site: str, instance: dict[str, str], tmp_p
     token = token_of(make_member(collection, "dana", Role.ADMIN).user, "read")
     run_example("labels_to_dataset.py", live_site, token, tmp_path, "books", "kept")
     rows = datasets.load_from_disk(str(tmp_path / "kept"))
-    assert rows.column_names == ["query", "document", "grade", "origin"]
+    assert rows.column_names == ["query_id", "document_id", "query", "document", "grade", "origin"]
     assert rows["grade"] == [0, 1] and rows[0]["document"] == pairs[0].document.text

@@ -1,6 +1,5 @@
 """The client's requests: sent again where that is safe, with the same key; errors; pages; downloads; waiting."""
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,9 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from quorum_client import AsyncQuorum, Quorum, QuorumError
-from quorum_client._sync import transport
-from quorum_client.models import CampaignIn, MemberOut, PairedStudyIn
+from quorum_client import Quorum, QuorumError, transport
+from quorum_client.records import SettingsOut
 from quorum_client.retries import RetryPolicy, read_retry_after
 
 Answer = Callable[[httpx2.Request], httpx2.Response]
@@ -67,7 +65,7 @@ def test_a_request_says_who_asks_and_what_is_refused_says_why() -> None:
 def test_what_starts_something_is_sent_again_with_the_same_key(failure: Callable[[], Any]) -> None:
     site = Site(failure(), failure(), started(), started(8))
     campaigns = site.client().collection("books").campaigns
-    assert campaigns.start(CampaignIn(policy="human")).campaign == 7
+    assert campaigns.start(policy="human").campaign == 7
     keys = {request.headers["Idempotency-Key"] for request in site.requests}
     assert len(site.requests) == 3 and len(keys) == 1
     assert campaigns.start(policy="human").campaign == 8
@@ -107,12 +105,19 @@ def test_uploads_are_sent_again_whole_and_with_the_same_key(tmp_path: Path) -> N
         assert len({request.headers["Idempotency-Key"] for request in site.requests}) == 1
 
 
-def test_a_webhook_is_created_without_a_key_for_the_answer_holds_its_secret() -> None:
-    site = Site(lost())
+def test_any_other_request_takes_a_key_unless_its_answer_must_not_be_kept() -> None:
+    webhooks = {"url": "https://ice.example/hook", "events": ["export.ready"]}
+    site = Site(lost(), httpx2.Response(201, json={"secret": "whsec_x"}))
+    books = site.client().collection("books")
+    assert books.request("POST", "webhooks", webhooks) == {"secret": "whsec_x"}
+    assert len({request.headers["Idempotency-Key"] for request in site.requests}) == 1
+    once = Site(lost())
     with pytest.raises(QuorumError):
-        site.client().collection("books").webhooks.create("https://ice.example/hook", ["export.ready"])
-    (request,) = site.requests
-    assert "Idempotency-Key" not in request.headers
+        once.client().collection("books").request("POST", "webhooks", webhooks, is_repeatable=False)
+    (request,) = once.requests
+    assert "Idempotency-Key" not in request.headers and json.loads(request.content) == webhooks
+    for answer, read in ((httpx2.Response(204), None), (httpx2.Response(200, text="a,b\n"), "a,b\n")):
+        assert Site(answer).client().request("GET", "anything", params={"k": 5}) == read
 
 
 def test_a_file_is_sent_part_by_part_and_goes_on_where_the_site_has_it(tmp_path: Path, monkeypatch: Any) -> None:
@@ -141,34 +146,39 @@ def test_a_file_is_sent_part_by_part_and_goes_on_where_the_site_has_it(tmp_path:
 
 
 def test_a_deletion_whose_answer_was_lost_is_done_when_it_is_gone() -> None:
-    site = Site(lost(), httpx2.Response(404, json={**PROBLEM, "status": 404}))
-    site.client().collection("books").runs.delete(5)
-    assert [request.method for request in site.requests] == ["DELETE", "DELETE"]
+    gone = httpx2.Response(404, json={**PROBLEM, "status": 404})
+    site = Site(lost(), gone, lost(), gone)
+    books = site.client().collection("books")
+    books.runs.delete(5)
+    assert books.request("DELETE", "runs/5") is None
+    assert [request.method for request in site.requests] == ["DELETE"] * 4
     with pytest.raises(QuorumError):
-        Site(httpx2.Response(404)).client().collection("books").runs.delete(5)
+        Site(gone).client().collection("books").runs.delete(5)
 
 
 def test_a_change_names_the_state_that_was_read_and_is_not_sent_twice() -> None:
-    member = {"number": 4, "username": "bob", "role": "annotator", "active": True, "paused": False}
-    member |= {"expert": False, "qualified": True, "failed": False}
-    site = Site(httpx2.Response(200, json=member, headers={"ETag": '"one"'}), lost())
-    members = site.client().collection("books").members
-    found = members.read(4)
-    assert found.etag == '"one"'
+    empty: dict[Any, Any] = {int: 1, str: "", bool: False, dict[str, int]: {}}
+    values = {name: empty.get(field.annotation) for name, field in SettingsOut.model_fields.items()}
+    site = Site(httpx2.Response(200, json=values, headers={"ETag": '"one"'}), lost())
+    settings = site.client().collection("books").settings
+    seen = settings.read()
+    assert seen.etag == '"one"'
     with pytest.raises(QuorumError):
-        members.change(4, role="admin", if_match=found)
+        settings.change(overlap=3, if_match=seen)
     assert len(site.requests) == 2 and site.requests[1].headers["If-Match"] == '"one"'
-    assert json.loads(site.requests[1].content) == {"role": "admin"}
+    assert json.loads(site.requests[1].content) == {"overlap": 3}
     with pytest.raises(ValueError, match="if_match"):
-        members.change(4, role="admin", if_match=MemberOut(**found.model_dump()))
+        settings.change(overlap=3, if_match=SettingsOut(**seen.model_dump()))
 
 
 def test_lists_are_read_page_by_page_while_they_are_asked_for() -> None:
     site = Site(page(LABEL, {**LABEL, "number": 2}, after=2), page({**LABEL, "number": 3}))
     rows = site.client().collection("books").pairs()
     assert next(rows).number == 1 and len(site.requests) == 1
-    assert [one.number for one in rows] == [2, 3]
+    assert [row.number for row in rows] == [2, 3]
     assert [request.url.params["after"] for request in site.requests] == ["0", "2"]
+    other = Site(page({"id": 1}, after=1), page({"id": 2})).client().collection("books")
+    assert list(other.rows("members")) == [{"id": 1}, {"id": 2}]
 
 
 def test_an_export_is_waited_for_and_downloaded_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -254,34 +264,6 @@ def test_an_upload_that_does_not_go_on_is_an_error_and_no_endless_loop(tmp_path:
     with pytest.raises(QuorumError, match="became shorter while it was sent"):
         shorter.client().collection("books").imports.create([file])
     assert len(shorter.requests) == 2
-
-
-def test_a_study_is_given_as_a_model_or_as_its_fields_and_not_both() -> None:
-    site = Site(lost())
-    with pytest.raises(TypeError, match="not both"):
-        site.client().collection("books").studies.start([1], PairedStudyIn(people=[1]), pairs=3)
-    assert site.requests == []
-
-
-def test_an_owner_makes_a_panel_the_default_of_the_site() -> None:
-    panel = {"name": "p", "debate": [], "judges": ["a"], "majority": 1}
-    site = Site(httpx2.Response(200, json=panel))
-    judges = site.client().collection("books").judges
-    judges.use_panel(["a"])
-    judges.use_panel(["a"], default=True)
-    assert [json.loads(one.content)["default"] for one in site.requests] == [False, True]
-
-
-def test_the_asynchronous_client_does_the_same() -> None:
-    async def use() -> None:
-        site = Site(httpx2.Response(503), started(), page(LABEL, after=1), page({**LABEL, "number": 2}))
-        options: dict[str, Any] = {"retries": SOON, "transport": httpx2.MockTransport(site)}
-        async with AsyncQuorum("https://quorum.example", "quorum_token", **options) as quorum:
-            books = quorum.collection("books")
-            assert (await books.campaigns.start(policy="human")).campaign == 7
-            assert [one.number async for one in books.pairs()] == [1, 2]
-
-    asyncio.run(use())
 
 
 def test_the_environment_says_where_the_site_is(monkeypatch: pytest.MonkeyPatch) -> None:

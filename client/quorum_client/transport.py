@@ -11,9 +11,9 @@ from uuid import uuid4
 import httpx2
 from pydantic import TypeAdapter
 
-from quorum_client.answers import ApiModel
 from quorum_client.errors import QuorumError, read_problem
 from quorum_client.progress import ProgressBar
+from quorum_client.records import Record
 from quorum_client.retries import RetryPolicy
 from quorum_client.version import VERSION
 
@@ -67,45 +67,50 @@ class Transport:
             if method == "DELETE" and attempt > 1 and response is not None and response.status_code == 404:
                 # The answer to an earlier try was lost.
                 return response
-            pause = self.retries.pause(attempt, response, failure, is_repeatable=is_repeatable)
-            if pause is None:
-                if response is None:
-                    raise QuorumError(f"{self.http.base_url} cannot be reached: {failure}") from failure
-                raise read_problem(response)
+            self._pause(attempt, response, failure, is_repeatable=is_repeatable)
+
+    def _pause(
+        self, attempt: int, response: httpx2.Response | None, failure: Exception | None, *, is_repeatable: bool = True
+    ) -> None:
+        """Wait before the next try. Raises QuorumError where there is none."""
+        pause = self.retries.pause(attempt, response, failure, is_repeatable=is_repeatable)
+        if pause is not None:
             time.sleep(pause)
+        elif response is None:
+            raise QuorumError(f"{self.http.base_url} cannot be reached: {failure}") from failure
+        else:
+            raise read_problem(response)
 
     def read(self, kind: type[T], path: str, params: Query | None = None) -> T:
         """Read an object or a whole list."""
         return self.parse(kind, self.send("GET", path, params=params))
 
-    def post(self, kind: type[T], path: str, body: Any = None, *, is_repeatable: bool = True) -> T:
-        """Start or decide something, once however often it is sent; not `is_repeatable`: without a key, and once."""
+    def post(self, kind: type[T], path: str, body: Any = None) -> T:
+        """Start or decide something, once however often it is sent."""
         content = {} if body is None else {"json": body}
-        return self.parse(kind, self.send("POST", path, is_repeatable=is_repeatable, **content))
+        return self.parse(kind, self.send("POST", path, **content))
 
-    def put(self, kind: type[T], path: str, body: Any) -> T:
-        """Put an object in the place of the one that had its address."""
-        return self.parse(kind, self.send("PUT", path, json=body))
-
-    def change(self, kind: type[T], path: str, body: Any, if_match: ApiModel | None = None) -> T:
+    def change(self, kind: type[T], path: str, body: Any, if_match: Record | None = None) -> T:
         """Change an object; with `if_match` only where it is still as that was read."""
-        return self.parse(kind, self.send("PATCH", path, json=body, **self._conditions(if_match)))
-
-    def delete(self, path: str, if_match: ApiModel | None = None) -> None:
-        """Delete an object; with `if_match` only where it is still as that was read."""
-        self.send("DELETE", path, **self._conditions(if_match))
-
-    def _conditions(self, if_match: ApiModel | None) -> dict[str, Any]:
         if if_match is None:
-            return {}
+            return self.parse(kind, self.send("PATCH", path, json=body))
         if if_match.etag is None:
-            raise ValueError("if_match takes an object that was read by its number: of a list nothing is known")
+            raise ValueError("if_match takes an object that was read alone: of a row of a list nothing is known")
         # A second try would find what the first one changed.
-        return {"headers": {"If-Match": if_match.etag}, "is_repeatable": False}
+        headers = {"If-Match": if_match.etag}
+        return self.parse(kind, self.send("PATCH", path, json=body, headers=headers, is_repeatable=False))
 
-    def send_text(self, path: str, body: Any = None) -> str:
-        """Ask for a file of text that is an act: the audit log tells of it."""
-        return (self.send("POST", path, **({} if body is None else {"json": body}))).text
+    def request(
+        self, method: str, path: str, body: Any = None, *, params: Query | None = None, is_repeatable: bool = True
+    ) -> Any:
+        """Send any request and return its answer: JSON, or else text; None where it is empty."""
+        content = {} if body is None else {"json": body}
+        response = self.send(method, path, is_repeatable=is_repeatable, params=params, **content)
+        # Of a deletion whose first answer was lost there is a refusal only.
+        if response.is_error or not response.content:
+            return None
+        is_json = response.headers.get("Content-Type", "").partition(";")[0].endswith("json")
+        return response.json() if is_json else response.text
 
     def upload(self, kind: type[T], path: str, files: Sequence[Path], data: Query | None = None) -> T:
         """Send files, once however often they are sent: each try reads them from their beginning."""
@@ -118,21 +123,22 @@ class Transport:
         """Send a file part by part (tus 1.0.0); return the upload's number. What broke off goes on where it ended."""
         size = file.stat().st_size
         # tus takes the name in Base64, as headers hold ASCII.
-        said = {"Upload-Length": str(size), "Upload-Metadata": f"filename {b64encode(file.name.encode()).decode()}"}
-        begun = self.send("POST", path, headers={**TUS, **said})
+        name = b64encode(file.name.encode()).decode()
+        announced = {"Upload-Length": str(size), "Upload-Metadata": f"filename {name}"}
+        created = self.send("POST", path, headers={**TUS, **announced})
         # The last part of the address alone: a proxy may have another name for the site.
-        number = int(begun.headers["Location"].rstrip("/").rpartition("/")[2])
+        number = int(created.headers["Location"].rstrip("/").rpartition("/")[2])
         address, offset, stalled = f"{path}/{number}", 0, 0
         with file.open("rb", buffering=0) as source, ProgressBar(file.name, is_shown=progress, unit="B") as bar:
             while offset < size:
                 # Where the site has come to: after a lost answer that is not where reading this file has come to.
                 source.seek(offset)
-                said = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+                place = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
                 # The size was announced; without this an empty part would be sent for ever.
                 if not (part := source.read(PART)):
                     raise QuorumError(f"{file} became shorter while it was sent")
                 try:
-                    answer = self.send("PATCH", address, headers={**TUS, **said}, content=part)
+                    answer = self.send("PATCH", address, headers={**TUS, **place}, content=part)
                 except QuorumError as error:
                     if error.status != 409:
                         raise
@@ -156,13 +162,8 @@ class Transport:
         while after is not None:
             response = self.send("GET", path, params={**(params or {}), "after": after, "limit": PAGE})
             page = response.json()
-            for row in rows.validate_python(page["items"]):
-                yield row
+            yield from rows.validate_python(page["items"])
             after = page["next"]
-
-    def read_text(self, path: str, params: Query | None = None) -> str:
-        """Read a file of text as it is."""
-        return (self.send("GET", path, params=params)).text
 
     def download(self, path: str, to: Path, *, progress: bool = False) -> Path:
         """Stream a file to `to`, which is there when it is whole. What breaks off goes on where it was."""
@@ -199,21 +200,19 @@ class Transport:
                     response.read()
             except httpx2.TransportError as error:
                 response, failure = None, error
-            pause = self.retries.pause(attempt, response, failure, is_repeatable=True)
-            if pause is None:
+            try:
+                self._pause(attempt, response, failure)
+            except QuorumError:
                 part.unlink(missing_ok=True)
-                if response is None:
-                    raise QuorumError(f"{self.http.base_url} cannot be reached: {failure}") from failure
-                raise read_problem(response)
-            time.sleep(pause)
+                raise
 
     def parse(self, kind: type[T], response: httpx2.Response) -> T:
         """Return what an answer holds, with its ETag."""
-        found = TypeAdapter(kind).validate_json(response.content)
-        if isinstance(found, ApiModel):
+        answer = TypeAdapter(kind).validate_json(response.content)
+        if isinstance(answer, Record):
             # Of a list no row has an ETag: the header is that of the whole page.
-            found.tag(response.headers.get("ETag"))
-        return found
+            answer.tag(response.headers.get("ETag"))
+        return answer
 
     def close(self) -> None:
         """Close the connections."""

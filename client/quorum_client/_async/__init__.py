@@ -1,1 +1,0 @@
-"""The client for asyncio: the source of the one beside it (client/generate.py)."""

@@ -1,1 +1,0 @@
-"""The client that waits for each answer: generated of the one beside it."""

@@ -1,0 +1,70 @@
+"""The site, in the name of one access token."""
+
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import httpx2
+
+from quorum_client.collection import Collection
+from quorum_client.records import CollectionOut
+from quorum_client.retries import RetryPolicy
+from quorum_client.transport import Transport
+
+
+class Quorum:
+    """A site of Quorum, in the name of one access token (Account > Access tokens)."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        retries: RetryPolicy | None = None,
+        timeout: float = 60.0,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        self.transport = Transport(
+            base_url, token, retries=retries or RetryPolicy(), timeout=timeout, transport=transport
+        )
+
+    @classmethod
+    def from_environment(cls, **options: Any) -> "Quorum":
+        """Return a client for QUORUM_URL with QUORUM_TOKEN."""
+        missing = [name for name in ("QUORUM_URL", "QUORUM_TOKEN") if not os.environ.get(name)]
+        if missing:
+            raise ValueError(f"set {' and '.join(missing)}")
+        return cls(os.environ["QUORUM_URL"], os.environ["QUORUM_TOKEN"], **options)
+
+    def collections(self) -> Sequence[CollectionOut]:
+        """List the collections that the token reaches, by name."""
+        return self.transport.read(tuple[CollectionOut, ...], "collections")
+
+    def collection(self, name: str) -> Collection:
+        """Return a collection by its name; nothing is asked yet."""
+        return Collection(self.transport, name)
+
+    def create_collection(self, **fields: Any) -> Collection:
+        """Create a collection (`name`, `title`, `grades` ...). Needs an owner's token for all collections."""
+        return self.collection(self.transport.post(CollectionOut, "collections", fields).name)
+
+    def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """Send any request of docs/api.md and return its answer: JSON, or else text; None where it is empty.
+
+        `path` is below /api/v1/; `params` are those of the address. A POST happens once however often it is sent; with
+        `is_repeatable=False` it has no key and is sent once.
+        """
+        return self.transport.request(method, path, body, **options)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.transport.close()
+
+    def __enter__(self) -> "Quorum":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
