@@ -18,6 +18,8 @@ from corpus.access import Action
 
 # ADR 0091: requests are counted in Redis, for ninja's throttles keep their state in one process only.
 WINDOW_S = 60
+# What a token must be for, besides reading.
+JUDGE, MANAGE = AccessToken.TokenScope.JUDGE, AccessToken.TokenScope.MANAGE
 
 
 class Replayed(Exception):

@@ -12,31 +12,34 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
 from pydantic_core import from_json
 
+from annotation.adjudication import api as adjudication
+from annotation.agreement import api as agreement
+from annotation.audit_log import api as audit_log
+from annotation.bulk import api as bulk
+from annotation.campaigns import api as campaigns
+from annotation.dashboard import api as dashboard
+from annotation.data import api as data
+from annotation.exports import api as exports
+from annotation.imports import api as imports
+from annotation.judging import api as judging
+from annotation.label_quality import api as label_quality
+from annotation.people import api as people
 from api.authentication import Replayed, TokenThrottle, repeat_answer
 from api.etags import IF_MATCH
 from api.page import views
-from api.people import adjudication, members, tasks
 from api.problems import answer_not_found, describe_problems, handle_problems
-from api.rankings import fillings, reports, runs
-from api.routes import (
-    audit_log,
-    audits,
-    campaigns,
-    collections,
-    files,
-    pair_acts,
-    results,
-    settings,
-    trainings,
-    uploads,
-    webhooks,
-)
+from api.webhooks import api as webhooks
 from api.webhooks import urls as webhook_pages
+from benchmark.hole_filling import api as hole_filling
+from benchmark.qrels import api as qrels
+from benchmark.report import api as report
+from benchmark.runs import api as runs
+from training.jobs import api as trainings
 
 # In the order in which the reference page shows them.
-ROUTES = (
-    collections, pair_acts, settings, members, tasks, adjudication, campaigns, audits, files, uploads, results,
-    audit_log, runs, reports, fillings, trainings, webhooks,
+ROOMS = (
+    dashboard, data, bulk, people, judging, adjudication, campaigns, label_quality, agreement, imports, exports,
+    audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
 )  # fmt: skip
 
 
@@ -101,8 +104,8 @@ api = QuorumAPI(
     throttle=[TokenThrottle()],
     urls_namespace="api",
 )
-for one in ROUTES:
-    api.add_router("", one.router)
+for room in ROOMS:
+    api.add_router("", room.router)
 handle_problems(api)
 api.add_exception_handler(Replayed, repeat_answer)  # type: ignore[arg-type]
 operations, api_name, api_namespace = api.urls

@@ -11,9 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
+from annotation.imports.api import _name_fields
 from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Role
 from annotation.models.snapshots import Snapshot
-from api.routes.files import _name_fields
 from api.tokens import make_token
 from benchmark.models import Report, Run
 from corpus.models import Assessor, Collection, CurrentJudgment, Item, Judgment, Label, Target

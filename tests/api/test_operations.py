@@ -33,3 +33,9 @@ def test_an_operation_asks_for_the_role_of_its_page() -> None:
         word = path.removeprefix(f"{HERE}/").partition("/")[0]
         for method in operation.methods:
             assert door.action == SITE.get(f"{method} {path}", ACTIONS.get(word, "admin")), (method, path)
+
+
+def test_operations_stand_in_their_rooms() -> None:
+    for path, operation in operations():
+        module = operation.view_func.__module__
+        assert module.startswith("api.") or (module.count(".") == 2 and module.endswith(".api")), (path, module)

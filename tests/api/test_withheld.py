@@ -11,9 +11,9 @@ from django.test import Client
 
 from annotation.accounts import members
 from annotation.models import Assignment, Invitation, Role, User
+from annotation.people.api import InvitationOut
 from api import withheld
 from api.models import AccessToken, IdempotentAnswer
-from api.people.members import InvitationOut
 from api.tokens import make_token
 from api.withheld import FIELDS, GuardedSchema, fields_of
 from tests.api.conftest import Call

@@ -1,4 +1,4 @@
-"""Label audits: how right the automatic labels of a campaign are, and what an admin can do about a route."""
+"""Quality of the labels: whether they can go out, and label audits, which measure how right they are."""
 
 from typing import Any
 
@@ -9,22 +9,23 @@ from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
+from annotation.agreement.api import MeasuredOut
 from annotation.agreement.measures import Statistic
 from annotation.audit_log.recording import record
+from annotation.label_quality import statistics
 from annotation.label_quality.audits import measure_audits
+from annotation.label_quality.loading import load_label_quality
 from annotation.label_quality.records import RouteQuality
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, page_of
 from api.problems import Given
-from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.numbered import numbered_or_404
 from judges.campaigns import audit_sampling, counters
 from judges.domain.audits import Route, route_of
 from judges.models import Campaign
 
-router = Router(tags=["audits"])
-MANAGE = AccessToken.TokenScope.MANAGE
+router = Router(tags=["quality"])
 ROUTE = "The key of a route, as the audit names it: r1.m5.y."
 
 
@@ -89,6 +90,24 @@ class AuditedPairsOut(Schema):
     pairs: int
 
 
+class ReasonOut(Schema):
+    """Reason why labels should not go out: its pairs (`count`) and routes; `value` is a share or an alpha."""
+
+    key: str
+    count: int
+    routes: int
+    value: float
+
+
+class QualityOut(Schema):
+    """Quality of the labels: whether they can go out, and why not; `failure`: why it could not be measured."""
+
+    can_go_out: bool
+    reasons: list[ReasonOut]
+    failure: str
+    status: dict[str, Any]
+
+
 @router.get("/collections/{slug:name}/audits", auth=may("admin"), response=Page[AuditOut])
 def list_audits(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns that have audited pairs."""
@@ -129,6 +148,26 @@ def draw_audits(request: HttpRequest, name: str, number: int, body: DrawIn) -> A
         drawn = audit_sampling.draw_more(campaign=campaign, up_to=body.up_to, route=route)
         record(scope, "audit.drawn", campaign=campaign.number, route=route, pairs=drawn)
     return {"pairs": drawn}
+
+
+@router.get("/collections/{slug:name}/quality", auth=may("admin"), response=QualityOut)
+def read_quality(request: HttpRequest, name: str) -> Any:
+    """Say whether the labels can go out, and what is in the way."""
+    collection = scope_of(request).collection
+    found = load_label_quality(collection)
+    can_go_out = not found.failure and not found.reasons
+    return {"can_go_out": can_go_out, "reasons": found.reasons, "failure": found.failure, "status": found.status}
+
+
+@router.post("/collections/{slug:name}/quality", auth=may("admin", MANAGE), response=MeasuredOut)
+@decorate_view(once)
+def measure_quality(request: HttpRequest, name: str) -> Any:
+    """Compute the stored statistics of a large collection anew: by a worker where one lives."""
+    scope = scope_of(request)
+    with transaction.atomic():
+        done = statistics.refresh_statistics(scope.collection)
+        record(scope, "statistics.asked")
+    return {"done": done}
 
 
 def _audited(request: HttpRequest) -> Any:

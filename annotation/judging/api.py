@@ -15,14 +15,12 @@ from annotation.models import Assignment, Membership
 from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from api.authentication import may, scope_of
+from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
 from api.problems import CleanText, Given, clean_text
 from corpus.evidence.measures import EvidenceTarget
 
 router = Router(tags=["tasks"])
-JUDGE = AccessToken.TokenScope.JUDGE
 # Up to here every reader of JSON keeps whole numbers exactly; JavaScript rounds larger ones.
 BIG = 1 << 53
 

@@ -1,10 +1,12 @@
-"""Settings of a collection: what its settings page, its texts, its spending limits and its experiment arms hold."""
+"""Queries, documents, pairs and judgments of a collection, and its settings."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.forms import model_to_dict
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
@@ -13,10 +15,10 @@ from annotation.audit_log.recording import record
 from annotation.data import texts
 from annotation.data.forms import NAMES, ArmWeightsForm, CostSettingsForm, SettingsForm, TextForm
 from annotation.permissions import Scope
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import Given, validate_form
 from corpus.collections.arm_allocation import ARMS
 from corpus.collections.configure import (
@@ -28,13 +30,58 @@ from corpus.collections.configure import (
     configure_collection,
 )
 from corpus.holding import hold
-from corpus.models import Collection
+from corpus.models import Collection, CurrentJudgment, Document, Pair, Query
 
-router = Router(tags=["settings"])
-MANAGE = AccessToken.TokenScope.MANAGE
+router = Router(tags=["collections"])
 LONGEST = 50_000
 Text = Annotated[str, Field(max_length=LONGEST)]
 Weight = Annotated[int, Field(ge=0, le=1000)]
+
+
+class QueryOut(Schema):
+    """A query: `id` is the file's own, `number` the database's."""
+
+    number: int
+    id: str
+    text: str
+    answers: list[str]
+    instruction: str
+    metadata: dict[str, Any]
+
+
+class DocumentOut(Schema):
+    """A document: `id` is the file's own, `number` the database's."""
+
+    number: int
+    id: str
+    title: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class PairOut(Schema):
+    """A pair of a query and a document, with its label where it has one."""
+
+    number: int
+    query: str
+    document: str
+    grade: int | None
+    origin: str | None
+    teacher_score: float | None
+
+
+class JudgmentOut(Schema):
+    """A judgment that holds now: superseded and withdrawn ones are left out."""
+
+    number: int
+    query: str
+    document: str
+    assessor: str
+    kind: str
+    step: str
+    grade: int
+    comment: str
+    created_at: datetime
 
 
 class ArmsIn(Given):
@@ -105,6 +152,79 @@ class SettingsOut(Schema):
     instruction_version: int
     guidelines: str
     guidelines_version: int
+
+
+@router.get("/collections/{slug:name}/queries", auth=may("admin"), response=Page[QueryOut])
+def list_queries(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the queries in their current versions."""
+    rows = Query.objects.filter(collection=scope_of(request).collection, is_current=True)
+    return page_of(rows, after, limit, _show_query)
+
+
+def _show_query(row: Query) -> dict[str, Any]:
+    texts = {"text": row.text, "answers": row.answers, "instruction": row.instruction}
+    return {"number": row.pk, "id": row.external_id, **texts, "metadata": row.metadata}
+
+
+@router.get("/collections/{slug:name}/documents", auth=may("admin"), response=Page[DocumentOut])
+def list_documents(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the documents in their current versions."""
+    rows = Document.objects.filter(collection=scope_of(request).collection, is_current=True)
+    return page_of(rows, after, limit, _show_document)
+
+
+def _show_document(row: Document) -> dict[str, Any]:
+    texts = {"title": row.title, "text": row.text}
+    return {"number": row.pk, "id": row.external_id, **texts, "metadata": row.metadata}
+
+
+@router.get("/collections/{slug:name}/pairs", auth=may("admin"), response=Page[PairOut])
+def list_pairs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the pairs with their labels."""
+    return page_of(_pairs(request), after, limit, _show_pair)
+
+
+@router.get("/collections/{slug:name}/pairs/{number}", auth=may("admin"), response=PairOut)
+def read_pair(request: HttpRequest, name: str, number: int) -> Any:
+    """Read one pair with its label."""
+    return _show_pair(find_row(_pairs(request), number, _("Pair not found.")))
+
+
+def _pairs(request: HttpRequest) -> Any:
+    rows = Pair.objects.filter(collection=scope_of(request).collection)
+    return rows.select_related("query", "document").prefetch_related("labels")
+
+
+def _show_pair(row: Pair) -> dict[str, Any]:
+    label = next((one for one in row.labels.all() if one.aspect_id is None), None)
+    return {
+        "number": row.pk,
+        "query": row.query.external_id,
+        "document": row.document.external_id,
+        "grade": label and label.grade,
+        "origin": label and label.origin,
+        "teacher_score": row.teacher_score,
+    }
+
+
+@router.get("/collections/{slug:name}/judgments", auth=may("admin"), response=Page[JudgmentOut])
+def list_judgments(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the judgments of people, imports and adjudicators that hold now, on whole pairs."""
+    rows = CurrentJudgment.objects.filter(pair__collection=scope_of(request).collection, aspect=None)
+    return page_of(rows.select_related("pair__query", "pair__document", "assessor"), after, limit, _show_judgment)
+
+
+def _show_judgment(row: CurrentJudgment) -> dict[str, Any]:
+    who = {"assessor": row.assessor.name, "kind": row.assessor.kind, "step": row.step}
+    pair = {"query": row.pair.query.external_id, "document": row.pair.document.external_id}
+    return {
+        "number": row.pk,
+        **pair,
+        **who,
+        "grade": row.grade,
+        "comment": row.comment,
+        "created_at": row.created_at,
+    }
 
 
 @router.get("/collections/{slug:name}/settings", auth=may("admin"), response=SettingsOut)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -11,14 +11,13 @@ from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
-from annotation.audit_log.recording import record
 from annotation.models.snapshots import Snapshot
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
+from api.downloads import describe_download
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import Given, validate_form
-from api.routes.downloads import describe_download
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import find_numbered, numbered_or_404
@@ -33,8 +32,6 @@ from training.models import Job, Model
 from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
 
 router = Router(tags=["training"])
-MANAGE = AccessToken.TokenScope.MANAGE
-F = TypeVar("F", bound=TrainForm)
 
 
 class TrainingSetOut(Schema):
@@ -112,8 +109,8 @@ def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
     """Put a training into the queue; a worker with the training extra does it."""
     scope = scope_of(request)
-    form = bind_form(scope.collection, body, TrainForm)
-    given = validate_form(form, option_places())
+    form = _bind_form(scope.collection, body)
+    given = validate_form(form, _option_places())
     if why := pages.why_not():
         raise BadInput(why)
     with transaction.atomic():
@@ -127,22 +124,19 @@ def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
             device=given["device"],
             user=scope.user.username,
         )
-        record(scope, "training.started", job=job.number, recipe=given["recipe"])
+        record_act(scope, "training.started", job=job.number, recipe=given["recipe"])
     job.refresh_from_db()
     return Status(201, _show_job(job))
 
 
-def option_places() -> dict[str, str]:
+def _option_places() -> dict[str, str]:
     """Return what a request calls the fields of the page's form."""
     named = {"training_set": "export", "base_path": "base"}
     return named | {key: f"options.{key}" for key in option_names()}
 
 
-def bind_form(collection: Collection, body: TrainingIn, form: type[F], **more: Any) -> F:
-    """Fill the page's form of a training, or with `more` fields of a learning curve.
-
-    Raises BadInput for an export, a model or an option that there is not.
-    """
+def _bind_form(collection: Collection, body: TrainingIn) -> TrainForm:
+    """Fill the page's form. Raises BadInput for an export, a model or an option that there is not."""
     if unknown := sorted(body.options.keys() - set(option_names())):
         raise BadInput(_("no recipe has the option %(names)s") % {"names": ", ".join(unknown)})
     if bool(body.base) == (body.model is not None):
@@ -162,7 +156,7 @@ def bind_form(collection: Collection, body: TrainingIn, form: type[F], **more: A
     # A form says yes and no in words.
     options = {key: str(value).lower() if isinstance(value, bool) else value for key, value in body.options.items()}
     plain = {"recipe": body.recipe, "preset": body.preset, "device": body.device, "training_set": row.folder}
-    return form({**options, **plain, **base, **more}, sets=sets, models=models)
+    return TrainForm({**options, **plain, **base}, sets=sets, models=models)
 
 
 @router.get("/collections/{slug:name}/trainings/sets", auth=may("admin"), response=list[TrainingSetOut])
@@ -193,7 +187,7 @@ def control_training(request: HttpRequest, name: str, number: int, act: Literal[
     with transaction.atomic():
         if not {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}[act](found):
             raise BadInput(_("No changes made: the job's state no longer allows this action."))
-        record(scope, "training.control", job=found.number, what=act)
+        record_act(scope, "training.control", job=found.number, what=act)
     found.refresh_from_db()
     return _show_job(found)
 
@@ -260,7 +254,7 @@ def use_model(
     given = {key: value for key, value in validate_form(UseForm(body.dict())).items() if value}
     with transaction.atomic():
         job = lifecycle.use_model(found, act, user=scope.user.username, **given)
-        record(scope, "training.control", model=found.pk, job=job.number, what=act)
+        record_act(scope, "training.control", model=found.pk, job=job.number, what=act)
     job.refresh_from_db()
     return Status(201, _show_job(job))
 

@@ -1,4 +1,4 @@
-"""Runs: rankings of systems, made here or imported, and the versions of the qrels that they are measured with."""
+"""Runs: rankings of systems, made here or imported."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -10,24 +10,21 @@ from ninja import Field, File, Form, Router, Schema, Status
 from ninja.decorators import decorate_view
 from ninja.files import UploadedFile
 
-from annotation.audit_log.recording import record
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import Given, validate_form
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from benchmark.forms import MakeForm, UploadForm
-from benchmark.models import Qrels, Run
-from benchmark.qrels import reading, versions
+from benchmark.models import Run
 from benchmark.runs import builders, importing, rankings
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.holding import deleted_meanwhile, hold_row
 from corpus.models import Collection
 from jobs.models import JobState
 
 router = Router(tags=["runs"])
-MANAGE = AccessToken.TokenScope.MANAGE
 TREC: dict[str, Any] = {
     "responses": {200: {"description": "The file.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 }
@@ -85,22 +82,6 @@ class ImportedRunOut(Schema):
     depth: int
 
 
-class QrelsOut(Schema):
-    """A version of the qrels; it never changes."""
-
-    number: int
-    kind: str
-    note: str
-    counts: dict[str, Any]
-    created_at: datetime
-
-
-class QrelsIn(Given):
-    """Content of a new version of the qrels."""
-
-    kind: Literal["original", "labels"] = Field(description="The imported reference grades, or all labels of now.")
-
-
 @router.get("/collections/{slug:name}/runs", auth=may("admin"), response=Page[RunOut])
 def list_runs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the runs."""
@@ -121,7 +102,7 @@ def make_run(request: HttpRequest, name: str, body: RunIn) -> Any:
             depth=form.cleaned_data["depth"],
             by=scope.user.username,
         )
-        record(scope, "run.started", run=run.name, kind=form.kind)
+        record_act(scope, "run.started", run=run.name, kind=form.kind)
     run.refresh_from_db()
     return Status(201, _show_run(run))
 
@@ -188,7 +169,7 @@ def import_runs(
             skip_unknown=given["skip_unknown"],
             keep_self=given["keep_self"],
         )
-        record(scope, "runs.imported", runs=[one.name for one, _counts in found])
+        record_act(scope, "runs.imported", runs=[one.name for one, _counts in found])
     return Status(201, [{"number": one.pk, **counts} for one, counts in found])
 
 
@@ -209,7 +190,7 @@ def delete_run(request: HttpRequest, name: str, number: int) -> Any:
             raise deleted_meanwhile()
         require_match(request, RunOut, _show_run(found))
         builders.delete_run(found)
-        record(scope, "run.control", run=found.name, what="delete")
+        record_act(scope, "run.control", run=found.name, what="delete")
     return Status(204, None)
 
 
@@ -219,7 +200,7 @@ def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
     found = _find_run(request, number)
     if found.state != JobState.READY:
         raise Http404(_("This run is not ready yet."))
-    return _send_text(rankings.write_trec(found), f"{found.name}.run")
+    return send_text(rankings.write_trec(found), f"{found.name}.run")
 
 
 @router.post("/collections/{slug:name}/runs/{number}/{act}", auth=may("admin", MANAGE), response=RunOut)
@@ -230,7 +211,7 @@ def control_run(request: HttpRequest, name: str, number: int, act: Literal["canc
     with transaction.atomic():
         if not {"cancel": builders.cancel_run, "go-on": builders.go_on}[act](found):
             raise BadInput(_("No changes made: the run's state no longer allows this action."))
-        record(scope, "run.control", run=found.name, what=act)
+        record_act(scope, "run.control", run=found.name, what=act)
     found.refresh_from_db()
     return _show_run(found)
 
@@ -249,36 +230,7 @@ def _show_run(row: Run) -> dict[str, Any]:
     return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
 
 
-@router.get("/collections/{slug:name}/qrels", auth=may("admin"), response=list[QrelsOut])
-def list_qrels(request: HttpRequest, name: str) -> Any:
-    """List the versions of the qrels, the oldest first."""
-    return list(Qrels.objects.filter(collection=scope_of(request).collection).order_by("number"))
-
-
-@router.post("/collections/{slug:name}/qrels", auth=may("admin", MANAGE), response={201: QrelsOut})
-@decorate_view(once)
-def make_qrels(request: HttpRequest, name: str, body: QrelsIn) -> Any:
-    """Make a version of the qrels; where nothing changed since the last one, it is that one."""
-    scope = scope_of(request)
-    make = {"original": versions.original_version, "labels": versions.labels_version}[body.kind]
-    with transaction.atomic():
-        found = make(scope.collection, by=scope.user.username)
-        record(scope, "qrels.made", version=found.number, what=body.kind)
-    found.refresh_from_db()
-    return Status(201, found)
-
-
-@router.get("/collections/{slug:name}/qrels/{number}/file", auth=may("admin"), openapi_extra=TREC)
-def read_qrels_file(request: HttpRequest, name: str, number: int) -> Any:
-    """Download a version of the qrels in TREC's format, by its number."""
-    collection = scope_of(request).collection
-    # The column is a PostgreSQL integer; a larger number would be an error of the database.
-    if not 0 < number < 1 << 31 or not (found := Qrels.objects.filter(collection=collection, number=number).first()):
-        raise Http404(_("Qrels not found."))
-    return _send_text(reading.write_trec(found), f"{collection.name}-qrels-{number}.txt")
-
-
-def _send_text(lines: Any, name: str) -> StreamingHttpResponse:
+def send_text(lines: Any, name: str) -> StreamingHttpResponse:
     # A run may have millions of lines: they are sent as they are read.
     response = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'

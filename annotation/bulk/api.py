@@ -12,16 +12,14 @@ from annotation.bulk import acts
 from annotation.bulk.exporting import CONTENT_TYPES, write_lines
 from annotation.bulk.kinds import KINDS
 from annotation.models.pair_table import BulkAct
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, page_of
 from api.problems import CleanText, Given
-from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 
 router = Router(tags=["collections"])
-MANAGE = AccessToken.TokenScope.MANAGE
 State = BulkAct.State
 LINES: dict[str, Any] = {
     "responses": {

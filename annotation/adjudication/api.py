@@ -9,17 +9,15 @@ from ninja.decorators import decorate_view
 
 from annotation.adjudication import conflicts
 from annotation.judging import forms, page
+from annotation.judging.api import BIG, PairTextsOut, show_texts
 from annotation.judging.forms import LONGEST, Invalid
 from annotation.permissions import Scope
 from annotation.queue.assignment import Unknown
-from api.authentication import may, scope_of
+from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
-from api.people.tasks import BIG, PairTextsOut, show_texts
 from api.problems import Given, clean_text
 
 router = Router(tags=["adjudication"])
-JUDGE = AccessToken.TokenScope.JUDGE
 
 
 class OpinionOut(Schema):

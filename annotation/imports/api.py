@@ -1,36 +1,26 @@
-"""Files in and out: imports of uploaded files, and exports with their files."""
+"""Imports of files that were sent at once, or uploaded in parts by the tus protocol 1.0.0, under access tokens."""
 
+from collections.abc import Callable
 from datetime import datetime
-from functools import partial
+from http import HTTPStatus
 from typing import Any, Literal
 
-from django.db import transaction
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from ninja import Field, File, Router, Schema, Status
 from ninja.decorators import decorate_view
 from ninja.files import UploadedFile
 
-from annotation.exports import listing
-from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import SetOptions, format_defaults
-from annotation.exports.snapshots import create_snapshot, write_snapshot
-from annotation.imports import importing, uploads
+from annotation.imports import importing, tus, uploads
 from annotation.models.imports import FileImport, Upload
-from annotation.models.snapshots import Snapshot
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
-from api.problems import Given
-from api.routes.downloads import describe_download
-from api.routes.pages import Cursor, Limit, Page, page_of
+from api.paging import Cursor, Limit, Page, find_row, page_of
+from api.problems import JSON, Given, describe_refusals
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
-from jobs import background, workers
-from store.downloads import send_file
 
 router = Router(tags=["files"])
-MANAGE = AccessToken.TokenScope.MANAGE
 MOST_FILES = 100
 # Options of the command in its errors, by the field of ImportOptionsIn.
 FIELDS = {
@@ -39,6 +29,9 @@ FIELDS = {
     "--bm25": "bm25",
     "--skip-unknown": "skip_unknown: true",
 }
+# Of the protocol, and of parts alone.
+TUS_REFUSALS = describe_refusals(415, tus.DAMAGED)
+WHOLE = "Upload-Length"
 
 
 class ImportedFileOut(Schema):
@@ -87,64 +80,6 @@ class ImportOut(Schema):
     error: str
     done: int
     total: int
-
-
-class SetIn(Given):
-    """Options of a training set; docs/exports.md says what each does."""
-
-    split: float = Field(0.9, gt=0, le=1)
-    seed: int = Field(0, ge=0, lt=1 << 31)
-    teacher: Literal["scores", "votes", "labels"] | None = None
-    preset: Literal["paper", "released"] = "paper"
-    labels: Literal["resolved", "people", "machine"] = "resolved"
-    relevant_from: int | None = Field(None, ge=1, le=100)
-    agreement: float | None = Field(None, ge=0, le=1)
-    negatives: int | None = Field(None, ge=1, lt=1 << 31)
-    documents: int | None = Field(None, ge=1, lt=1 << 31)
-    near: float | None = Field(
-        None,
-        gt=0,
-        le=1,
-        description="Similarity from which texts stay in one split; null: off; left out: 0.8, off for beir and mteb.",
-    )
-    balance: bool = False
-    balance_entropy: Literal["filled", "prism"] = "filled"
-    shape: Literal["pair", "triplet", "n-tuple", "list"] = "pair"
-    synthetic_dev: bool = False
-    allow_incomplete: bool = False
-    named_splits: dict[Literal["train", "dev", "test"], str] = Field(
-        {}, description="A kept list of queries, or the split that queries carry, by the split that they become."
-    )
-    qrels: int | None = Field(
-        None, ge=1, lt=1 << 31, description="For beir and mteb: the grades of this version of the qrels, all in test."
-    )
-
-
-class ExportIn(Given):
-    """Format and options of an export."""
-
-    format: str = Field(description="Its name: docs/exports.md.", json_schema_extra={"enum": list(EVERY)})
-    origins: list[str] | None = Field(None, max_length=50, description="Whose labels; null: everybody's.")
-    aggregate: Literal["majority", "dawid-skene", "resolved"] | None = Field(
-        None, description="Labels made of all grades, with Dawid-Skene's posterior; null: the labels as they are."
-    )
-    assessors: list[str] = Field(
-        [], max_length=1000, description="With aggregate: whose grades, by name, or people and judges; none: all."
-    )
-    leave_out_failed: bool = Field(False, description="Without unsettled labels of routes that failed their audit.")
-    set: SetIn | None = Field(None, description="Of formats that are training sets.")
-
-
-class ExportOut(Schema):
-    """An export. Its files can be downloaded once it is `ready`."""
-
-    number: int
-    format: str
-    state: str
-    error: str
-    files: list[str]
-    manifest: dict[str, Any]
-    created_at: datetime
 
 
 @router.post("/collections/{slug:name}/imports", auth=may("admin", MANAGE), response={201: ImportOut})
@@ -257,88 +192,141 @@ def _header_of(file: dict[str, Any]) -> list[str]:
     return list(file["holds"]["header"] or ())
 
 
-@router.get("/collections/{slug:name}/exports", auth=may("admin"), response=Page[ExportOut])
-def list_exports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
-    """List the exports, the oldest first."""
-    return page_of(Snapshot.objects.filter(collection=scope_of(request).collection), after, limit, _show_export)
+def _header(name: str, meaning: str, kind: str = "string", *, required: bool = False) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": meaning, "required": required, "schema": {"type": kind}}
 
 
-@router.post("/collections/{slug:name}/exports", auth=may("admin", MANAGE), response={201: ExportOut})
-# An export is of one moment (REPEATABLE READ), with a key as without one.
-@decorate_view(partial(once, one_view=True))
-def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
-    """Make an export: a small one at once, a large one by a worker (poll it until it is ready)."""
-    scope, form = scope_of(request), EVERY.get(body.format)
-    if form is None:
-        raise BadInput(
-            _("unknown format %(name)s; choose one of %(known)s") % {"name": body.format, "known": ", ".join(EVERY)}
-        )
-    asked = None
-    if form.is_set:
-        # What is left out is not named: the format may have a default of its own.
-        given = body.set.dict(exclude_unset=True) if body.set else {}
-        named = tuple(f"{side}={split}" for side, split in given.pop("named_splits", {}).items())
-        if given.get("teacher", "") is None:
-            del given["teacher"]
-        asked = SetOptions(**{**format_defaults(form.name), **given, "named_splits": named})
-    elif body.set is not None:
-        raise BadInput(_("format %(form)s is no training set, so it takes no options of one") % {"form": form.name})
-    snapshot = create_snapshot(
-        collection=scope.collection,
-        form=form,
-        user=scope.user,
-        origins=body.origins,
-        asked=asked,
-        leave_out_failed=body.leave_out_failed,
-        aggregate=body.aggregate,
-        assessors=body.assessors,
-    )
-    # Without a worker nobody would make a large one later, so it is made while the request waits.
-    if listing.is_large(form, scope.collection) and workers.has_workers():
-        transaction.on_commit(lambda: background.enqueue(listing.MAKE, snapshot.pk))
-        return Status(201, _show_export(snapshot))
-    try:
-        write_snapshot(snapshot)
-    except BadInput:
-        # Without a key there is no transaction to take the row back; it would seem to be made for ever.
-        snapshot.delete()
-        raise
-    return Status(201, _show_export(snapshot))
+def _told(*names: str) -> dict[str, Any]:
+    return {name: {"schema": {"type": "string"}} for name in ("Tus-Resumable", *names)}
 
 
-@router.get("/collections/{slug:name}/exports/{number}", auth=may("admin"), response=ExportOut)
-def read_export(request: HttpRequest, name: str, number: int) -> Any:
-    """Read an export with its manifest."""
-    return _show_export(_find_export(request, number))
+RESUMABLE = _header("Tus-Resumable", "1.0.0, and nothing else.")
+CREATED = {"description": "Created", "headers": _told("Location", "Upload-Offset", "Upload-Expires")}
+RECEIVED = {"description": "How much has come", "headers": _told("Upload-Offset", WHOLE, "Upload-Expires")}
+ADDED = {"description": "The part is there", "headers": _told("Upload-Offset", "Upload-Expires")}
 
 
-@router.get(
-    "/collections/{slug:name}/exports/{number}/files/{path:file}",
-    auth=may("admin"),
-    openapi_extra=describe_download("The file."),
-)
-def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
-    """Download a file of an export."""
-    # Names of the manifest alone are found: no path leads out of the export's folder.
-    path = listing.file_of(_find_export(request, number), file)
-    if path is None:
-        raise Http404(_("File not found."))
-    return send_file(request, path, content_type="application/octet-stream")
+class UploadOut(Schema):
+    """An upload that no import uses yet. `received`: the bytes that have come; it goes on from there."""
+
+    number: int
+    name: str
+    size: int
+    received: int
+    expires_at: datetime = Field(description="It may be deleted then, unless another part comes.")
 
 
-def _find_export(request: HttpRequest, number: int) -> Snapshot:
-    rows = Snapshot.objects.select_related("collection")
-    return numbered_or_404(rows, scope_of(request).collection, number, _("Export not found."))
+class UploadedFilesIn(Given):
+    """Uploads that came whole."""
+
+    uploads: list[int] = Field(min_length=1, max_length=MOST_FILES, description="Their numbers.")
 
 
-def _show_export(row: Snapshot) -> dict[str, Any]:
-    manifest = row.manifest or {}
+def _answer(view: Callable[..., HttpResponse], request: HttpRequest, **kwargs: int) -> HttpResponse:
+    """Return what the protocol answers, its refusals as problems."""
+    answer = view(request, scope_of(request), **kwargs)
+    if answer.status_code < 400:
+        return answer
+    status = answer.status_code
+    # 460 is a status of tus alone, so Python has no phrase for it.
+    title = _("The checksum does not match") if status == tus.DAMAGED else HTTPStatus(status).phrase
+    body = {"title": title, "status": status, "detail": answer.content.decode() or title, "errors": []}
+    # tus answers in plain text. Its headers stay, for clients go on by them after a refusal.
+    headers = {name: value for name, value in answer.items() if name.startswith(("Tus-", "Upload-"))}
+    return JsonResponse(body, status=status, content_type=JSON, headers=headers)
+
+
+def _find_upload(request: HttpRequest, number: int) -> Upload:
+    scope = scope_of(request)
+    # Of one's own only, as on the page; what an import uses is no upload any more.
+    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
+    return find_row(rows.select_related("collection"), number, _("Upload not found."))
+
+
+@router.post("/collections/{slug:name}/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
+@decorate_view(once)
+def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> Any:
+    """Make an import of uploads that came whole; a worker checks what they hold."""
+    rows = [_find_upload(request, number) for number in dict.fromkeys(body.uploads)]
+    scope = scope_of(request)
+    return Status(201, show_import(importing.begin_import(scope.collection, scope.user, rows)))
+
+
+@router.get("/collections/{slug:name}/uploads", auth=may("admin"), response=Page[UploadOut])
+def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List your uploads that no import uses yet, the oldest first."""
+    scope = scope_of(request)
+    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
+    return page_of(rows.select_related("collection"), after, limit, _show_upload)
+
+
+def _show_upload(row: Upload) -> dict[str, Any]:
     return {
-        "number": row.number,
-        "format": row.format,
-        "state": row.state,
-        "error": row.error,
-        "files": [entry["name"] for entry in manifest.get("files", [])],
-        "manifest": manifest,
-        "created_at": row.created_at,
+        "number": row.pk,
+        "name": row.name,
+        "size": row.size,
+        "received": uploads.count_received(row),
+        "expires_at": uploads.expires_at(row),
     }
+
+
+@router.post(
+    "/collections/{slug:name}/uploads",
+    auth=may("admin", MANAGE),
+    response={201: None},
+    openapi_extra={
+        "parameters": [
+            RESUMABLE,
+            _header(WHOLE, "Bytes of the file.", "integer"),
+            _header("Upload-Metadata", "filename, a space and the name in Base64."),
+        ],
+        "responses": {201: CREATED, **TUS_REFUSALS},
+    },
+)
+def create_upload(request: HttpRequest, name: str) -> Any:
+    """Begin an upload in parts (tus 1.0.0): `Location` is its address."""
+    return _answer(tus.create_upload, request)
+
+
+@router.api_operation(
+    ["HEAD"],
+    "/collections/{slug:name}/uploads/{number}",
+    auth=may("admin", MANAGE),
+    openapi_extra={"parameters": [RESUMABLE], "responses": {200: RECEIVED}},
+)
+def read_upload(request: HttpRequest, name: str, number: int) -> Any:
+    """Ask how much of an upload has come: `Upload-Offset`."""
+    return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)
+
+
+@router.patch(
+    "/collections/{slug:name}/uploads/{number}",
+    auth=may("admin", MANAGE),
+    response={204: None},
+    openapi_extra={
+        "parameters": [
+            RESUMABLE,
+            _header("Upload-Offset", "Where the part begins: where the upload ends.", "integer"),
+            _header("Upload-Checksum", "sha1 or sha256, a space and the checksum of the part in Base64."),
+        ],
+        "requestBody": {
+            "content": {tus.PART_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+            "required": True,
+        },
+        "responses": {204: ADDED, **TUS_REFUSALS},
+    },
+)
+def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
+    """Add a part to an upload. What came before a connection broke off stays, but for a part with a checksum."""
+    return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)
+
+
+@router.delete(
+    "/collections/{slug:name}/uploads/{number}",
+    auth=may("admin", MANAGE),
+    response={204: None},
+    openapi_extra={"parameters": [RESUMABLE], "responses": {204: {"description": "Deleted", "headers": _told()}}},
+)
+def delete_upload(request: HttpRequest, name: str, number: int) -> Any:
+    """Delete an upload that no import uses."""
+    return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)

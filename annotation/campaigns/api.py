@@ -11,11 +11,10 @@ from ninja.decorators import decorate_view
 
 from annotation.audit_log.recording import record
 from annotation.campaigns.people import estimate_people
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, page_of
 from api.problems import Given
-from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
 from judges.campaigns import lifecycle
@@ -25,7 +24,6 @@ from judges.campaigns.selectors import annotate_cost, campaign_status
 from judges.models import Campaign
 
 router = Router(tags=["campaigns"])
-MANAGE = AccessToken.TokenScope.MANAGE
 Act = Literal["pause", "resume", "cancel", "retry-failed"]
 ACTS: dict[Act, Any] = {
     "pause": lifecycle.pause,

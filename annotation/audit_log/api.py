@@ -10,8 +10,8 @@ from annotation.audit_log import selectors
 from annotation.audit_log.recording import ACTS, KINDS
 from annotation.models import AuditEntry
 from api.authentication import may, scope_of
+from api.paging import Cursor, Limit, Page, page_of
 from api.problems import CleanText
-from api.routes.pages import Cursor, Limit, Page, page_of
 from corpus.errors import BadInput
 
 router = Router(tags=["audit log"])

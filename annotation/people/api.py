@@ -15,18 +15,16 @@ from annotation.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role
 from annotation.people.forms import AT_ONCE, InvitationForm, ReusableLinkForm
 from annotation.quality_control import exclusion
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import Given, validate_form
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.withheld import GuardedSchema
 from corpus.errors import BadInput
 from corpus.holding import hold_row
 
 router = Router(tags=["members"])
-MANAGE = AccessToken.TokenScope.MANAGE
 RoleName = Literal["annotator", "adjudicator", "admin"]
 
 

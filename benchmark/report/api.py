@@ -9,24 +9,22 @@ from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
-from annotation.audit_log.recording import record
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, page_of
 from api.problems import Given
-from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.models import Report
 from benchmark.qrels import versions
 from benchmark.report import leaderboard as boards
 from benchmark.report import reports
 from benchmark.report.measures import RANKING
 from benchmark.systems import chosen
+from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
 
 router = Router(tags=["reports"])
-MANAGE = AccessToken.TokenScope.MANAGE
 Number = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
@@ -112,7 +110,7 @@ def compute_leaderboard(request: HttpRequest, name: str) -> Any:
     with transaction.atomic():
         found = boards.request_leaderboard(scope.collection, scope.user.username)
         number = found.before.number
-        record(scope, "report.asked", report=found.number, before=number, after=number, k=found.options["k"])
+        record_act(scope, "report.asked", report=found.number, before=number, after=number, k=found.options["k"])
     # Outside of the transaction: the lease of its work needs rows that are committed.
     boards.make_small(found)
     return _show_leaderboard(scope.collection, "ndcg")
@@ -163,7 +161,7 @@ def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
         before = versions.version_numbered(collection, body.before) if body.before else every[0]
         after = versions.version_numbered(collection, body.after) if body.after else every[-1]
         found = reports.request_report(collection, before, after, runs, k=k, by=by, aspects_k=body.aspects_k)
-        record(scope, "report.asked", report=found.number, before=before.number, after=after.number, k=k)
+        record_act(scope, "report.asked", report=found.number, before=before.number, after=after.number, k=k)
     found.refresh_from_db()
     return Status(201, _show_report(found))
 

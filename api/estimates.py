@@ -1,4 +1,4 @@
-"""Common parts of operations on jobs that ask models: estimates, limits, cancel and go on."""
+"""Estimates of what models would be asked, as operations answer with them."""
 
 from typing import Any
 

@@ -9,25 +9,23 @@ from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
-from annotation.audit_log.recording import record
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
+from api.estimates import JobEstimateOut, show_estimate
 from api.idempotency import once
-from api.models import AccessToken
+from api.paging import Cursor, Limit, Page, page_of
 from api.problems import Given, validate_form
-from api.routes.model_jobs import JobEstimateOut, show_estimate
-from api.routes.pages import Cursor, Limit, Page, page_of
 from benchmark.forms import PEOPLE, HoleFillingForm
 from benchmark.hole_filling import planning, stages, starting
 from benchmark.models import Filling, Qrels
 from benchmark.qrels import versions
 from benchmark.systems import chosen
+from corpus.collections.audit_log import record_act
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
 from jobs.models import JobState
 from judges.campaigns.selectors import with_campaign_number
 
 router = Router(tags=["hole filling"])
-MANAGE = AccessToken.TokenScope.MANAGE
 # What the page's form calls otherwise.
 NAMES = {"k": "depth"}
 
@@ -123,7 +121,7 @@ def start_filling(request: HttpRequest, name: str, body: FillingIn) -> Any:
             later=True,
             **form.asked(),
         )
-        record(scope, "filling.started", filling=found.number, policy=body.policy, pairs=found.funnel["candidates"])
+        record_act(scope, "filling.started", filling=found.number, policy=body.policy, pairs=found.funnel["candidates"])
     return Status(201, _show_one(request, found.number))
 
 
@@ -160,7 +158,7 @@ def control_filling(request: HttpRequest, name: str, number: int, act: Literal["
             stages.cancel_filling(found)
         # Who asks for it once more ends nothing.
         if act == "cancel" or stages.ask_to_finish(found, by=scope.user.username):
-            record(scope, "filling.ended", filling=found.number, what=act)
+            record_act(scope, "filling.ended", filling=found.number, what=act)
     return _show_one(request, number)
 
 

@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
-from api.models import AccessToken, Webhook, WebhookAttempt, WebhookDelivery
+from api.models import Webhook, WebhookAttempt, WebhookDelivery
+from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import Given
-from api.routes.pages import Cursor, Limit, Page, find_row, page_of
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST
 from api.withheld import GuardedSchema
@@ -22,7 +22,6 @@ from corpus.holding import hold_row
 from corpus.numbered import numbered_or_404
 
 router = Router(tags=["webhooks"])
-MANAGE = AccessToken.TokenScope.MANAGE
 State = WebhookDelivery.DeliveryState
 
 

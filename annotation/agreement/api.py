@@ -1,9 +1,8 @@
-"""Measurements: agreement of assessors, quality of the labels, replayed policies, suspected label errors."""
+"""Agreement of assessors: the document of the command, the table, and measuring anew."""
 
 from itertools import chain
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from ninja import Field, Query, Router, Schema
@@ -14,18 +13,14 @@ from annotation.agreement.grade_matrix import Population, choose_assessors, know
 from annotation.agreement.page import CSV_HEADER, AgreementFilters, csv_rows
 from annotation.agreement.report import agreement_report, build_json_document
 from annotation.audit_log.recording import record
-from annotation.label_quality import statistics
-from annotation.label_quality.loading import load_label_quality
-from api.authentication import may, scope_of
+from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.models import AccessToken
 from api.problems import Given
 from charts.cells import csv_line
 from corpus.errors import BadInput
 from corpus.models import Collection
 
 router = Router(tags=["results"])
-MANAGE = AccessToken.TokenScope.MANAGE
 CSV: dict[str, Any] = {
     "responses": {200: {"description": "The table.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
 }
@@ -57,24 +52,6 @@ class MeasuredOut(Schema):
     """State of a measurement; `done` false: a worker measures later, so ask for the result again."""
 
     done: bool
-
-
-class ReasonOut(Schema):
-    """Reason why labels should not go out: its pairs (`count`) and routes; `value` is a share or an alpha."""
-
-    key: str
-    count: int
-    routes: int
-    value: float
-
-
-class QualityOut(Schema):
-    """Quality of the labels: whether they can go out, and why not; `failure`: why it could not be measured."""
-
-    can_go_out: bool
-    reasons: list[ReasonOut]
-    failure: str
-    status: dict[str, Any]
 
 
 @router.get("/collections/{slug:name}/agreement", auth=may("admin"), response=ContractDocument)
@@ -131,23 +108,3 @@ def _filters_of(collection: Collection, asked: AssessorsIn) -> AgreementFilters:
     # As the page without a choice, so that both find the same stored figures.
     everybody = not (asked.assessors or asked.people or asked.judges)
     return AgreementFilters(tuple(chosen), asked.population, "kappa", asked.binarize, everybody)
-
-
-@router.get("/collections/{slug:name}/quality", auth=may("admin"), response=QualityOut)
-def read_quality(request: HttpRequest, name: str) -> Any:
-    """Say whether the labels can go out, and what is in the way."""
-    collection = scope_of(request).collection
-    found = load_label_quality(collection)
-    can_go_out = not found.failure and not found.reasons
-    return {"can_go_out": can_go_out, "reasons": found.reasons, "failure": found.failure, "status": found.status}
-
-
-@router.post("/collections/{slug:name}/quality", auth=may("admin", MANAGE), response=MeasuredOut)
-@decorate_view(once)
-def measure_quality(request: HttpRequest, name: str) -> Any:
-    """Compute the stored statistics of a large collection anew: by a worker where one lives."""
-    scope = scope_of(request)
-    with transaction.atomic():
-        done = statistics.refresh_statistics(scope.collection)
-        record(scope, "statistics.asked")
-    return {"done": done}

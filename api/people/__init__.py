@@ -1,1 +1,0 @@
-"""Operations about people and what they do: members, judging, adjudication, quality control, aspects."""

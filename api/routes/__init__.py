@@ -1,1 +1,0 @@
-"""Operations, a module for each thing that programs work with."""
