@@ -61,6 +61,7 @@ def test_an_import_against_each_contract_is_found(tmp_path: Path):
         "training": "import training.jobs.views",
         "config": "import corpus.management.commands",
         "jobs": "import embedded",
+        "api": "import annotation.exports.api",
     }
     for folder, line in wrong.items():
         (tmp_path / folder / "added.py").write_text(f"{line}\n")

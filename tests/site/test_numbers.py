@@ -125,29 +125,29 @@ KINDS = (
     ),
     NumberedKind(
         AnswerEvaluation, make_evaluation,
-        page="benchmark/answers/{}/", shown="benchmark/answers/", api="answers", act="answers.control",
+        page="benchmark/answers/{}/", shown="benchmark/answers/", act="answers.control",
         detail="evaluation",
     ),
     NumberedKind(
         AgentJob, make_agent_job,
-        page="benchmark/agents/{}/traces/", shown="benchmark/agents/", api="agents", act="agents.control", detail="job",
+        page="benchmark/agents/{}/traces/", shown="benchmark/agents/", act="agents.control", detail="job",
     ),
     NumberedKind(
         Synthesis, make_keyed(Synthesis, options=JUDGED),
-        page="benchmark/synthesis/{}/", shown="benchmark/synthesis/", api="syntheses", act="synthesis.control",
+        page="benchmark/synthesis/{}/", shown="benchmark/synthesis/", act="synthesis.control",
         detail="synthesis",
     ),
     NumberedKind(
         WebSearch, make_keyed(WebSearch, options=JUDGED),
-        page="import/web/{}/", shown="import/web/", api="web-searches", act="import.web", detail="number",
+        page="import/web/{}/", shown="import/web/", act="import.web", detail="number",
     ),
     NumberedKind(
         LearningCurve, make_simple(LearningCurve, recipe="prism"),
-        page="training/curves/{}/", shown="training/curves/", api="curves", act="training.started", detail="curve",
+        page="training/curves/{}/", shown="training/curves/", act="training.started", detail="curve",
     ),
-    NumberedKind(Study, make_simple(Study), api="studies", act="study.ended", detail="study"),
+    NumberedKind(Study, make_simple(Study), act="study.ended", detail="study"),
     NumberedKind(
-        GoldSet, make_simple(GoldSet), page="gold/{}/", shown="gold/", api="gold", act="gold.ended", detail="gold"
+        GoldSet, make_simple(GoldSet), page="gold/{}/", shown="gold/", act="gold.ended", detail="gold"
     ),
     NumberedKind(
         BulkAct, lambda admin: make_simple(BulkAct, kind="send", state="done", pairs=[], made_by=admin.user)(admin),
