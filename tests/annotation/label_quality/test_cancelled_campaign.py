@@ -26,7 +26,7 @@ from tests.reading import flat
 pytestmark = pytest.mark.django_db
 PAGES = ("", "quality/", "exports/", "statistics/", "pairs/", "pairs/?state=labelled", "pairs/?state=failed&sort=state",
          "policies/", "members/", "canaries/", "quality/over-time/")  # fmt: skip
-OPERATIONS = ("quality", "agreement", "policies", "audits", "members", "exports")
+OPERATIONS = ("quality", "agreement", "audits", "members", "exports")
 FORMATS = ("qrels", "csv", "judgments", "debates", "prism")
 # What a moment and a request change.
 MOMENT = re.compile(
