@@ -7,9 +7,7 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         from config import checks  # noqa: F401 - registers them
-        from config.operating.task_context import connect_signals
-
-        connect_signals()
+        from config.operating import task_context  # noqa: F401 - connects its receivers
 
 
 class StaticFilesConfig(staticfiles.StaticFilesConfig):

@@ -10,6 +10,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import celeryd_init, setup_logging, worker_process_init
+from django_structlog.celery.steps import DjangoStructLogInitStep
 
 from jobs.processes import watch_parent
 
@@ -24,6 +25,7 @@ KEEPER_S = 2.0
 app = Celery("quorum")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["worker"].add(DjangoStructLogInitStep)
 
 
 def prepare_worker(**_: Any) -> None:

@@ -1,5 +1,6 @@
 """Settings: one flat file, everything from the environment (config/env.py), safe by default."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -43,6 +44,8 @@ INSTALLED_APPS = [
     "csp",
     "ninja",
     "django_htmx",
+    "django_prometheus",
+    "django_structlog",
     "pgtrigger",
     "template_partials",
     "config.apps.ConfigConfig",
@@ -63,6 +66,7 @@ MIDDLEWARE = [
     "config.health.HealthMiddleware",
     # Outside all below it that may refuse a request, so that refusals have a line and an id, too.
     "config.operating.request_log.RequestLogMiddleware",
+    "config.operating.web_metrics.RequestMetricsMiddleware",
     "config.api_errors.ApiErrorMiddleware",
     "config.limits.NoNulMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -305,5 +309,10 @@ CALLS_IN_FLIGHT = env.count("QUORUM_CALLS_IN_FLIGHT", 128, least=1)
 
 LOG_FORM = env.text("QUORUM_LOG", "json" if PRODUCTION else "text")
 LOGGING = logs.logging_settings(LOG_FORM, env.text("QUORUM_LOG_LEVEL"))
+# Lines of requests and tasks (django-structlog): the account is added where it is known, and nobody's address is kept.
+DJANGO_STRUCTLOG_USER_ID_FIELD = ""
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+DJANGO_STRUCTLOG_CELERY_DEFAULT_LOG_LEVEL = logging.DEBUG  # A task is a wake-up: there are many.
 # Traces of requests and tasks: "" for none, otlp for a collector, console (docs/operating.md).
 TRACES = env.one_of("QUORUM_TRACES", ("otlp", "console"))

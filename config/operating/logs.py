@@ -7,8 +7,6 @@ first line of what it says, because a database or a parser quotes what it was gi
 import logging
 import os
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -20,10 +18,15 @@ from embedded.refuse import refuse
 FORMS = ("json", "text")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 # Only these get louder than warnings: below that, the SDKs of providers write prompts and answers down.
-OURS = ("annotation", "api", "benchmark", "config", "corpus", "embedded", "jobs", "judges", "training")
+OURS = (
+    *("annotation", "api", "benchmark", "config", "corpus", "embedded", "jobs", "judges", "training"),
+    "django_structlog",  # requests and tasks
+)
+# What these say of a failed request or task, django_structlog says with its id.
+SAID_TWICE = ("django.request", "celery.app.trace")
 # What a line may say beside its event (`logger.info(..., extra={...})`).
 FIELDS = (
-    *("method", "path", "status", "milliseconds"),
+    *("method", "path", "status", "milliseconds", "duration_ms"),
     *("job", "campaign", "pair", "attempt", "judge", "role", "round", "number", "outcome", "state", "label", "reason"),
 )
 LONGEST = 2_000  # Characters of an event.
@@ -32,7 +35,8 @@ LONGEST_ERROR = 300
 SECRETS = ("token", "key", "uidb36")
 MASK = "***"
 
-_request: ContextVar[Any] = ContextVar("quorum_request", default=None)
+# Lines say who asks and about which collection, as soon as the request knows.
+current_request: ContextVar[Any] = ContextVar("quorum_request", default=None)
 
 
 def logging_settings(form: str, level: str) -> dict[str, Any]:
@@ -43,8 +47,13 @@ def logging_settings(form: str, level: str) -> dict[str, Any]:
     if ours not in LEVELS:
         refuse(f"QUORUM_LOG_LEVEL={level!r} is none of {', '.join(LEVELS)}.")
     others = max(ours, "WARNING", key=LEVELS.index)
-    # Where requests have a line of their own, that says their status, too.
-    quieter = {"django.request": {"level": "ERROR"}} if ours in ("DEBUG", "INFO") else {}
+    # Whoever logs by structlog itself gets to the same handler, and past the same list of fields.
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -52,7 +61,7 @@ def logging_settings(form: str, level: str) -> dict[str, Any]:
         "filters": {"away": {"()": "config.away.InOneLine"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["away"]}},
         "root": {"handlers": ["stderr"], "level": others},
-        "loggers": {name: {"level": ours} for name in OURS} | quieter,
+        "loggers": {name: {"level": ours} for name in OURS} | {name: {"level": "CRITICAL"} for name in SAID_TWICE},
     }
 
 
@@ -77,24 +86,11 @@ def make_formatter(form: str = "") -> logging.Formatter:
     )
 
 
-@contextmanager
-def current_request(request: Any) -> Iterator[None]:
-    """Let lines say who asks and about which collection, as soon as the request knows."""
-    token = _request.set(request)
-    try:
-        yield
-    finally:
-        _request.reset(token)
-
-
 def add_request_facts(logger: Any, method: str, event: EventDict) -> EventDict:
     """Add the user's number and the collection's name, without asking the database for them."""
-    # Django logs a refusal once its middleware is done, and hands over the request.
-    request = getattr(event.get("_record"), "request", None) or _request.get()
-    if not hasattr(request, "path_info"):
+    request = current_request.get()
+    if request is None:
         return event
-    if (request_id := getattr(request, "request_id", "")) and "request_id" not in event:
-        event["request_id"] = request_id
     scope = getattr(request, "scope", None)
     # Not `request.user`, which would read the session and the account where nobody has asked for them.
     user = getattr(scope, "user", None) or getattr(request, "_cached_user", None)

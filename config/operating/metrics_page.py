@@ -9,9 +9,10 @@ import ipaddress
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
+from django_prometheus.exports import ExportToDjangoView
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from config.operating import instance_metrics, web_metrics
+from config.operating import instance_metrics
 
 ADDRESS = "/metrics"
 # A proxy sends these: the visitor is then not whoever connects, even from this machine.
@@ -29,7 +30,8 @@ class MetricsMiddleware(MiddlewareMixin):
             response = HttpResponse(REFUSAL, content_type="text/plain; charset=utf-8", status=401)
             response.headers["WWW-Authenticate"] = "Bearer"
         else:
-            response = HttpResponse(write_metrics(), content_type=CONTENT_TYPE_LATEST)
+            requests = ExportToDjangoView(request).content  # Of all processes of this web server.
+            response = HttpResponse(write_metrics() + requests, content_type=CONTENT_TYPE_LATEST)
         response.headers["Cache-Control"] = "no-store"
         return response
 
@@ -51,7 +53,7 @@ def may_read(request: HttpRequest) -> bool:
 
 
 def write_metrics() -> bytes:
-    """Return all metrics: of the instance, read now, and of this web server's processes."""
+    """Return the metrics of the instance, read now."""
     registry = CollectorRegistry()
     registry.register(instance_metrics.InstanceCollector())
-    return generate_latest(registry) + generate_latest(web_metrics.all_processes())
+    return generate_latest(registry)

@@ -6,12 +6,11 @@ queries of addresses, no messages of errors.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.db.backends.signals import connection_created
 
 from config.operating.logs import masked_path
 from embedded.refuse import refuse
@@ -40,6 +39,7 @@ def start(exporter: Any = None) -> None:
     try:
         from opentelemetry.instrumentation.celery import CeleryInstrumentor
         from opentelemetry.instrumentation.django import DjangoInstrumentor
+        from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -51,7 +51,7 @@ def start(exporter: Any = None) -> None:
     place = settings.MIDDLEWARE.index(BEFORE) + 1
     DjangoInstrumentor().instrument(tracer_provider=provider, response_hook=mask_address, middleware_position=place)
     CeleryInstrumentor().instrument(tracer_provider=provider)  # type: ignore[no-untyped-call]
-    connection_created.connect(trace_connection)
+    PsycopgInstrumentor().instrument(tracer_provider=provider)
     _started.append(provider)
 
 
@@ -59,11 +59,12 @@ def stop() -> None:
     """Send what is left and trace no more."""
     from opentelemetry.instrumentation.celery import CeleryInstrumentor
     from opentelemetry.instrumentation.django import DjangoInstrumentor
+    from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
 
     while _started:
         DjangoInstrumentor().uninstrument()
         CeleryInstrumentor().uninstrument()  # type: ignore[no-untyped-call]
-        connection_created.disconnect(trace_connection)
+        PsycopgInstrumentor().uninstrument()
         _started.pop().shutdown()
 
 
@@ -118,24 +119,3 @@ def mask_address(span: Any, request: Any, response: Any) -> None:
             span.set_attribute(name, path)
     if "url.query" in (span.attributes or {}):
         span.set_attribute("url.query", "")
-
-
-def trace_connection(connection: Any, **_: Any) -> None:
-    """Make a span of every statement of a database connection."""
-    # A connection that is opened again keeps its wrappers, and a second one would make two spans of a statement.
-    if trace_statement not in connection.execute_wrappers:
-        connection.execute_wrappers.append(trace_statement)
-
-
-def trace_statement(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    """Run a statement in a span that has its text, and none of its values."""
-    from opentelemetry.trace import SpanKind
-
-    if not _started:
-        return execute(sql, params, many, context)
-    tracer = _started[0].get_tracer("quorum")
-    text = str(sql)
-    attributes = {"db.system.name": "postgresql", "db.query.text": text}
-    name = (text.split(None, 1) or ["statement"])[0].upper()
-    with tracer.start_as_current_span(name, kind=SpanKind.CLIENT, attributes=attributes, record_exception=False):
-        return execute(sql, params, many, context)

@@ -17,14 +17,17 @@ from tests.factories import make_collection, make_member
 
 
 @pytest.fixture
-def exporter() -> Iterator[InMemorySpanExporter]:
+def exporter(db: None) -> Iterator[InMemorySpanExporter]:
     """Traces of this process, kept in memory."""
     found = InMemorySpanExporter()
+    own = connection.connection.cursor_factory
     tracing.start(found)
-    tracing.trace_connection(connection)
+    # The connection of the tests is older; one that is made from now on has cursors with spans.
+    with connection.get_new_connection(connection.get_connection_params()) as traced:
+        connection.connection.cursor_factory = traced.cursor_factory
     yield found
+    connection.connection.cursor_factory = own
     tracing.stop()
-    connection.execute_wrappers.remove(tracing.trace_statement)
 
 
 def spans(exporter: InMemorySpanExporter) -> list[ReadableSpan]:
@@ -36,7 +39,6 @@ def everything(found: list[ReadableSpan]) -> str:
     return " ".join(span.to_json() for span in found)
 
 
-@pytest.mark.django_db
 def test_a_request_is_a_span_with_its_route_and_its_statements_stand_below_it(exporter: InMemorySpanExporter) -> None:
     alice = make_member(make_collection("books"), "alice", Role.ADMIN)
     client = Client()
@@ -60,7 +62,6 @@ def test_a_request_is_a_span_with_its_route_and_its_statements_stand_below_it(ex
     assert "secret-words" not in everything(found) and "alice" not in everything(below)
 
 
-@pytest.mark.django_db
 def test_neither_a_token_of_an_address_nor_an_errors_message_is_in_a_span(exporter: InMemorySpanExporter) -> None:
     Client().get("/invitations/Aa0-token-that-holds/?next=secret-words")
     with pytest.raises(ProgrammingError, match="secret-value"), connection.cursor() as cursor:
@@ -73,7 +74,6 @@ def test_neither_a_token_of_an_address_nor_an_errors_message_is_in_a_span(export
     assert not [word for word in ("Aa0-token-that-holds", "secret-words", "secret-value") if word in text]
 
 
-@pytest.mark.django_db
 def test_probes_and_unknown_hosts_are_answered_as_without_it(exporter: InMemorySpanExporter) -> None:
     client = Client(headers={"host": "10.0.0.7:8000"})
     assert client.get("/healthz").status_code == 200
