@@ -17,12 +17,11 @@ from annotation.models import StoredAgreement
 from annotation.models.imports import FileImport
 from annotation.models.quality_control import ArgumentsRequest
 from annotation.models.snapshots import Snapshot
-from annotation.models.web_search import WebSearch
 from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import cached_results as policies
 from annotation.policies import lara_live
 from annotation.quality_control import gold_reasons, near_pairs
-from annotation.web_search import searching
+from annotation.web_search.searching import WEB_SEARCHES
 from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
 from corpus.search import full_text
@@ -109,7 +108,7 @@ go_on_with_lara = register_background(
 )
 
 import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.perform_import))
-search_web = register_job_kind(JobKind(searching.SEARCH_WEB, WebSearch, searching.perform_search))
+search_web = register_job_kind(JobKind(WEB_SEARCHES.task, WEB_SEARCHES.model, WEB_SEARCHES.perform))
 
 
 def _index_documents(job: BackgroundJob, lease: Lease) -> None:

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from annotation.accounts.invitations import create_accounts
 from annotation.models import User
 from annotation.models.web_search import WebSearch
-from annotation.web_search import searching
+from annotation.web_search.searching import WEB_SEARCHES
 from benchmark.answers import evaluations
 from benchmark.models import Run, Synthesis
 from benchmark.qrels import versions
@@ -116,7 +116,7 @@ def start_web_search(folder: Path) -> WebSearch:
     Collection.objects.filter(name=WEB, title="").update(title=WEB_TITLE)
     collection = Collection.objects.get(name=WEB)
     known = WebSearch.objects.select_related("collection").filter(collection=collection).first()
-    return known or searching.start_or_join(collection=collection, options={"judge": OFFLINE_SEARCH})
+    return known or WEB_SEARCHES.start_or_join(collection, {"judge": OFFLINE_SEARCH})
 
 
 def is_searched(search: WebSearch) -> bool:

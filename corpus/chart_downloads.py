@@ -7,12 +7,15 @@ CSV is for programs: English, whoever asks (`as=csv` decides the language of the
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from charts import Chart
 from charts.downloads import DownloadTable
+from corpus.access import AccessScope
 
 TYPES = {"svg": "image/svg+xml", "csv": "text/csv", "tex": "application/x-tex"}
 TABLE_TYPES = {name: TYPES[name] for name in ("csv", "tex")} | {"json": "application/json"}
@@ -43,3 +46,36 @@ def send_table(request: HttpRequest, tables: Iterable[DownloadTable | None]) -> 
     text = {"csv": table.csv, "tex": table.latex, "json": table.json}[form]()
     headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
     return HttpResponse(text, content_type=f"{TABLE_TYPES[form]}; charset=utf-8", headers=headers)
+
+
+def send_file(
+    request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[DownloadTable | None] = ()
+) -> HttpResponse | None:
+    """Return the file that was asked for, or None where the page itself was; 404 where there is no such file.
+
+    `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
+    """
+    if "table" in request.GET:
+        return send_table(request, tables)
+    return download(request, charts)
+
+
+def answer_page(
+    request: HttpRequest,
+    scope: AccessScope,
+    page: str,
+    context: dict[str, Any],
+    *,
+    charts: Iterable[Chart | None] = (),
+    tables: Iterable[DownloadTable | None] = (),
+    news: str = "",
+    is_over: bool = True,
+    status: int = 200,
+) -> HttpResponse:
+    """Answer with the file that was asked for, with the template of `news` for HTMX (286: the last), or the page."""
+    if (file := send_file(request, charts, tables)) is not None:
+        return file
+    context = {"scope": scope, **context}
+    if news and request.headers.get("HX-Request"):
+        return render(request, news, context, status=286 if is_over else 200)
+    return render(request, page, context, status=status)

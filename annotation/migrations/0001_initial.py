@@ -511,9 +511,9 @@ class Migration(migrations.Migration):
                 ('number', models.PositiveIntegerField(db_default=0, editable=False, help_text='In its collection, from 1.')),
                 ('options', models.JSONField(default=dict, help_text='judge, limit, seed, fetch, budget, max_calls.')),
                 ('key', models.CharField(help_text='sha256 of the judge, the queries and `fetch`, in hex.', max_length=64)),
-                ('campaign', models.BigIntegerField(help_text='Keeps its calls and what they cost.', null=True)),
+                ('campaign', models.BigIntegerField(help_text='Keeps its calls and what they cost; null: it asked nobody.', null=True)),
                 ('imported', models.JSONField(default=dict, help_text='Documents and pairs that it added to the collection.')),
-                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='web_searches', to='corpus.collection')),
+                ('collection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='corpus.collection')),
             ],
             options={
                 'verbose_name_plural': 'web searches',

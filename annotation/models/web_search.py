@@ -2,17 +2,15 @@
 
 from django.db import models
 
-from corpus.models import NUMBER, Collection, Document, Numbered, Query
-from jobs.models import LeasedJob
+from corpus.models import NUMBER, Document, Numbered, Query
+from judges.models.asking import AskingJob
 
 
-class WebSearch(Numbered, LeasedJob):
+class WebSearch(Numbered, AskingJob):
     """A web search for some of a collection's queries, whose pages become documents to be judged (Prism 4.1)."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="web_searches")
     options = models.JSONField(default=dict, help_text="judge, limit, seed, fetch, budget, max_calls.")
     key = models.CharField(max_length=64, help_text="sha256 of the judge, the queries and `fetch`, in hex.")
-    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost.")
     imported = models.JSONField(default=dict, help_text="Documents and pairs that it added to the collection.")
 
     class Meta:

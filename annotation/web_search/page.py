@@ -12,15 +12,12 @@ from django.utils.translation import gettext_lazy, pgettext
 
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.url_fetch.problems import describe_problem, read_problem
-from annotation.web_search.searching import READING, SEARCHING, describe_search
+from annotation.web_search.searching import describe_search
 from charts.downloads import Cell, DownloadTable
 from corpus.models import Collection, Pair
-from jobs import notifications, workers
-from jobs.models import JobState
 from judges.panels.offline_panel import OFFLINE_SEARCH
 
 ROWS = 10  # Queries on a page, each with its results.
-PHASES = {SEARCHING: gettext_lazy("Searching."), READING: gettext_lazy("Reading pages.")}
 # Why a result became no document, for who cannot do anything about it; by code (annotation.url_fetch.problems).
 REASONS = {
     "address-odd": gettext_lazy("the address is not valid"),
@@ -68,11 +65,6 @@ class WebSearchPage:
     reasons: Sequence[tuple[str, int]]
 
     @property
-    def phase(self) -> str:
-        """Phase of the search in words; "" where it has none."""
-        return str(PHASES.get(self.search.phase, ""))
-
-    @property
     def is_offline(self) -> bool:
         """Return whether only the bundled passages were searched."""
         return bool(self.search.options.get("judge") == OFFLINE_SEARCH)
@@ -86,13 +78,6 @@ def list_searches(collection: Collection) -> QuerySet[WebSearch]:
         .annotate(results=Count("queries__results"), documents=Count("queries__results__document", distinct=True))
         .order_by("-pk")
     )
-
-
-def is_unattended(*searches: WebSearch) -> bool:
-    """Return whether one of these searches waits for a worker while none runs."""
-    # Without Redis nobody knows whether a worker lives (ADR 0049).
-    waiting = any(one.state == JobState.WAITING for one in searches)
-    return waiting and not notifications.is_away() and not workers.has_workers()
 
 
 def show_search(search: WebSearch, number: str | None) -> WebSearchPage:

@@ -3,188 +3,128 @@
 Each answer is kept before it is read (RetrievalCall): the same search is never paid for twice, also after a kill.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from hashlib import sha256
 from random import Random
 from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.url_fetch.problems import NoPage, read_problem
 from annotation.web_search.documents import PageReader, WebDocument, clean_line, import_documents
-from corpus.errors import BadInput, Incomplete, QuorumError
+from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from jobs import leases
 from jobs.leases import Lease
-from jobs.models import JobState
-from jobs.notifications import notify
+from judges.asking.jobs import AskingKind, BatchOutcome, JobPlan, Options, ask_in_batches, cost_of, in_batches
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.campaigns.selectors import number_of
-from judges.costs.ledger import ledger_rows, sum_rows
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.searching import plain_prompt
 from judges.records import Judge
-from judges.retrieval import job_campaigns, model_requests
+from judges.retrieval import model_requests
 from judges.retrieval.answers import FoundPage, pages_of
 from judges.retrieval.model_requests import RetrievalRequest, Wanted
 
 ROLE = "web"
-SEARCH_WEB = "annotation.search_web"
 BATCH = 50  # Queries whose pages are imported together; every answer is stored as it comes.
 SEARCHING, READING = gettext_noop("searching"), gettext_noop("reading pages")
 
 
-def check_options(collection: Collection, options: Mapping[str, Any]) -> tuple[Judge, list[Query]]:
-    """The judge that searches, and the queries: all, or `limit` of them drawn by `seed`. Raises BadInput."""
-    judge = model_requests.judge_for(ROLE, str(options.get("judge") or ""))
-    model_requests.check_limits(collection, [judge], **job_campaigns.limits_of(options))
+class WebSearches(AskingKind[WebSearch]):
+    """Web searches: a call for each query, whose pages become documents."""
+
+    model, task, purpose = WebSearch, "annotation.search_web", "web search"
+    name, home = "web_search", "web_searches"
+    title, question = gettext_lazy("Web search"), gettext_lazy("Search the web for these queries?")
+    note = gettext_lazy("The texts of these queries are sent to the search service.")
+    missing = gettext_lazy("Web search not found.")
+    started, controlled, detail = "import.web", "import.web-control", "number"
+
+    def plan(self, collection: Collection, options: Options) -> JobPlan:
+        """The judge that searches, and the queries: all, or `limit` of them drawn by `seed`."""
+        judge = model_requests.judge_for(ROLE, str(options.get("judge") or ""))
+        limit, seed, fetch = options.get("limit"), int(options.get("seed") or 0), bool(options.get("fetch"))
+        queries = _choose_queries(collection, limit, seed)
+        return JobPlan(
+            {"judge": judge.name, "limit": limit, "seed": seed, "fetch": fetch},
+            [judge],
+            # By the judge's version: another model, or other settings, make it another search.
+            made_of=[judge.id, fetch, [one.pk for one in queries]],
+            total=len(queries),
+            columns={"imported": {"documents": 0, "pairs": 0}},
+            parts=queries,
+        )
+
+    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
+        """Estimate the cost of a call for each query."""
+        prompts = [plain_prompt(ROLE, [one.text]) for one in plan.parts[:50]]
+        return of_calls(plan.judges[0], plan.total, prompts, {}, 0)
+
+    def begin(self, job: WebSearch, plan: JobPlan) -> None:
+        """Write the queries in their order."""
+        rows = [SearchedQuery(search=job, place=place, query=one) for place, one in enumerate(plan.parts)]
+        SearchedQuery.objects.bulk_create(rows)
+
+    def judges_of(self, job: WebSearch) -> list[Judge]:
+        """Return the judge that searches."""
+        return [model_requests.judge_for(ROLE, job.options["judge"])]
+
+    def count_done(self, job: WebSearch) -> tuple[int, int]:
+        """Count the queries whose pages are read, and all queries."""
+        return job.total - pending_queries(job).count(), job.total
+
+    def work(self, job: WebSearch, lease: Lease) -> None:
+        """Search for all queries that wait, and import their pages batch by batch. Raises Incomplete."""
+        campaign = self.campaign_of(job)
+        (judge,) = model_requests.judges_in(campaign)  # in its version of when the campaign was opened
+        reader = PageReader(fetch=job.options["fetch"])
+
+        def search(keys: Sequence[int]) -> BatchOutcome:
+            rows = list(pending_queries(job).filter(pk__in=keys).select_related("query"))
+            lease.progress(*self.count_done(job), SEARCHING)
+            wanted = [_request_of(row.query) for row in rows]
+            found = model_requests.ask_model(campaign, judge, wanted, stopped=lease.should_stop)
+            told = zip(rows, found.answers, strict=True)
+            answered = {row: pages_of(turns[0]) for row, turns in told if turns is not None}
+            outcomes = _read_pages(job, reader, _answer_times(campaign, answered), answered, lease)
+            if outcomes is None:  # this worker ends, and its answers are kept
+                return BatchOutcome(len(rows), 0, stopped=True)
+            _store_outcomes(job, judge, outcomes)
+            lease.progress(*self.count_done(job), READING)
+            return BatchOutcome(len(rows), len(answered), found.error, found.spent, found.stopped)
+
+        # Read once: a query without an answer stays pending, and would be asked again in each turn of the loop.
+        keys = list(pending_queries(job).values_list("pk", flat=True))
+        ask_in_batches(job, lease, in_batches(keys, BATCH), search, job.total)
+
+
+WEB_SEARCHES = WebSearches()
+
+
+def _choose_queries(collection: Collection, limit: int | None, seed: int) -> list[Query]:
     rows = Query.objects.filter(collection=collection, is_current=True)
     # In one order on every machine, so that the same seed draws the same queries.
     queries = list(rows.exclude(text="").order_by("external_id"))
     if not queries:
         raise BadInput(_("%(name)s has no queries to search for: import some") % {"name": collection.name})
-    limit = options.get("limit")
     if limit is None:
-        return judge, queries
+        return queries
     if int(limit) < 1:
         raise BadInput(_("limit %(limit)s: give a number from 1") % {"limit": limit})
-    drawn = Random(int(options.get("seed") or 0)).sample(queries, min(int(limit), len(queries)))
-    return judge, sorted(drawn, key=lambda query: query.external_id)
-
-
-def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimate:
-    """Estimate the cost of a call for each query. Raises BadInput as `start_or_join` does."""
-    judge, queries = check_options(collection, options)
-    return of_calls(judge, len(queries), [plain_prompt(ROLE, [one.text]) for one in queries[:50]], {}, 0)
-
-
-@transaction.atomic
-def start_or_join(*, collection: Collection, options: Mapping[str, Any], by: str = "") -> WebSearch:
-    """Go on with the search by this judge for these queries where there is one, else create it. Raises BadInput.
-
-    What it may spend is no part of what it is: other limits replace the old ones.
-    """
-    judge, queries = check_options(collection, options)
-    limits = job_campaigns.limits_of(options)
-    known = {"judge": judge.name, "limit": options.get("limit"), "seed": int(options.get("seed") or 0)}
-    known |= {"fetch": bool(options.get("fetch"))}
-    # By the judge's version: another model, or other settings, make it another search.
-    made_of = json.dumps([judge.id, known["fetch"], [one.pk for one in queries]])
-    search, is_new = WebSearch.objects.get_or_create(
-        collection=collection,
-        key=sha256(made_of.encode()).hexdigest(),
-        defaults={
-            "options": job_campaigns.replace_limits(known, limits),
-            "total": len(queries),
-            "made_by": by,
-            "imported": {"documents": 0, "pairs": 0},
-        },
-    )
-    if is_new:
-        rows = [SearchedQuery(search=search, place=place, query=one) for place, one in enumerate(queries)]
-        SearchedQuery.objects.bulk_create(rows)
-        transaction.on_commit(partial(notify, SEARCH_WEB))
-    else:
-        # A finished search has nothing left to spend, so new limits change nothing.
-        if search.state != JobState.READY and limits != job_campaigns.limits_of(search.options):
-            set_limits(search, **limits)
-        go_on(search)
-    return WebSearch.objects.select_related("collection").get(pk=search.pk)
-
-
-def set_limits(search: WebSearch, *, budget: float | None, max_calls: int | None) -> None:
-    """Set what it may spend in all; None: no limit. `go_on` then goes on. Raises BadInput."""
-    job_campaigns.set_job_limits(search, partial(_find_judges, search), budget=budget, max_calls=max_calls)
-
-
-def _find_judges(search: WebSearch) -> list[Judge]:
-    return [model_requests.judge_for(ROLE, search.options["judge"])]
-
-
-def cancel_search(search: WebSearch) -> bool:
-    """Stop it; the documents that it has stay. False when it is over already."""
-    return leases.cancel(search, **count_progress(search))
-
-
-def go_on(search: WebSearch) -> bool:
-    """Search for the rest of a cancelled or failed one. False in any other state."""
-    went = leases.resume(search)
-    if went:
-        transaction.on_commit(partial(notify, SEARCH_WEB))
-    return went
+    drawn = Random(seed).sample(queries, min(int(limit), len(queries)))
+    return sorted(drawn, key=lambda query: query.external_id)
 
 
 def pending_queries(search: WebSearch) -> Any:
     """Queries whose pages are not read yet, in order."""
     return SearchedQuery.objects.filter(search=search, answered_at=None).order_by("place")
-
-
-def count_progress(search: WebSearch) -> dict[str, int]:
-    """Count the queries whose pages are read, and all queries."""
-    return {"done": search.total - pending_queries(search).count(), "total": search.total}
-
-
-def perform_search(search: WebSearch, stopping: Any) -> None:
-    """Do a claimed search, until it is over or somebody else's, or waits again because this worker ends."""
-    leases.perform(
-        search,
-        partial(_search_all, search),
-        stopping=stopping,
-        expected=QuorumError,
-        last=lambda: count_progress(search),
-    )
-
-
-def _search_all(search: WebSearch, lease: Lease) -> None:
-    """Search for all queries that wait, and import their pages batch by batch.
-
-    Raises Incomplete when the limits are reached, and in the end when some queries got no answer: what there is stays.
-    """
-    campaign = job_campaigns.campaign_of(search, partial(_find_judges, search), f"web search {search.pk}")
-    (judge,) = model_requests.judges_in(campaign)  # in its version of when the campaign was opened
-    reader, failed, error = PageReader(fetch=search.options["fetch"]), 0, ""
-    # Read once: a query without an answer stays pending, and would be asked again in each turn of the loop.
-    keys = list(pending_queries(search).values_list("pk", flat=True))
-    for at in range(0, len(keys), BATCH):
-        if lease.should_stop():
-            return
-        rows = list(pending_queries(search).filter(pk__in=keys[at : at + BATCH]).select_related("query"))
-        _tell(search, lease, SEARCHING)
-        wanted = [_request_of(row.query) for row in rows]
-        found = model_requests.ask_model(campaign, judge, wanted, stopped=lease.should_stop)
-        told = zip(rows, found.answers, strict=True)
-        answered = {row: pages_of(turns[0]) for row, turns in told if turns is not None}
-        outcomes = _read_pages(search, reader, _answer_times(campaign, answered), answered, lease)
-        if outcomes is None:  # this worker ends, and its answers are kept
-            return
-        _store_outcomes(search, judge, outcomes)
-        _tell(search, lease, READING)
-        if found.stopped:
-            return
-        if found.spent:
-            raise job_campaigns.describe_stop(search, found.spent)
-        failed, error = failed + len(rows) - len(answered), found.error or error
-        # Not one answer in a whole batch: the service is away or refuses, and the rest would fail alike.
-        if not answered:
-            break
-    if failed:
-        raise Incomplete(
-            _("%(failed)s of %(total)s queries got no response (%(error)s). Resume to retry them")
-            % {"failed": f"{failed:,}", "total": f"{search.total:,}", "error": error}
-        )
-
-
-def _tell(search: WebSearch, lease: Lease, phase: str) -> None:
-    lease.progress(**count_progress(search), phase=phase)
 
 
 def _request_of(query: Query) -> Wanted:
@@ -228,7 +168,7 @@ def _read_pages(
 ) -> list[SearchOutcome] | None:
     """Make documents of the pages; None as soon as the work is to stop."""
     outcomes: list[SearchOutcome] = []
-    before = count_progress(search)["done"]
+    before, _total = WEB_SEARCHES.count_done(search)
     for row, pages in answered.items():
         at, cached = answer_times[row.query_id]
         read: list[tuple[FoundPage, WebDocument | str]] = []
@@ -274,7 +214,6 @@ def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOu
 
 def describe_search(search: WebSearch) -> dict[str, Any]:
     """Describe a search's results so far and their cost. `left_out`: results without a document."""
-    spent = sum_rows("", ledger_rows(Campaign(pk=search.campaign))) if search.campaign else None
     results = WebSearchResult.objects.filter(searched__search=search)
     left_out = Counter(read_problem(problem)[0] for problem in _problems_of(search))
     queries = SearchedQuery.objects.filter(search=search)
@@ -290,9 +229,7 @@ def describe_search(search: WebSearch) -> dict[str, Any]:
         "left_out": dict(sorted(left_out.items())),
         "imported": {"documents": 0, "pairs": 0} | search.imported,
         "error": search.error,
-        "calls": spent.calls if spent else 0,
-        "calls_cached": spent.cached if spent else 0,
-        "cost": spent.paid.usd if spent and spent.paid else 0.0,
+        **cost_of(search),
     }
 
 

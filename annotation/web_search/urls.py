@@ -3,9 +3,13 @@
 from django.urls import URLPattern, path
 
 from annotation.web_search import views
+from annotation.web_search.searching import WEB_SEARCHES
+from judges.asking.pages import control_path
+
+HERE = "c/<slug:name>/import/web/"
 
 urlpatterns: list[URLPattern] = [
-    path("c/<slug:name>/import/web/", views.web_searches, name="web_searches"),
-    path("c/<slug:name>/import/web/<int:search>/", views.web_search, name="web_search"),
-    path("c/<slug:name>/import/web/<int:search>/<slug:act>/", views.control_web_search, name="control_web_search"),
+    path(HERE, views.web_searches, name="web_searches"),
+    path(f"{HERE}<int:search>/", views.web_search, name="web_search"),
+    control_path(f"{HERE}<int:search>/", WEB_SEARCHES),
 ]

@@ -13,8 +13,8 @@ from benchmark.agents import study
 from benchmark.agents.study_forms import SCALE, RatingForm, StudyForm, WritingForm
 from benchmark.agents.study_results import criterion_names, measure_study, study_table
 from benchmark.models import ReferenceStudy, StudyAnswer
-from benchmark.report import tables
 from corpus.access import AccessJudgeScope, AccessScope, action
+from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
@@ -46,7 +46,7 @@ def _show_study(request: HttpRequest, scope: AccessScope, form: StudyForm | None
             shown.append(study_table(found, lines))
             context |= {"lines": lines, "names": criterion_names(), "files_query": f"study={found.pk}"}
     status = 422 if form is not None else 200
-    return tables.answer_page(request, scope, "benchmark/agents/study.html", context, tables=shown, status=status)
+    return answer_page(request, scope, "benchmark/agents/study.html", context, tables=shown, status=status)
 
 
 @action("admin")

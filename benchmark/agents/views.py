@@ -15,11 +15,11 @@ from benchmark.agents.board import build_board
 from benchmark.agents.forms import FORMS, AgentJobForm
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.models import AgentJob, ReferenceAnswer, Trace
-from benchmark.report import tables
 from benchmark.suites.groups import collections_of
 from benchmark.suites.views import get_suite
 from benchmark.systems import chosen
 from corpus.access import AccessScope, AccessSiteScope, action
+from corpus.chart_downloads import answer_page, send_file
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
@@ -50,7 +50,7 @@ def agents(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         "references": jobs.newest_job(scope.collection, AgentJob.Kind.REFERENCE),
     }
     news: dict[str, Any] = {"news": "benchmark/agents/_board.html", "is_over": all(one.is_over for one in moving)}
-    return tables.answer_page(request, scope, "benchmark/agents/board.html", context, tables=[board.table], **news)
+    return answer_page(request, scope, "benchmark/agents/board.html", context, tables=[board.table], **news)
 
 
 @action("admin")
@@ -116,7 +116,7 @@ def agent_traces(request: HttpRequest, scope: AccessScope, agent_job: int) -> Ht
     rows = Trace.objects.filter(job=found).select_related("query").order_by("query", "retriever", "agent")
     context = {"job": found, "summary": summary, "traces": rows[:SHOWN], "count": rows.count()}
     page = "benchmark/agents/traces.html"
-    return tables.answer_page(request, scope, page, context, charts=[summary.chart], tables=summary.tables)
+    return answer_page(request, scope, page, context, charts=[summary.chart], tables=summary.tables)
 
 
 @action("admin")
@@ -164,7 +164,7 @@ def reference_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         "passages": bool(references.queries_with_passages(scope.collection)),
     }
     news: dict[str, Any] = {"news": "benchmark/agents/_references.html", "is_over": job is None or job.is_over}
-    return tables.answer_page(request, scope, "benchmark/agents/references.html", context, **news)
+    return answer_page(request, scope, "benchmark/agents/references.html", context, **news)
 
 
 @action("site")
@@ -183,6 +183,6 @@ def suite_agents(request: HttpRequest, scope: AccessSiteScope, suite: int) -> Ht
         except BadInput as error:
             context["problem"] = str(error)
     shown = [context["board"].table] if context["board"] else []
-    if (file := tables.download(request, [], shown)) is not None:
+    if (file := send_file(request, [], shown)) is not None:
         return file
     return render(request, "benchmark/agents/suite.html", context)

@@ -14,11 +14,11 @@ from benchmark.answers import tables as downloads
 from benchmark.answers.forms import AnswersForm
 from benchmark.answers.results import VersionPair
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
-from benchmark.report import tables
 from benchmark.suites.groups import collections_of
 from benchmark.suites.views import get_suite
 from benchmark.systems import chosen
 from corpus.access import AccessScope, AccessSiteScope, action
+from corpus.chart_downloads import answer_page, send_file
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Query
@@ -83,7 +83,7 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
         context["malformed"] = [cell for cell in result["cells"] if cell["malformed"]]
         context |= {"result": result, "charts": files["charts"], "asked": _name_versions(pair)}
     news: dict[str, Any] = {"news": "benchmark/answers/_evaluation.html", "is_over": found.is_over}
-    return tables.answer_page(request, scope, "benchmark/answers/evaluation.html", context, **files, **news)
+    return answer_page(request, scope, "benchmark/answers/evaluation.html", context, **files, **news)
 
 
 def _reasons_of(result: dict[str, Any]) -> list[dict[str, str]]:
@@ -205,7 +205,7 @@ def suite_answers(request: HttpRequest, scope: AccessSiteScope, suite: int) -> H
     members = collections_of(found)
     lines = suites.suite_lines([suites.member_answers(one, chosen.K) for one in members])
     files = downloads.suite_tables(found.name, chosen.K, [one.name for one in members], lines)
-    if (file := tables.download(request, [], files)) is not None:
+    if (file := send_file(request, [], files)) is not None:
         return file
     context: dict[str, Any] = {"scope": scope, "suite": found, "members": members, "k": chosen.K}
     graded = [{**line, **line["graded"]} for line in lines]

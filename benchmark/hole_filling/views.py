@@ -18,6 +18,7 @@ from benchmark.qrels import versions
 from benchmark.report import tables
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
+from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
@@ -66,7 +67,7 @@ def _render_page(
     }
     news: dict[str, Any] = {"news": "benchmark/_bounds.html", "is_over": stored is None or stored.report.is_over}
     status = 422 if form or send else 200
-    return tables.answer_page(request, scope, "benchmark/hole_fillings.html", context, **files, **news, status=status)
+    return answer_page(request, scope, "benchmark/hole_fillings.html", context, **files, **news, status=status)
 
 
 def _render_confirmation(request: HttpRequest, scope: AccessScope, form: HoleFillingForm) -> HttpResponse:
@@ -126,7 +127,7 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
     }
     news: dict[str, Any] = {"news": "benchmark/_hole_filling.html", "is_over": found.is_over}
     files: dict[str, Any] = {"charts": [chart], "tables": [table]}
-    return tables.answer_page(request, scope, "benchmark/hole_filling.html", context, **files, **news)
+    return answer_page(request, scope, "benchmark/hole_filling.html", context, **files, **news)
 
 
 @action("admin")

@@ -19,6 +19,7 @@ from benchmark.runs.importing import saved_uploads
 from benchmark.systems import chosen
 from charts.downloads import DownloadTable
 from corpus.access import AccessScope, action
+from corpus.chart_downloads import answer_page, send_file
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
@@ -48,7 +49,7 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     found = chosen.versions_of(scope.collection)
     context, status = {"versions": found, "form": form}, 422 if form.is_bound else 200
     files = [tables.versions_table(found)]
-    return tables.answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
+    return answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
 
 
 def _version_message(version: Qrels) -> str:
@@ -108,7 +109,7 @@ def _diff_file(request: HttpRequest, found: comparing.Diff) -> HttpResponse:
         for kind in KINDS
         for row in found.rows(kind)
     )
-    file = tables.download(
+    file = send_file(
         request, [], [DownloadTable("diff", _("Changes between two versions of the qrels"), header, rows, 3)]
     )
     if file is None:

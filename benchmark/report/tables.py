@@ -1,10 +1,8 @@
-"""Tables to save of the pages that show rows, uncut, and the view's answer when one of them is asked for."""
+"""Tables to save of the pages that show rows, uncut."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -12,47 +10,11 @@ from django.utils.translation import pgettext
 from benchmark.models import Filling, Qrels, Run
 from benchmark.report.tabling import CHANGE_FIELDS, change_names
 from benchmark.systems.page import SystemPage
-from charts import Chart
 from charts.downloads import Cell as Value
 from charts.downloads import DownloadTable
-from corpus import chart_downloads
-from corpus.access import AccessScope
 from corpus.models import Query
 
 LENGTH = 160  # Letters of a text beside its id.
-
-
-def download(
-    request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[DownloadTable | None] = ()
-) -> HttpResponse | None:
-    """Return the file that was asked for, or None where the page itself was; 404 where there is no such file.
-
-    `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
-    """
-    if "table" in request.GET:
-        return chart_downloads.send_table(request, tables)
-    return chart_downloads.download(request, charts)
-
-
-def answer_page(
-    request: HttpRequest,
-    scope: AccessScope,
-    page: str,
-    context: dict[str, Any],
-    *,
-    charts: Iterable[Chart | None] = (),
-    tables: Iterable[DownloadTable | None] = (),
-    news: str = "",
-    is_over: bool = True,
-    status: int = 200,
-) -> HttpResponse:
-    """Answer with the file that was asked for, with the template of `news` for HTMX (286: the last), or the page."""
-    if (file := download(request, charts, tables)) is not None:
-        return file
-    context = {"scope": scope, **context}
-    if news and request.headers.get("HX-Request"):
-        return render(request, news, context, status=286 if is_over else 200)
-    return render(request, page, context, status=status)
 
 
 def _shorten_text(text: str) -> str:

@@ -14,11 +14,12 @@ from benchmark.forms import FollowingForm, ReportForm
 from benchmark.models import Qrels, Report, Run
 from benchmark.qrels.versions import first_version
 from benchmark.report import leaderboard as boards
-from benchmark.report import page, run_pairs, tables
+from benchmark.report import page, run_pairs
 from benchmark.report import reports as services
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
+from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
@@ -44,7 +45,7 @@ def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
     }
     files = [board["table"]] if board else []
     news: dict[str, Any] = {"news": "benchmark/_leaderboard.html", "is_over": not state.is_moving}
-    return tables.answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, **news)
+    return answer_page(request, scope, "benchmark/leaderboard.html", context, tables=files, **news)
 
 
 @action("admin")
@@ -84,7 +85,7 @@ def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     chosen_ones = picked if found else list(dict.fromkeys([*picked, *known.values()]))[:2]
     context = {"found": found, "stored": state.stored, "systems": systems, "picked": chosen_ones, "asked": bool(asked)}
     files: dict[str, Any] = {"charts": [found["chart"]], "tables": [found["table"]]} if found else {}
-    return tables.answer_page(request, scope, "benchmark/compare.html", context, **files)
+    return answer_page(request, scope, "benchmark/compare.html", context, **files)
 
 
 @action("admin")
@@ -112,7 +113,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
     news: dict[str, Any] = {"news": "benchmark/_report.html", "is_over": stored is None or stored.report.is_over}
     files: dict[str, Any] = {key: shown[key] for key in ("charts", "tables")} if shown else {}
-    return tables.answer_page(request, scope, "benchmark/report.html", context, **files, **news)
+    return answer_page(request, scope, "benchmark/report.html", context, **files, **news)
 
 
 def _following_context(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:

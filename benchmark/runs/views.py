@@ -17,6 +17,7 @@ from benchmark.report import tables
 from benchmark.runs import builders, importing, limits, rankings
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
+from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs.models import JobState
@@ -39,7 +40,7 @@ def _render_page(
     moving, unattended = any(not run.is_over for run in found), chosen.is_unattended(*found)
     context = {"runs": found, "moving": moving, "unattended": unattended, "form": form}
     context["problems"] = problems or []
-    return tables.answer_page(
+    return answer_page(
         request,
         scope,
         "benchmark/runs.html",

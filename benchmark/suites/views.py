@@ -8,11 +8,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from benchmark.forms import SuiteForm
 from benchmark.models import Suite
-from benchmark.report import tables
 from benchmark.suites import groups as services
 from benchmark.suites.funnels import funnel_table
 from benchmark.suites.page import show_suite, suites_of
 from corpus.access import AccessSiteScope, action, administered
+from corpus.chart_downloads import send_file
 from corpus.errors import BadInput
 
 
@@ -51,7 +51,7 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
     found = get_suite(scope, suite)
     shown = show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
     funnel = funnel_table(found)
-    if (file := tables.download(request, [], [shown["table"], funnel])) is not None:
+    if (file := send_file(request, [], [shown["table"], funnel])) is not None:
         return file
     return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown, "funnel": funnel})
 

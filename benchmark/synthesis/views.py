@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.models import Synthesis
-from benchmark.report import tables
 from benchmark.synthesis import files, importing, lifecycle, page
 from benchmark.synthesis.forms import FORMS, SeedsForm
 from benchmark.systems.chosen import is_unattended
 from corpus.access import AccessScope, action
+from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
@@ -43,7 +43,7 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             form.add_error(None, str(error))
     found = list(page.list_syntheses(scope.collection))
     moving = any(not one.is_over for one in found)
-    return tables.answer_page(
+    return answer_page(
         request,
         scope,
         "benchmark/syntheses.html",
@@ -81,7 +81,7 @@ def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpR
     found = page.show_synthesis(one, request.GET.get("page"))
     wanted = page.synthesis_tables(found) if "table" in request.GET else []
     limits = LimitsForm(initial=one.options)
-    return tables.answer_page(
+    return answer_page(
         request,
         scope,
         "benchmark/synthesis.html",

@@ -12,6 +12,7 @@ from benchmark.systems import chosen
 from benchmark.systems import queries as pages
 from benchmark.systems.page import system_page
 from corpus.access import AccessScope, action
+from corpus.chart_downloads import answer_page
 from corpus.models import Document, Query
 from judges.campaigns.job_controls import LimitsForm
 
@@ -28,7 +29,7 @@ def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     context = {"run": found, "limits": limits, "system": shown, "unattended": unattended}
     files, news = tables.system_tables(shown), "benchmark/_run.html"
     page = "benchmark/system.html"
-    return tables.answer_page(request, scope, page, context, tables=files, news=news, is_over=found.is_over)
+    return answer_page(request, scope, page, context, tables=files, news=news, is_over=found.is_over)
 
 
 def _number_within(given: str | None, least: int, most: int, otherwise: int) -> int:
@@ -49,7 +50,7 @@ def benchmark_queries(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     )
     context = {"listed": found, "asked": urlencode({"words": found["words"], "order": found["order"]})}
     files = [tables.queries_table(found["rows"])]
-    return tables.answer_page(request, scope, "benchmark/queries.html", context, tables=files)
+    return answer_page(request, scope, "benchmark/queries.html", context, tables=files)
 
 
 @action("admin")
@@ -62,7 +63,7 @@ def benchmark_query(request: HttpRequest, scope: AccessScope, query: int) -> Htt
     table = tables.side_by_side_table(found, side, with_grades=scope.collection.grades > 1)
     asked = urlencode([("k", depth), *(("run", column["run"].name) for column in side["columns"])])
     context = {"query": found, "side": side, "depths": (10, 20, 50, 100), "asked": asked}
-    return tables.answer_page(request, scope, "benchmark/query.html", context, tables=[table])
+    return answer_page(request, scope, "benchmark/query.html", context, tables=[table])
 
 
 @action("admin")

@@ -5,9 +5,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from corpus.collections.audit_log import shell_user
+from corpus.commands import collection_named
+from corpus.errors import Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState, LeasedJob
+from judges.asking.jobs import AskingKind
 from judges.campaigns.estimates import Estimate
 from judges.engine import worker_pool
 from judges.management.commands.judge import Command as Judge
@@ -18,7 +22,39 @@ CHECK_WORKERS_S = 2.0
 
 
 class JobCommand(Judge):
-    """A command that starts jobs and may wait for them."""
+    """A command that starts jobs of a kind, and stays until their end unless it has an option --wait."""
+
+    kind: AskingKind[Any]
+
+    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of the job. Raises BadInput."""
+        raise NotImplementedError
+
+    def summarise(self, job: Any) -> tuple[str, dict[str, Any]]:
+        """Return a line for people on what there is, and the document."""
+        raise NotImplementedError
+
+    def run(self, **options: Any) -> object:
+        """Ask about money, begin or go on, and stay until the end."""
+        collection, wanted = collection_named(options["name"]), self.wanted(options)
+        expected = self.kind.estimate_cost(collection, wanted)
+        if (told := self.tell_estimate(collection, expected, options)) is not None:
+            return told
+        job = self.kind.start_or_join(collection, wanted, shell_user())
+        if options.get("wait", True):
+            self.wait_for(job, f"{self.kind.purpose} {job.number}")
+        elif not job.is_over:
+            self.note_wait()
+        return self.end_job(job, options)
+
+    def end_job(self, job: Any, options: dict[str, Any]) -> object:
+        """Say what came of a job; raise Incomplete (exit 3) where it was waited for and something is left."""
+        line, document = self.summarise(job)
+        if job.state != JobState.READY and options.get("wait", True):
+            why = job.error or f"it was {job.state}"
+            raise Incomplete(f"{why}; {line}; the same command goes on with the rest", document)
+        self.say(line)
+        return document
 
     def add_limits(self, parser: CommandParser) -> None:
         """Add what the job may spend, and how its start is agreed to."""

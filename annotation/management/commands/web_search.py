@@ -6,17 +6,15 @@ from django.core.management.base import CommandParser
 
 from annotation.models.web_search import WebSearch, WebSearchResult
 from annotation.url_fetch.problems import describe_problem
-from annotation.web_search import searching
-from corpus.collections.audit_log import shell_user
-from corpus.errors import Incomplete
-from jobs.models import JobState
-from judges.management.commands.status import collection_named
+from annotation.web_search.searching import WEB_SEARCHES, describe_search
+from judges.asking.jobs import LIMITS
 from judges.management.job_command import JobCommand
 
 
 class Command(JobCommand):
     name = "web_search"
-    act = "import.web"
+    act = WEB_SEARCHES.started
+    kind = WEB_SEARCHES
     help = (
         "Search the web for each query and add the pages as documents to be judged. Running the command again "
         "continues where it stopped, and repeats no search."
@@ -35,21 +33,14 @@ class Command(JobCommand):
         )
         self.add_limits(parser)
 
-    def run(self, **options: Any) -> object:
-        """Ask about money, begin or go on, and stay until the documents are in the collection."""
-        collection = collection_named(options["name"])
-        wanted = {name: options[name] for name in ("judge", "limit", "seed", "fetch", "budget", "max_calls")}
-        expected = searching.estimate_cost(collection, wanted)
-        if (told := self.tell_estimate(collection, expected, options)) is not None:
-            return told
-        search = searching.start_or_join(collection=collection, options=wanted, by=shell_user())
-        self.wait_for(search, f"web search {search.pk}")
-        return self.tell(search)
+    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return whom to ask, for which queries, and the limits."""
+        return {name: options[name] for name in ("judge", "limit", "seed", "fetch", *LIMITS)}
 
-    def tell(self, search: WebSearch) -> object:
-        """Say what came of it; raise Incomplete (exit 3) where some queries are still to be searched for."""
-        made = searching.describe_search(search)
-        lost = WebSearchResult.objects.filter(searched__search=search, document=None).order_by("searched", "rank")
+    def summarise(self, job: WebSearch) -> tuple[str, dict[str, Any]]:
+        """Say what came of it, and of each result that became no document why."""
+        made = describe_search(job)
+        lost = WebSearchResult.objects.filter(searched__search=job, document=None).order_by("searched", "rank")
         for url, problem in lost.values_list("url", "problem"):
             self.note(f"{url[:200]}: {describe_problem(problem)}")
         line = (
@@ -58,8 +49,4 @@ class Command(JobCommand):
             f"{made['imported']['documents']:,} new documents, {made['imported']['pairs']:,} new pairs; "
             f"{made['calls']:,} calls"
         )
-        if search.state != JobState.READY:
-            why = search.error or f"it was {search.state}"
-            raise Incomplete(f"{line} ({why}): the same command goes on with the rest", made)
-        self.say(line)
-        return made
+        return line, made

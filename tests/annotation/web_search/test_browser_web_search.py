@@ -9,7 +9,7 @@ from django.db import connection
 
 from annotation.models import Role
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
-from annotation.web_search import searching
+from annotation.web_search.searching import WEB_SEARCHES
 from jobs import leases
 from tests.factories import make_collection, make_member, make_query
 from tests.stages import first_quick
@@ -32,7 +32,7 @@ SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clie
 def work_off() -> None:
     """Work on the search that waits, as a worker would."""
     try:
-        searching.perform_search(leases.claim(WebSearch), lambda: False)
+        WEB_SEARCHES.perform(leases.claim(WebSearch))
     finally:
         connection.close()
 

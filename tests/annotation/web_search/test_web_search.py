@@ -14,7 +14,7 @@ from django.test import Client
 
 from annotation.models import Role
 from annotation.models.web_search import SearchedQuery, WebSearch
-from annotation.web_search import searching
+from annotation.web_search.searching import WEB_SEARCHES
 from config.env import ROOT
 from corpus.models import Document, Pair
 from jobs import leases
@@ -52,7 +52,7 @@ def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 def finish(search: WebSearch) -> WebSearch:
     """Work on a search as a worker would, and read it again."""
     if (claimed := leases.claim(WebSearch, pk=search.pk)) is not None:
-        searching.perform_search(claimed, lambda: False)
+        WEB_SEARCHES.perform(claimed)
     search.refresh_from_db()
     return search
 
@@ -191,7 +191,7 @@ def test_a_killed_worker_repeats_no_search_beyond_those_in_flight(
     command = worker_pool.worker_command(1, "killed")
     own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stdout=DEVNULL, stderr=DEVNULL)
     try:
-        made = searching.start_or_join(collection=ice, options={"judge": name})
+        made = WEB_SEARCHES.start_or_join(ice, {"judge": name})
         until(lambda: RetrievalCall.objects.filter(role="web", outcome="labelled").count() >= 4)
         os.killpg(own.pid, signal.SIGKILL)
         own.wait()

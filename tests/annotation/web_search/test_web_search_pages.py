@@ -11,6 +11,7 @@ import pytest
 from annotation.models import AuditEntry, Role
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.web_search import searching
+from annotation.web_search.searching import WEB_SEARCHES
 from corpus.models import Document, Pair
 from jobs import leases
 from judges.models import JudgeVersion
@@ -40,7 +41,7 @@ def hidden_fields(answer):
 
 
 def work_off():
-    searching.perform_search(leases.claim(WebSearch), lambda: False)
+    WEB_SEARCHES.perform(leases.claim(WebSearch))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -76,7 +77,7 @@ def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
 
 @pytest.mark.django_db(transaction=True)
 def test_every_result_is_in_the_files_with_its_query_address_and_document(ice, client):
-    search = searching.start_or_join(collection=ice, options={"judge": "offline-web-search"})
+    search = WEB_SEARCHES.start_or_join(ice, {"judge": "offline-web-search"})
     work_off()
     here = f"{HOME}{search.number}/?table=results&as="
     rows = list(csv.reader(io.StringIO(client.get(f"{here}csv").content.decode())))
@@ -91,7 +92,7 @@ def test_every_result_is_in_the_files_with_its_query_address_and_document(ice, c
 
 @pytest.mark.django_db
 def test_what_was_left_out_is_counted_and_shown_with_its_reason_and_never_as_a_link(ice, client):
-    search = searching.start_or_join(collection=ice, options={"judge": "offline-web-search"})
+    search = WEB_SEARCHES.start_or_join(ice, {"judge": "offline-web-search"})
     first, _second, third = SearchedQuery.objects.order_by("place")
     SearchedQuery.objects.exclude(pk=third.pk).update(answered_at=search.created_at, cached=True)
     document = make_document(ice, "Ice is thin.", external_id="web-1")
@@ -153,7 +154,7 @@ def test_a_collection_without_queries_has_nothing_to_search_for(client, settings
 @pytest.mark.django_db
 def test_the_same_search_is_joined_and_another_one_is_begun(ice):
     def start(**options):
-        return searching.start_or_join(collection=ice, options={"judge": "offline-web-search", **options}).pk
+        return WEB_SEARCHES.start_or_join(ice, {"judge": "offline-web-search", **options}).pk
 
     first = start(limit=2, seed=1)
     assert start(limit=2, seed=1, max_calls=5) == first and WebSearch.objects.get().options["max_calls"] == 5
@@ -164,21 +165,21 @@ def test_the_same_search_is_joined_and_another_one_is_begun(ice):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_lost_its_lease_adds_nothing(ice, monkeypatch):
-    search = searching.start_or_join(collection=ice, options={"judge": "offline-web-search"})
+    search = WEB_SEARCHES.start_or_join(ice, {"judge": "offline-web-search"})
     held, real = leases.claim(WebSearch), searching._read_pages
 
     def read_and_cancel(*args):
         outcomes = real(*args)
-        searching.cancel_search(search)
+        WEB_SEARCHES.cancel(search)
         return outcomes
 
     monkeypatch.setattr(searching, "_read_pages", read_and_cancel)
-    searching.perform_search(held, lambda: False)
+    WEB_SEARCHES.perform(held)
     search.refresh_from_db()
     assert search.state == "cancelled" and not Document.objects.filter(collection=ice).exists()
     assert not WebSearchResult.objects.exists()
     monkeypatch.undo()
-    searching.go_on(search)
+    WEB_SEARCHES.go_on(search)
     work_off()
     search.refresh_from_db()
     assert search.state == "ready" and Document.objects.filter(collection=ice).exists()

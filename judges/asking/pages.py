@@ -1,0 +1,131 @@
+"""The pages of jobs that ask models: start after an estimate, show with progress, cancel and resume."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from corpus.access import AccessScope, action
+from corpus.chart_downloads import answer_page
+from corpus.collections.audit_log import record_act
+from corpus.errors import BadInput
+from jobs import notifications, workers
+from jobs.models import LeasedJob
+from judges.asking.forms import LimitsForm, StartForm
+from judges.asking.jobs import AskingKind, Job
+
+PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of.
+
+
+def is_unattended(*jobs: LeasedJob | None) -> bool:
+    """Return whether one of these jobs has waited for some seconds while no worker serves this instance."""
+    old = timezone.now() - timedelta(seconds=PATIENCE_S)
+    waiting = any(one is not None and one.created_at < old and not one.is_over for one in jobs)
+    # Without Redis nobody knows whether a worker lives.
+    return waiting and not notifications.is_away() and not workers.has_workers()
+
+
+def answer_start(
+    request: HttpRequest, scope: AccessScope, kind: AskingKind[Job], form: StartForm
+) -> HttpResponse | None:
+    """Answer a form that was sent: with its estimate, and once that is confirmed with the job that was started.
+
+    None: the form is to be shown, with what is wrong with it.
+    """
+    if not (form.is_bound and form.is_valid()):
+        return None
+    try:
+        options = form.options()
+        if "confirm" in request.POST:
+            with transaction.atomic():
+                job = kind.start_or_join(scope.collection, options, scope.user.username)
+                record_act(scope, kind.started, **kind.describe_start(job))
+            return redirect(kind.address_of(job))
+        estimate = kind.estimate_cost(scope.collection, options)
+    except BadInput as error:
+        form.add_error(None, str(error))
+        return None
+    sent = [(name, value) for name, values in request.POST.lists() for value in values if value]
+    chosen = urlencode({"type": given}) if (given := request.POST.get("type")) else request.GET.urlencode()
+    context = {
+        "scope": scope,
+        "kind": kind,
+        "facts": form.facts,
+        "estimate": estimate,
+        "hidden": [(name, value) for name, value in sent if name != "csrfmiddlewaretoken"],
+        "back": f"{request.path}?{chosen}#new" if chosen else f"{request.path}#new",
+    }
+    return render(request, "asking/confirm.html", context)
+
+
+def start_page(
+    request: HttpRequest,
+    scope: AccessScope,
+    kind: AskingKind[Job],
+    form: StartForm,
+    page: str,
+    news: str,
+    jobs: Sequence[Job],
+    context: dict[str, Any],
+    **files: Any,
+) -> HttpResponse:
+    """Show all jobs of a kind with the form of a new one, its estimate, or the job that was started from it."""
+    if (answer := answer_start(request, scope, kind, form)) is not None:
+        return answer
+    moving = any(not one.is_over for one in jobs)
+    context = {"form": form, "jobs": jobs, "moving": moving, "unattended": is_unattended(*jobs), **context}
+    files |= {"news": "" if form.is_bound else news, "is_over": not moving}
+    return answer_page(request, scope, page, context, status=422 if form.is_bound else 200, **files)
+
+
+def job_page(
+    request: HttpRequest, scope: AccessScope, job: Job, page: str, news: str, context: dict[str, Any], **files: Any
+) -> HttpResponse:
+    """Show a job; HTMX polls `news` while it is worked on. `files`: charts and tables that the page offers."""
+    context = {"job": job, "limits": LimitsForm(initial=job.kept), "unattended": is_unattended(job), **context}
+    return answer_page(request, scope, page, context, news=news, is_over=job.is_over, **files)
+
+
+def control_job(request: HttpRequest, scope: AccessScope, kind: AskingKind[Job], job: Job, act: str) -> None:
+    """Cancel a job, or let it go on under new limits, and tell the audit log. Raises Http404 for another act."""
+    acts: dict[str, Callable[[Job], bool]] = {"cancel": kind.cancel, "go-on": kind.go_on}
+    if act not in acts:
+        raise Http404(_("Unknown action."))
+    form = LimitsForm(request.POST)
+    try:
+        with transaction.atomic():
+            if act == "go-on" and form.is_valid():
+                kind.set_limits(job, **form.cleaned_data)
+            done = acts[act](job)
+            if done:
+                record_act(scope, kind.controlled, **kind.describe(job), what=act)
+    except BadInput as error:
+        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
+    else:
+        # Two readers clicked at once, or it ended meanwhile.
+        if not done:
+            messages.error(request, _("No changes made: the job's state no longer allows this action."))
+
+
+def control_path(here: str, kind: AskingKind[Job]) -> URLPattern:
+    """Return the address that cancels and resumes jobs of a kind. `here`: the address of one job."""
+
+    @action("admin")
+    @require_POST
+    def control(request: HttpRequest, scope: AccessScope, act: str, **which: Any) -> HttpResponse:
+        """Cancel a job, or let it go on after a cancellation or a failure."""
+        (number,) = which.values()
+        job = kind.find(scope.collection, number)
+        control_job(request, scope, kind, job, act)
+        return redirect(kind.address_of(job))
+
+    return path(f"{here}<slug:act>/", control, name=f"control_{kind.name}")
