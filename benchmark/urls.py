@@ -10,7 +10,9 @@ from benchmark.report import views as report
 from benchmark.runs import views as runs
 from benchmark.suites import views as suites
 from benchmark.synthesis import views as synthesis
+from benchmark.synthesis.lifecycle import SYNTHESES
 from benchmark.systems import views as systems
+from judges.asking.pages import control_path
 
 HERE = "c/<slug:name>/benchmark/"
 
@@ -44,7 +46,8 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}synthesis/<int:synthesis>/", synthesis.synthesis, name="synthesis"),
     path(f"{HERE}synthesis/<int:synthesis>/bundles.jsonl", synthesis.synthesis_file, name="synthesis_file"),
     path(f"{HERE}synthesis/<int:synthesis>/<int:place>/", synthesis.synthetic_bundle, name="synthetic_bundle"),
-    path(f"{HERE}synthesis/<int:synthesis>/<slug:act>/", synthesis.control_synthesis, name="control_synthesis"),
+    path(f"{HERE}synthesis/<int:synthesis>/import/", synthesis.import_synthesis, name="import_synthesis"),
+    control_path(f"{HERE}synthesis/<int:synthesis>/", SYNTHESES),
     path("suites/", suites.suites, name="suites"),
     path("suites/<int:suite>/", suites.suite, name="suite"),
     path("suites/<int:suite>/<slug:act>/", suites.control_suite, name="control_suite"),

@@ -14,7 +14,7 @@ from benchmark.answers import evaluations
 from benchmark.models import Run, Synthesis
 from benchmark.qrels import versions
 from benchmark.runs import builders
-from benchmark.synthesis import lifecycle
+from benchmark.synthesis.lifecycle import SYNTHESES
 from benchmark.synthesis.seeds import QUERIES
 from corpus import bundled
 from corpus.importing.service import ImportFiles, import_collection
@@ -104,7 +104,7 @@ def start_answers(collection: Collection) -> None:
 def start_synthesis(collection: Collection) -> None:
     """Start a few synthetic queries with their passages, written by the offline judge in the background."""
     options = {"source": QUERIES, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC}
-    lifecycle.start_or_join(collection=collection, options=options)
+    SYNTHESES.start_or_join(collection, options)
 
 
 def start_web_search(folder: Path) -> WebSearch:
@@ -128,4 +128,4 @@ def start_query_writing(search: WebSearch) -> None:
     """Queries that the offline judge writes from documents of the web search, in the background."""
     options = {"kind": Synthesis.Product.ASK.value, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC, "pairs": 3}
     if not Synthesis.objects.filter(collection=search.collection).exists():
-        lifecycle.start_or_join(collection=search.collection, options=options)
+        SYNTHESES.start_or_join(search.collection, options)

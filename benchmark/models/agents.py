@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from benchmark.models.suites import Suite
 from corpus.models import NUMBER, Collection, Numbered, Query
-from jobs.models import LeasedJob
+from judges.models.asking import AskingJob
 
 
 class AgentSample(models.Model):
@@ -33,7 +33,7 @@ class AgentSample(models.Model):
         return f"agent sample {self.pk}"
 
 
-class AgentJob(Numbered, LeasedJob):
+class AgentJob(Numbered, AskingJob):
     """A job with agents on one collection: search and answer, grade answers, or write references."""
 
     class Kind(models.TextChoices):
@@ -41,7 +41,6 @@ class AgentJob(Numbered, LeasedJob):
         GRADE = "grade", gettext_lazy("answers are graded")
         REFERENCE = "reference", gettext_lazy("reference answers")
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="agent_jobs")
     kind = models.CharField(max_length=9, choices=Kind)
     key = models.CharField(max_length=64, help_text="sha256 of all that its results depend on.")
     sample = models.ForeignKey(AgentSample, models.CASCADE, null=True, related_name="jobs")
@@ -49,7 +48,6 @@ class AgentJob(Numbered, LeasedJob):
         "self", models.CASCADE, null=True, related_name="gradings", help_text="Of a grading: the job of the answers."
     )
     options = models.JSONField(default=dict, help_text="protocol, rounds, retrievers, agents, judge, limits; by kind.")
-    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost.")
 
     class Meta:
         triggers = [NUMBER]

@@ -5,19 +5,17 @@ from django.db import models
 from django.db.models.functions import Now
 
 from benchmark.models.runs import Run
-from corpus.models import NUMBER, Collection, Numbered, Query
-from jobs.models import LeasedJob
+from corpus.models import NUMBER, Numbered, Query
+from judges.models.asking import AskingJob
 
 
-class AnswerEvaluation(Numbered, LeasedJob):
+class AnswerEvaluation(Numbered, AskingJob):
     """Answers of some generators from the top of some runs, each judged against the query's reference answers."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="answer_evaluations")
     key = models.CharField(max_length=64, help_text="sha256 of all that the answers depend on.")
     options = models.JSONField(
         default=dict, help_text="runs (ids), generators, judge, k, contexts; budget and max_calls where there are any."
     )
-    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: none was made.")
 
     class Meta:
         triggers = [NUMBER]

@@ -6,14 +6,14 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
-from corpus.models import Collection, Query
-from jobs.models import LeasedJob
+from corpus.models import Query
+from judges.models.asking import AskingJob
 from store.paths import VarPathsJSONField
 
 RUN_NAME = RegexValidator(r"\A[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z", "Use letters, digits, . _ + and - (at most 100).")
 
 
-class Run(LeasedJob):
+class Run(AskingJob):
     """A system's ranking of a collection's queries. Its name is its tag in TREC files."""
 
     class Kind(models.TextChoices):
@@ -28,7 +28,6 @@ class Run(LeasedJob):
         SPARSE = "sparse", gettext_lazy("learned sparse, model folder")
         RERANK_FOLDER = "rerank-folder", gettext_lazy("reranked, model folder")
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="runs")
     name = models.CharField(max_length=100, validators=[RUN_NAME])
     kind = models.CharField(max_length=16, choices=Kind)
     recipe = VarPathsJSONField(default=dict, help_text="What it was made of: options, names of other runs, judge.")
@@ -37,8 +36,8 @@ class Run(LeasedJob):
     search = models.JSONField(
         default=dict, help_text="Where an index was searched: its recall, and what it was measured on (vector_index)."
     )
-    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: it asks nobody.")
     is_deleted = models.BooleanField(default=False, help_text="Left out of every table; its rankings stay.")
+    kept_in = "recipe"
 
     class Meta:
         constraints = [

@@ -6,12 +6,12 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy
 
-from corpus.models import NUMBER, Collection, Numbered
-from jobs.models import LeasedJob
+from corpus.models import NUMBER, Numbered
+from judges.models.asking import AskingJob
 from store.paths import VarPathsJSONField
 
 
-class Synthesis(Numbered, LeasedJob):
+class Synthesis(Numbered, AskingJob):
     """The writing of synthetic queries from seeds: queries of the collection or of a file, or documents."""
 
     class Product(models.TextChoices):
@@ -20,13 +20,11 @@ class Synthesis(Numbered, LeasedJob):
         ASK = "ask", gettext_lazy("queries from documents")
 
     kind = models.CharField(max_length=8, choices=Product, default=Product.BUNDLES)
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="syntheses")
     options = VarPathsJSONField(
         default=dict,
         help_text="source of the seeds, judge, writer, limit, seed, dev, personas, share, pairs, budget, max_calls.",
     )
     key = models.CharField(max_length=64, help_text="sha256 of the seeds and of the options without limits, in hex.")
-    campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost.")
 
     class Meta:
         verbose_name_plural = "syntheses"

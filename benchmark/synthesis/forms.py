@@ -10,27 +10,23 @@ from benchmark.models import Synthesis
 from benchmark.synthesis.lifecycle import MOST_DEV
 from benchmark.synthesis.queries import MOST_PAIRS, PAIRS, SHARE, list_training_sets
 from benchmark.synthesis.seeds import QUERIES
-from corpus.models import Collection
-from judges.campaigns.job_controls import STOPS, LimitsForm
+from judges.asking.forms import StartForm
 from judges.retrieval.model_requests import judges_for
 
 
-class SeedsForm(LimitsForm):
+class SeedsForm(StartForm):
     """The base form of syntheses: the model, and how seeds are drawn."""
 
     kind = Synthesis.Product.BUNDLES
+    roles = {"judge": "persona"}
     first: tuple[str, ...] = ()  # The fields in their order; the limits follow.
 
     judge = forms.ChoiceField(label=gettext_lazy("Model"))
     seed = forms.IntegerField(required=False, initial=0, label=gettext_lazy("Random seed"))
 
-    def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.collection = collection
         self.order_fields(self.first)
-        self.fields["budget"].help_text = STOPS
-        self.judges = [(name, name) for name in judges_for("persona")]
-        self.fields["judge"].choices = self.judges  # type: ignore[attr-defined]
 
     def options(self) -> dict[str, Any]:
         """Return the options as the service takes them."""
@@ -82,7 +78,7 @@ class BundlesForm(SeedsForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["judge"].help_text = gettext_lazy("Answers every step: persona, type, answer, aspects, plans.")
-        self.fields["writer"].choices = [("", gettext_lazy("the same model")), *self.judges]  # type: ignore[attr-defined]
+        self.offer("writer", [("", gettext_lazy("the same model")), *judges_for("compose")])
 
 
 class KeywordsForm(PairsForm):
@@ -106,7 +102,7 @@ class KeywordsForm(PairsForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sets = list_training_sets(self.collection)
-        self.fields["source"].choices = [(path.name, label) for path, label in self.sets]  # type: ignore[attr-defined]
+        self.offer("source", [(path.name, label) for path, label in self.sets])
 
     def clean_source(self) -> str:
         """Return the folder of the chosen set."""

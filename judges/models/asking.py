@@ -11,7 +11,9 @@ from jobs.models import LeasedJob
 class AskingJob(LeasedJob):
     """A job that asks models about a collection; its options, limits among them, stand in a JSON column."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="%(class)ss")
+    collection: models.ForeignKey[Collection, Collection] = models.ForeignKey(
+        Collection, models.CASCADE, related_name="%(class)ss"
+    )
     campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: it asked nobody.")
 
     kept_in: ClassVar[str] = "options"  # The column.

@@ -16,7 +16,7 @@ class Command(WriteQueries):
         "Have a judge write the keyword form of a share of the training queries, as queries of their own with pairs "
         "to be judged; both forms are kept. Running the command again continues where it stopped."
     )
-    kind = Synthesis.Product.KEYWORDS
+    product = Synthesis.Product.KEYWORDS
     own = ("share",)
 
     def add_sources(self, parser: CommandParser) -> None:

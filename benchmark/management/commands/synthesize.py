@@ -6,18 +6,18 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.models import Synthesis
-from benchmark.synthesis import files, importing, lifecycle
+from benchmark.synthesis import files, importing
+from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from benchmark.synthesis.seeds import QUERIES, read_personas
-from corpus.collections.audit_log import shell_user
-from corpus.errors import BadInput, Incomplete
-from jobs.models import JobState
-from judges.management.commands.status import collection_named
+from corpus.errors import BadInput
+from judges.asking.jobs import LIMITS
 from judges.management.job_command import JobCommand
 
 
 class Command(JobCommand):
     name = "synthesize"
-    act = "synthesis.started"
+    act = SYNTHESES.started
+    kind = SYNTHESES
     help = (
         "Have a judge write synthetic queries with relevant and other passages from seed queries, as a training set "
         "for `train rtriever`. Running the command again continues where it stopped."
@@ -41,38 +41,30 @@ class Command(JobCommand):
         parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
         self.add_limits(parser)
 
-    def run(self, **options: Any) -> object:
-        """Ask about money, begin or go on, stay until the end, and write the folder."""
-        collection = collection_named(options["name"])
-        out: Path | None = options["out"]
-        if out is None and not (options["into"] or options["estimate"]):
+    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Check the output folder; return the seeds, who writes, and the limits. Raises BadInput."""
+        if options["out"] is None and not (options["into"] or options["estimate"]):
             raise BadInput("name an output folder (--out DIR), or ask for --import")
-        if out is not None:
-            files.check_new_folder(out)
-        wanted = {name: options[name] for name in ("judge", "writer", "limit", "dev", "seed", "budget", "max_calls")}
-        wanted["source"] = QUERIES if options["seeds"] == QUERIES else str(Path(options["seeds"]).resolve())
-        wanted["personas"] = read_personas(options["personas"]) if options["personas"] else None
-        expected = lifecycle.estimate_cost(collection, wanted)
-        if (told := self.tell_estimate(collection, expected, options)) is not None:
-            return told
-        synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
-        self.wait_for(synthesis, f"synthesis {synthesis.number}")
-        return self.end_synthesis(synthesis, out, into=options["into"])
+        if options["out"] is not None:
+            files.check_new_folder(options["out"])
+        given = {name: options[name] for name in ("judge", "writer", "limit", "dev", "seed", *LIMITS)}
+        given["source"] = QUERIES if options["seeds"] == QUERIES else str(Path(options["seeds"]).resolve())
+        return given | {"personas": read_personas(options["personas"]) if options["personas"] else None}
 
-    def end_synthesis(self, synthesis: Synthesis, out: Path | None, *, into: bool) -> object:
-        """Write and import what was made; raise Incomplete (exit 3) when it did not come to its end."""
-        document = lifecycle.describe_synthesis(synthesis)
-        if synthesis.state != JobState.READY:
-            why = synthesis.error or f"it was {synthesis.state}"
-            whole = f"{document['bundles']:,} of {synthesis.total:,} seeds have their bundle"
-            raise Incomplete(f"{why}; {whole}; the same command goes on with the rest", document)
-        if out is not None:
-            document |= {"out": str(out), "counts": files.write_folder(synthesis, out)["counts"]}
-        if into:
-            document["imported"] = importing.import_bundles(synthesis)
-        place = f" in {out}" if out else ""
-        self.say(
-            f"{document['bundles']:,} bundles of {synthesis.total:,} seeds{place}; dropped: "
-            f"{document['dropped']:,} bundles, {document['dropped_negatives']:,} negatives; {document['calls']:,} calls"
+    def summarise(self, job: Synthesis) -> tuple[str, dict[str, Any]]:
+        """Say how many bundles there are, and what was dropped."""
+        document = describe_synthesis(job)
+        line = (
+            f"{document['bundles']:,} bundles of {job.total:,} seeds; dropped: {document['dropped']:,} bundles, "
+            f"{document['dropped_negatives']:,} negatives; {document['calls']:,} calls"
         )
+        return line, document
+
+    def end_job(self, job: Synthesis, options: dict[str, Any]) -> object:
+        """Write and import what was made."""
+        document: Any = super().end_job(job, options)
+        if options["out"] is not None:
+            document |= {"out": str(options["out"]), "counts": files.write_folder(job, options["out"])["counts"]}
+        if options["into"]:
+            document["imported"] = importing.import_bundles(job)
         return document

@@ -5,23 +5,21 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.models import Synthesis
-from benchmark.synthesis import lifecycle
+from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from benchmark.synthesis.queries import PAIRS
-from corpus.collections.audit_log import shell_user
-from corpus.errors import Incomplete
-from jobs.models import JobState
-from judges.management.commands.status import collection_named
+from judges.asking.jobs import LIMITS
 from judges.management.job_command import JobCommand
 
 
 class Command(JobCommand):
     name = "write_queries"
-    act = "synthesis.started"
+    act = SYNTHESES.started
     help = (
         "Have a judge write a query for each of some documents, marked synthetic, with pairs to be judged. "
         "Running the command again continues where it stopped."
     )
-    kind = Synthesis.Product.ASK
+    kind = SYNTHESES
+    product = Synthesis.Product.ASK
     own = ("limit",)  # Options of this kind alone.
 
     def arguments(self, parser: CommandParser) -> None:
@@ -43,27 +41,16 @@ class Command(JobCommand):
         """Return where the seeds come from: the documents, or the folder of a training set."""
         return "documents"
 
-    def run(self, **options: Any) -> object:
-        """Ask about money, begin or go on, and stay until the queries are in the collection."""
-        collection = collection_named(options["name"])
-        wanted = {name: options[name] for name in ("judge", "seed", "pairs", "budget", "max_calls", *self.own)}
-        wanted |= {"kind": self.kind.value, "source": self.source(options)}
-        expected = lifecycle.estimate_cost(collection, wanted)
-        if (told := self.tell_estimate(collection, expected, options)) is not None:
-            return told
-        synthesis = lifecycle.start_or_join(collection=collection, options=wanted, by=shell_user())
-        self.wait_for(synthesis, f"synthesis {synthesis.number}")
-        return self.tell(synthesis)
+    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return what is written from what, and the limits."""
+        given = {name: options[name] for name in ("judge", "seed", "pairs", *self.own, *LIMITS)}
+        return given | {"kind": self.product.value, "source": self.source(options)}
 
-    def tell(self, synthesis: Synthesis) -> object:
-        """Print the outcome; raise Incomplete (exit 3) where some queries are still to be written."""
-        made = lifecycle.describe_synthesis(synthesis)
+    def summarise(self, job: Synthesis) -> tuple[str, dict[str, Any]]:
+        """Say how many queries were written, and what became of the others."""
+        made = describe_synthesis(job)
         line = (
             f"{made['written']:,} queries written with {made['pairs']:,} pairs; {made['there_before']:,} "
             f"were there before; {sum(made['failed'].values()):,} brought no query; {made['calls']:,} calls"
         )
-        if synthesis.state != JobState.READY:
-            why = synthesis.error or f"it was {synthesis.state}"
-            raise Incomplete(f"{why}; {line}; the same command goes on with the rest", made)
-        self.say(line)
-        return made
+        return line, made

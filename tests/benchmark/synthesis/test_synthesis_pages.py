@@ -7,7 +7,7 @@ import pytest
 
 from annotation.models import Role
 from benchmark.models import Synthesis, SyntheticBundle
-from benchmark.synthesis import lifecycle
+from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from corpus.models import Query
 from jobs import leases
 from tests.factories import make_collection, make_document, make_member, make_query
@@ -40,7 +40,7 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
     assert started["Location"] == here and synthesis.total == 3
     assert "This page updates automatically." in client.get(here).content.decode()
 
-    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    SYNTHESES.perform(leases.claim(Synthesis))
     news = client.get(here, headers={"HX-Request": "true"})
     assert news.status_code == 286 and "3 bundles from 3 seeds" in news.content.decode()
     bundle = client.get(f"{here}0/").content.decode()
@@ -59,7 +59,7 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
 
 @pytest.mark.django_db
 def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
-    synthesis = lifecycle.start_or_join(collection=steel, options={"source": "queries", "judge": "offline-rewriter"})
+    synthesis = SYNTHESES.start_or_join(steel, {"source": "queries", "judge": "offline-rewriter"})
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
     rows.filter(place__lt=2).update(step="negatives", reason="unparsed", problem="two titles are the same")
     rows.filter(place=2).update(step="compose", reason="near-duplicate", problem="every negative is a copy")
@@ -104,9 +104,9 @@ def test_queries_of_documents_are_written_from_the_page_into_the_collection(stee
     assert (started["Location"], synthesis.kind, synthesis.total) == (here, "ask", 3)
     assert "Queries written: 0 of 3." in " ".join(client.get(here).content.decode().split())
 
-    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    SYNTHESES.perform(leases.claim(Synthesis))
     news = client.get(here, headers={"HX-Request": "true"})
-    told = lifecycle.describe_synthesis(Synthesis.objects.get())
+    told = describe_synthesis(Synthesis.objects.get())
     text = " ".join(news.content.decode().split())
     assert news.status_code == 286 and "Queries written: 3 of 3." in text
     assert f"In the collection, with {told['pairs']} pairs to judge." in text and "Add to the collection" not in text
@@ -123,7 +123,7 @@ def test_queries_of_documents_are_written_from_the_page_into_the_collection(stee
     # A second one leaves out the documents that have their query.
     client.post(HOME, {**hidden_fields(asked), "limit": "4", "confirm": "1"})
     second = leases.claim(Synthesis)
-    lifecycle.work_on_synthesis(second, lambda: False)
+    SYNTHESES.perform(second)
     page = " ".join(client.get(f"{HOME}{second.number}/").content.decode().split())
     assert "Queries written: 1 of 4." in page and "3 seeds had their queries before." in page
     assert "a query was written from it before" in page
@@ -146,7 +146,7 @@ def test_training_queries_are_rewritten_from_the_page(steel, client, tmp_path):
     assert client.post(HOME, {**given, "source": "../7-prism"}).status_code == 422
     asked = client.post(HOME, {**given, "share": "1"})
     client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
-    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    SYNTHESES.perform(leases.claim(Synthesis))
     synthesis = Synthesis.objects.get()
     page = client.get(f"{HOME}{synthesis.number}/").content.decode()
     assert "Queries written: 3 of 3." in page and "7-prism" in page and str(tmp_path) not in page

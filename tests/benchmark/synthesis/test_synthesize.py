@@ -9,6 +9,7 @@ from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.synthesis import files, lifecycle
 from benchmark.synthesis.bundles import draw_personas
 from benchmark.synthesis.importing import import_bundles
+from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from benchmark.synthesis.seeds import bundled_personas
 from corpus.errors import BadInput
 from corpus.models import Document, Pair, Query
@@ -33,11 +34,11 @@ def steel(settings, tmp_path):
 
 
 def start(collection, **options):
-    return lifecycle.start_or_join(collection=collection, options={"source": "queries", "judge": "writer", **options})
+    return SYNTHESES.start_or_join(collection, {"source": "queries", "judge": "writer", **options})
 
 
 def work(synthesis, stopped=lambda: False):
-    lifecycle.work_on_synthesis(leases.claim(Synthesis, pk=synthesis.pk), stopped)
+    SYNTHESES.perform(leases.claim(Synthesis, pk=synthesis.pk), stopped)
     synthesis.refresh_from_db()
     return synthesis
 
@@ -249,12 +250,12 @@ def test_prompts_that_changed_meanwhile_are_refused_by_what_was_begun(steel, mod
 def test_an_estimate_is_near_what_it_costs(steel, model_server):
     add_numbered_queries(steel, 20)
     make_judge(model_server, "writer")
-    found = lifecycle.estimate_cost(steel, {"source": "queries", "judge": "writer", "limit": 20})
+    found = SYNTHESES.estimate_cost(steel, {"source": "queries", "judge": "writer", "limit": 20})
     # Of twenty seeds fourteen are analytical, with two or three aspects, as estimates expect.
     aspects = dict.fromkeys(range(1, 9), 2) | dict.fromkeys(range(9, 15), 3) | dict.fromkeys(range(15, 21), 0)
     model_server.script(writer=[one for number in aspects for one in numbered_script(number, aspects[number])])
     synthesis = work(start(steel, limit=20))
-    told = lifecycle.describe_synthesis(synthesis)
+    told = describe_synthesis(synthesis)
     assert (told["bundles"], told["calls"], told["calls_cached"]) == (20, 14 * 8 + 6 * 6, 0)
     assert found.calls.expected == told["calls"]
     assert found.cost.low <= told["cost"] <= found.cost.upper

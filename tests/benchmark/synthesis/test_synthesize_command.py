@@ -10,7 +10,7 @@ from hashlib import sha256
 import pytest
 
 from benchmark.models import Synthesis, SyntheticBundle
-from benchmark.synthesis import lifecycle
+from benchmark.synthesis.lifecycle import SYNTHESES
 from config import demo
 from config.env import ROOT
 from corpus.models import Query
@@ -109,7 +109,7 @@ def test_a_killed_worker_pays_for_nothing_twice_and_the_same_bundles_come(model_
     environment = {**instance, **FAST}
     own = spawn_child(worker_pool.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     options = {"source": "queries", "judge": "writer"}
-    lifecycle.start_or_join(collection=steel, options=options)
+    SYNTHESES.start_or_join(steel, options)
     until(lambda: len(model_server.requests()) >= 70)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)

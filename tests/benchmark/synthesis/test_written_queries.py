@@ -13,7 +13,8 @@ from annotation.data.statistics import statistics_of
 from annotation.models import Role
 from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.qrels import versions
-from benchmark.synthesis import lifecycle, queries
+from benchmark.synthesis import queries
+from benchmark.synthesis.lifecycle import SYNTHESES
 from config.env import ROOT
 from corpus.errors import BadInput
 from corpus.models import Document, Label, Pair, Query
@@ -229,7 +230,7 @@ def start_and_kill(collection, options, instance):
     """A synthesis of 40 seeds whose worker was killed between 12 answers and the last; when, and when all was over."""
     command = worker_pool.worker_command(1, "killed")
     own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
-    made = lifecycle.start_or_join(collection=collection, options=options)
+    made = SYNTHESES.start_or_join(collection, options)
     until(lambda: RetrievalCall.objects.filter(outcome="labelled").count() >= 12)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)
@@ -297,17 +298,17 @@ def test_write_queries_whose_worker_is_killed_comes_to_the_same_queries(model_se
 
 @database
 def test_queries_that_a_killed_worker_stored_and_did_not_import_are_imported_by_the_next(books, monkeypatch):
-    made = lifecycle.start_or_join(collection=books, options={"kind": "ask", "judge": "offline-rewriter", "limit": 3})
+    made = SYNTHESES.start_or_join(books, {"kind": "ask", "judge": "offline-rewriter", "limit": 3})
     held = leases.claim(Synthesis)
     with monkeypatch.context() as patched:
         patched.setattr(queries, "import_collection", Mock(side_effect=SystemExit))
         with pytest.raises(SystemExit):
-            lifecycle.work_on_synthesis(held, lambda: False)
+            SYNTHESES.perform(held)
     assert SyntheticBundle.objects.filter(bundle__isnull=False).count() == 3
     assert not Query.objects.filter(collection=books, metadata__has_key="asked_of").exists()
     Synthesis.objects.update(state="waiting")
     calls = RetrievalCall.objects.count()
-    lifecycle.work_on_synthesis(leases.claim(Synthesis), lambda: False)
+    SYNTHESES.perform(leases.claim(Synthesis))
     made.refresh_from_db()
     assert made.state == "ready" and RetrievalCall.objects.count() == calls
     assert Query.objects.filter(collection=books, metadata__has_key="asked_of").count() == 3
