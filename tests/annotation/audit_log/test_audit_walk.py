@@ -183,6 +183,10 @@ ELSEWHERE = {
         ("push_export", "push_model"),
         ("tests.config.test_hub", "test_the_button_pushes_and_says_what_was_refused"),
     ),
+    "import_synthesis": (
+        "tests.benchmark.synthesis.test_synthesis_pages",
+        "test_from_the_estimate_to_bundles_that_training_offers",
+    ),
     "query_lists": (
         "tests.annotation.exports.test_query_splits",
         "test_the_page_keeps_a_list_makes_the_set_and_deletes_it",

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from annotation.models import Role
+from annotation.models import AuditEntry, Role
 from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from corpus.models import Query
@@ -55,6 +55,7 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
     client.post(f"{here}import/")
     assert Query.objects.filter(collection=steel, metadata__contains={"synthetic": True}).count() == 3
     assert "all marked synthetic: 3 queries" in client.get(here).content.decode()
+    assert AuditEntry.objects.get(act="synthesis.imported").details["synthesis"] == synthesis.number
 
 
 @pytest.mark.django_db

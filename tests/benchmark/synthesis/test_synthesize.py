@@ -198,7 +198,7 @@ def test_seeds_without_a_response_wait_and_are_retried(steel, model_server):
     make_judge(model_server, "writer")
     model_server.script(writer={"fault": "500"})
     synthesis = work(start(steel))
-    assert synthesis.state == "failed" and "1 of 1 seeds got no response" in synthesis.error
+    assert synthesis.state == "failed" and "1 of 1 got no response" in synthesis.error
     assert SyntheticBundle.objects.get().step == ""
     model_server.script(writer=script())
     assert work(start(steel)).state == "ready"
