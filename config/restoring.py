@@ -254,7 +254,7 @@ def _replace_files(source: Path, var: Path) -> None:
     """Make the files of VAR that a backup keeps those of the backup, and no others."""
     for name in KEPT:
         old, new = var / name, source / name
-        # Paid vectors stay where an older backup holds none: they are found by model and text, whoever asks.
+        # Paid vectors stay where a backup holds none: they are found by model and text, whoever asks.
         if name == "vectors" and not new.exists():
             continue
         with contextlib.suppress(FileNotFoundError):
@@ -268,11 +268,9 @@ def _refill_store(say: Say) -> None:
     if not is_shared():
         return
     try:
-        # A backup of before there was a store has no such table until `migrate`.
-        with contextlib.suppress(DatabaseError):
-            gone = refill_contents()
-            StoredFile.objects.filter(pk__in=gone).delete()
-            if gone:
-                say(f"{len(gone):,} files are neither in the backup nor in the store")
+        gone = refill_contents()
+        StoredFile.objects.filter(pk__in=gone).delete()
+        if gone:
+            say(f"{len(gone):,} files are neither in the backup nor in the store")
     except StoreUnavailable as error:
         say(f"{error}; once it is there, `store publish` fills it")

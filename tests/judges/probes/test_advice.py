@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from judges.errors import Overloaded, ProviderError, RateLimited
+from judges.errors import ProviderError
 from judges.probes import remedies
 from judges.probes.catalogues import _last_day
-from judges.probes.checks import probe_request, run_checks
+from judges.probes.checks import probe_request
 from judges.providers import close_providers, open_provider
 from judges.providers.replies import refusal_error
 from judges.records import Judge, Reply, Usage
 from tests.modelserver.fixtures import LocalModels
 
-TEMPERATURE = "accept temperature 0"
 GOOD = '{"reason": "It does.", "response": "yes"}'
 
 
@@ -24,88 +23,26 @@ def refused(number: int, message: str, **error: Any) -> ProviderError:
     return refusal_error("host", number, json.dumps({"error": {"message": message, **error}}), None)
 
 
-# Provider, parameters, its error, what the advice has, and what it must not have.
-REFUSED: list[tuple[str, dict[str, Any], ProviderError, str, str]] = [
-    (
-        "openai",
-        {"logprobs": True},
-        refused(403, "You are not allowed to request logprobs from this model"),
-        "it does not take logprobs: remove it",
-        "may not use this model",
-    ),
-    (
-        "google",
-        {},
-        refused(400, "API key not valid. Please pass a valid API key.", details=[{"reason": "API_KEY_INVALID"}]),
-        "is not accepted",
-        TEMPERATURE,
-    ),
-    ("xai", {}, refused(400, "Incorrect API key provided: xa***."), "XAI_API_KEY is not accepted", TEMPERATURE),
-    (
-        "google",
-        {},
-        refused(400, "User location is not supported for the API use.", status="FAILED_PRECONDITION"),
-        "does not answer from where this machine is",
-        TEMPERATURE,
-    ),
-    (
-        "bedrock",
-        {},
-        refused(
-            400,
-            "Invocation of model ID anthropic.claude-sonnet-4-5 with on-demand throughput isn't supported. Retry your "
-            "request with the ID or ARN of an inference profile that contains this model.",
-        ),
-        'such as "us.some-model"',
-        TEMPERATURE,
-    ),
-    (
-        "azure",
-        {"api_version": "2024-06-01"},
-        refused(400, "response_format value as json_schema is enabled only for api versions 2024-08-01-preview"),
-        "set a later api_version",
-        "schema_mode",
-    ),
-    (
-        "openrouter",
-        {"logprobs": True},
-        refused(404, "No endpoints found that can handle the requested parameters."),
-        "remove logprobs or schema_mode",
-        "does not know the model",
-    ),
-    (
-        "groq",
-        {"service_tier": "flex"},
-        refused(498, "Flex tier capacity exceeded, please try again later."),
-        'the service tier "flex" has no room',
-        "quota",
-    ),
-    (
-        "openai",
-        {"service_tier": "flex"},
-        refused(429, "Resource Unavailable: flex processing has no capacity", code="resource_unavailable"),
-        'the service tier "flex" has no room',
-        "quota",
-    ),
-    (
-        "openai-compatible",
-        {},
-        refused(
-            400,
-            "Unsupported parameter: 'max_tokens' is not supported here. Use 'max_completion_tokens' instead.",
-            param="max_tokens",
-        ),
-        'by another name: set provider = "openai"',
-        "lower max_output_tokens",
-    ),
-    (
-        "anthropic",
-        {},
-        refused(400, "You have reached your specified API usage limits. You will regain access on 2026-12-01."),
-        "a spending limit or the credit is used up",
-        TEMPERATURE,
-    ),
-]
+# Provider, parameters, its error.
+SETTLED: list[tuple[str, dict[str, Any], ProviderError]] = [
+    ("google", {}, refused(400, "API key not valid. Please pass a valid API key.")),
+    ("xai", {}, refused(400, "Incorrect API key provided: xa***.")),
+    ("google", {}, refused(400, "User location is not supported for the API use.", status="FAILED_PRECONDITION")),
+    ("bedrock", {}, refused(400, "Invocation of model ID m with on-demand throughput isn't supported. Retry your "
+                            "request with the ID or ARN of an inference profile that contains this model.")),
+    ("azure", {"api_version": "2024-06-01"},
+     refused(400, "response_format value as json_schema is enabled only for api versions 2024-08-01-preview")),
+    ("openrouter", {"logprobs": True},
+     refused(404, "No endpoints found that can handle the requested parameters.")),
+    ("groq", {"service_tier": "flex"}, refused(498, "Flex tier capacity exceeded, please try again later.")),
+    ("openai", {"service_tier": "flex"},
+     refused(429, "Resource Unavailable: flex processing has no capacity", code="resource_unavailable")),
+    ("openai-compatible", {}, refused(
+        400, "Unsupported parameter: 'max_tokens' is not supported here. Use 'max_completion_tokens' instead.",
+        param="max_tokens")),
+    ("anthropic", {},
+     refused(400, "You have reached your specified API usage limits. You will regain access on 2026-12-01.")),
+]  # fmt: skip
 
 
 def answered(judge: Judge | None) -> remedies.ProbeCall | None:
@@ -114,15 +51,24 @@ def answered(judge: Judge | None) -> remedies.ProbeCall | None:
     return remedies.ProbeCall(judge, "vote", "", reply=reply) if judge else None
 
 
-@pytest.mark.parametrize(("provider", "parameters", "error", "advice", "never"), REFUSED)
-def test_the_advice_is_about_what_was_refused(
-    provider: str, parameters: dict[str, Any], error: ProviderError, advice: str, never: str
+@pytest.mark.parametrize(("provider", "parameters", "error"), SETTLED)
+def test_what_no_other_request_would_change_is_said_in_the_provider_s_words(
+    provider: str, parameters: dict[str, Any], error: ProviderError
 ) -> None:
-    judge = Judge("j", provider, "some-model", id=1, parameters=parameters)
-    first = remedies.ProbeCall(judge, "vote", "", error=error)
+    first = remedies.ProbeCall(Judge("j", provider, "some-model", id=1, parameters=parameters), "vote", "", error=error)
+    assert remedies.next_try(first) is None
     for names in ((), ("some-model", "another")):
-        said = remedies.describe_problem(first, answered(remedies.next_try(first)), names)
-        assert advice in said and never not in said, said
+        assert remedies.describe_problem(first, None, names) == str(error)
+
+
+def test_a_parameter_that_is_refused_is_named_once_a_call_without_it_came_through() -> None:
+    error = refused(403, "You are not allowed to request logprobs from this model")
+    first = remedies.ProbeCall(Judge("j", "openai", "m", id=1, parameters={"logprobs": True}), "vote", "", error=error)
+    other = remedies.next_try(first)
+    assert other is not None
+    assert remedies.describe_problem(first, answered(other)) == f"{error}: it does not take logprobs: remove it"
+    again = remedies.ProbeCall(other, "vote", "", error=error)
+    assert remedies.describe_problem(first, again) == str(error), "what was not tried with success is not advised"
 
 
 SYSTEM = [
@@ -190,9 +136,3 @@ def test_an_answer_in_the_field_of_thoughts_is_found_there() -> None:
 )
 def test_the_last_day_of_a_model_is_read_where_the_list_says_it(entry: dict[str, Any], day: date | None) -> None:
     assert _last_day("m", [{"id": "other", "shutdown_date": "2020-01-01"}, {"id": "m", **entry}]) == day
-
-
-def test_a_refusal_without_a_word_may_be_about_the_temperature(model_server: LocalModels) -> None:
-    assert isinstance(refused(429, "slow down"), RateLimited) and isinstance(refused(498, "full"), Overloaded)
-    (found,) = asyncio.run(run_checks([(model_server.judge("400"), "vote")]))
-    assert TEMPERATURE in found.problem
