@@ -20,7 +20,7 @@ from annotation.models.snapshots import Snapshot
 from annotation.panels.self_checks import TASK, run_later
 from annotation.policies import cached_results as policies
 from annotation.policies import lara_live
-from annotation.quality_control import gold_reasons, near_pairs
+from annotation.quality_control import gold_reasons
 from annotation.web_search.searching import WEB_SEARCHES
 from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
@@ -61,7 +61,6 @@ CAMPAIGNS = Campaign.objects.select_related("collection")
 compute_statistics = register_background(COMPUTE, _act_on(Collection.objects.all(), store_statistics))
 compute_agreement = register_background(agreement.COMPUTE, _act_on(AGREEMENT, agreement.store))
 compare_policies = register_background(policies.COMPUTE, _act_on(CAMPAIGNS, policies.store_comparison))
-compare_near_pairs = register_background(near_pairs.COMPUTE, _act_on(Collection.objects.all(), near_pairs.store_groups))
 
 
 def _find_label_errors(job: BackgroundJob, lease: Lease) -> None:

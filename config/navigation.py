@@ -77,7 +77,6 @@ ADMIN = (
             Tab("members", _("Members"), ("people/", "invitations/", "quality-control/exclusions/")),
             Tab("quality_control", _("Attention checks")),
             Tab("gold", _("Gold")),
-            Tab("near_duplicates", _("Near-duplicates")),
         ),
     ),
     Entry(

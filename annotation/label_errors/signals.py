@@ -14,10 +14,11 @@ from annotation.agreement.resampling import MISSING
 from annotation.label_errors.features import build_features
 from annotation.label_errors.margins import score_out_of_fold
 from annotation.label_errors.suspicion import Signals
-from annotation.quality_control.near_pairs import DOCUMENTS_ALIKE, QUERIES_ALIKE
 from corpus.models import Collection, Document, Label, Query
 from corpus.search.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
 
+# Jaccard similarity of shingles from which texts count as near-duplicates.
+QUERIES_ALIKE, DOCUMENTS_ALIKE = 0.9, 0.8
 MOST = 100_000  # Newest labels that are looked at: their texts are in memory together.
 PIECE = 2_000  # Texts that are read at a time.
 STEPS = 4

@@ -119,7 +119,7 @@ def store_statistics(collection: Collection) -> Computed:
     at = timezone.now()
     values = compute_statistics(collection)
     with transaction.atomic():
-        # Locked and merged: near-duplicates are kept in the same row by another worker.
+        # Locked and merged: other figures are kept in the same row by other workers.
         row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
         row.values, row.at = row.values | values, at
         row.save()

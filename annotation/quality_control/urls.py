@@ -1,4 +1,4 @@
-"""Addresses of quality control: consent, checks, the test, gold, near-duplicates."""
+"""Addresses of quality control: consent, checks, the test, gold."""
 
 from django.urls import URLPattern, path
 
@@ -16,10 +16,4 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/gold/", gold.gold_sets, name="gold"),
     path("c/<slug:name>/gold/<int:gold_set>/", gold.gold_answers, name="gold_answers"),
     path("c/<slug:name>/gold/<int:gold_set>/end/", gold.gold_end, name="gold_end"),
-    path("c/<slug:name>/quality-control/near-duplicates/", gold.near_duplicates, name="near_duplicates"),
-    path(
-        "c/<slug:name>/quality-control/near-duplicates/compare/",
-        gold.compare_near_duplicates,
-        name="compare_near_duplicates",
-    ),
 ]

@@ -1,17 +1,15 @@
-"""Gold: the admin's page of samples, what was said about them, and near-duplicates with different labels."""
+"""Gold: the admin's page of samples, and what was said about them."""
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotation.audit_log.recording import record
 from annotation.models import Membership
 from annotation.models.quality_control import GoldSet
 from annotation.permissions import Scope, action
-from annotation.quality_control import gold, gold_reasons, near_pairs
+from annotation.quality_control import gold, gold_reasons
 from annotation.quality_control.forms import GoldForm
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
@@ -68,22 +66,3 @@ def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpRespo
     pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
     context = {"scope": scope, "gold_set": row, "pairs": pairs.order_by("place")}
     return render(request, "quality_control/gold_answers.html", context)
-
-
-@action("admin")
-@require_GET
-def near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show near-duplicate pairs with different labels, side by side."""
-    context = {"scope": scope, "near": near_pairs.near_pairs(scope.collection)}
-    return render(request, "quality_control/near_duplicates.html", context)
-
-
-@action("admin")
-@require_POST
-def compare_near_duplicates(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Compare a large collection's labels anew; a worker does it where one lives."""
-    with transaction.atomic():
-        done = near_pairs.refresh_groups(scope.collection)
-        record(scope, "statistics.asked")
-    messages.info(request, _("Labels compared.") if done else _("Comparing labels."))
-    return redirect("near_duplicates", scope.collection.name)

@@ -93,7 +93,6 @@ LEFT: dict[str, Act] = {
     "compare_policies": Act("policies.compared"),
     "recompute": Act("statistics.asked"),
     "measure_agreement": Act("statistics.asked"),
-    "compare_near_duplicates": Act("statistics.asked"),
     "make_export": Act("export.made", data={"format": "csv"}),
     "use_panel": Act("panel.used", data={"judge": OFFLINE}),
     "self_check": Act("judge.self-check", data={"judge": OFFLINE[:1]}),

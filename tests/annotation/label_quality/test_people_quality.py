@@ -95,7 +95,6 @@ def test_the_page_shows_it_all_leads_to_the_person_and_costs_at_most_twenty_stat
         f"people/{alice.pk}/",
         "quality-control/",
         "gold/",
-        "quality-control/near-duplicates/",
         "members/",
     ):
         with CaptureQueriesContext(
@@ -104,7 +103,7 @@ def test_the_page_shows_it_all_leads_to_the_person_and_costs_at_most_twenty_stat
             page = client.get(f"/c/books/{address}")
         assert page.status_code == 200, address
         assert len(seen) <= 20, (address, len(seen))
-        assert "paused" in page.text or address in ("quality-control/", "gold/", "quality-control/near-duplicates/")
+        assert "paused" in page.text or address in ("quality-control/", "gold/")
 
 
 def test_an_admin_pauses_sets_aside_and_brings_back_from_the_persons_page(books):

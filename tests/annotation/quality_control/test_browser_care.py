@@ -158,7 +158,6 @@ def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collect
         "quality-control/",
         f"people/{alice.pk}/",
         "gold/",
-        "quality-control/near-duplicates/",
         "members/",
     )
     for look, options in (("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)):

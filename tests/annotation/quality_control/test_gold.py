@@ -7,11 +7,10 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldPair
-from annotation.quality_control import gold, near_pairs
-from annotation.tasks import compare_near_pairs
+from annotation.quality_control import gold
 from corpus.errors import BadInput
 from corpus.labels import reference_grades
-from corpus.models import Judgment, Label, Pair
+from corpus.models import Judgment, Label
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 
 pytestmark = pytest.mark.django_db
@@ -155,57 +154,3 @@ def test_the_pages_of_gold_lead_from_the_draw_to_the_last_pair(books):
     assert page.count("practice") >= 5 and "alice" in page
     client.post(f"/c/books/people/{alice.pk}/expert/", {"on": "0"})
     assert "Only experts grade gold pairs" in desk.get("/c/books/gold/grade/").text
-
-
-def labelled_twins(books) -> list[Pair]:
-    """Two pairs that are nearly the same, labelled differently, and two others."""
-    text = "Dictionaries preserve insertion order and updating a key does not affect that order at all."
-    query = make_query(books, "Which order do dictionaries keep?")
-    twins = [make_pair(books, query, make_document(books, text + end)) for end in ("", " Yes.")]
-    same = [
-        make_pair(books, query, make_document(books, f"Another thing {n} entirely, quite far away.")) for n in (1, 2)
-    ]
-    for pair, grade in [*zip(twins, (1, 0), strict=True), *zip(same, (1, 1), strict=True)]:
-        Label.objects.create(pair=pair, grade=grade, origin="people")
-    return twins
-
-
-def test_near_duplicates_with_different_labels_stand_side_by_side(books):
-    twins = labelled_twins(books)
-    (group,) = near_pairs.near_pairs(books)["groups"]
-    assert [side["pair"] for side in group["sides"]] == [twins[0].pk, twins[1].pk]
-    assert [side["grade"] for side in group["sides"]] == [1, 0]
-    client = Client()
-    client.force_login(make_member(books, "admin", Role.ADMIN).user)
-    page = client.get("/c/books/quality-control/near-duplicates/").text
-    assert "Label 1" in page and "Label 0" in page and "Compare" not in page
-
-
-def test_many_labels_are_compared_by_a_worker_and_shown_as_they_are_now(books, monkeypatch):
-    monkeypatch.setattr(near_pairs, "AT_ONCE", 3)
-    twins = labelled_twins(books)
-    client = Client()
-    client.force_login(make_member(books, "admin", Role.ADMIN).user)
-    address = "/c/books/quality-control/near-duplicates/"
-    assert "Not compared yet" in client.get(address).text
-    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
-    assert client.post(f"{address}compare/").status_code == 302
-    assert "Comparing labels" in client.get(address).text
-
-    def fails(*_arguments: object) -> None:
-        raise MemoryError("too many labels")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(near_pairs, "find_groups", fails)
-        compare_near_pairs()
-    assert "The job failed: MemoryError: too many labels." in client.get(address).text
-    assert client.post(f"{address}compare/").status_code == 302
-
-    compare_near_pairs()
-
-    page = client.get(address).text
-    assert "As of" in page and "Label 1" in page and "Label 0" in page and "4 labelled pairs" in page
-    Label.objects.filter(pair=twins[0]).update(grade=0)
-    assert "Label 1" not in client.get(address).text, "what agrees by now is not shown"
-    monkeypatch.setattr("jobs.workers.live_workers", list)
-    assert "Labels compared" in client.post(f"{address}compare/", follow=True).text
