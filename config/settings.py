@@ -190,10 +190,7 @@ AUTH_USER_MODEL = "annotation.User"
 ACCESS = "annotation.permissions.action"
 AUDIT = "annotation.audit_log.recording.record"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-PASSWORD_HASHERS = [
-    "annotation.accounts.passwords.PasswordHasher",
-    "annotation.accounts.passwords.EarlierPasswordHasher",
-]
+PASSWORD_HASHERS = ["annotation.accounts.passwords.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.contrib.auth.hashers import Argon2PasswordHasher, PBKDF2PasswordHasher
+from django.contrib.auth.hashers import Argon2PasswordHasher
 
 from jobs.connections import without_connection
 
@@ -46,15 +46,6 @@ class PasswordHasher(Argon2PasswordHasher):
         """Hash a password in a turn of its own."""
         with hashing_turn(), without_connection():
             return super().encode(password, salt)
-
-    def verify(self, password: str, encoded: str) -> bool:
-        """Compare a password with a hash in a turn of its own."""
-        with hashing_turn(), without_connection():
-            return super().verify(password, encoded)
-
-
-class EarlierPasswordHasher(PBKDF2PasswordHasher):
-    """Reads what was hashed before Argon2; such a hash is replaced at the next sign-in."""
 
     def verify(self, password: str, encoded: str) -> bool:
         """Compare a password with a hash in a turn of its own."""

@@ -21,7 +21,7 @@ class HeldOut:
 
 
 def read_held_out(folder: Path) -> HeldOut:
-    """Return what `reranker.json` of a model's folder holds; nothing where it is missing, or older than this."""
+    """Return what `reranker.json` of a model's folder holds; nothing where it is missing."""
     try:
         found = json.loads((folder / "reranker.json").read_text()).get("per_query") or {}
     except (OSError, ValueError):

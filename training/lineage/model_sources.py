@@ -24,7 +24,7 @@ class ModelSource:
     """A training: its model, and the exports whose files it read (none where that is unknown)."""
 
     model: Model
-    sha256: str  # Of the training set's manifest; "" of trainings before it was kept.
+    sha256: str  # Of the training set's manifest.
     exports: tuple[ExportRecord, ...]
     counts: list[HeldPart]
     deleted: tuple[str, ...] = ()  # Collections that the set was drawn from and that are not here any more.

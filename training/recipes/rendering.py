@@ -66,17 +66,6 @@ QUORUM = RerankPrompt(
     to_query="\nQuery: ",
     to_document="\nDocument: ",
 )
-# What models of before were trained with: they go on scoring. It asked for passages, though targets are rewritten.
-QUORUM_1 = replace(
-    QUORUM,
-    name="quorum-1",
-    system=(
-        "You decide whether a document is relevant to a query, by the rule of relevance that comes first. Answer with "
-        "one word, yes or no. After yes you may be asked to go on: one sentence with every point that the document "
-        "adds, between <contribution> and </contribution>, then the passages that show it, short and exact, "
-        "between <evidence> and </evidence>."
-    ),
-)
 # The published template of Qwen3-Reranker (its model card, "Transformers Usage").
 QWEN3_RERANKER = RerankPrompt(
     name="qwen3-reranker",
@@ -117,7 +106,7 @@ PRISM_PAPER = replace(
         "2. <evidence>: a self-contained rewrite of relevant content."
     ),
 )
-PROMPTS = {prompt.name: prompt for prompt in (QUORUM, PRISM, QWEN3_RERANKER, QUORUM_1, PRISM_PAPER)}
+PROMPTS = {prompt.name: prompt for prompt in (QUORUM, PRISM, QWEN3_RERANKER, PRISM_PAPER)}
 # What sequence-to-sequence rerankers answer: monoT5, and the multilingual ones of mMARCO. All read the same prompt.
 SEQ2SEQ_ANSWERS = {"monot5": ("true", "false"), "mmonot5": ("yes", "no")}
 PROMPT_NAMES = (*PROMPTS, *SEQ2SEQ_ANSWERS)

@@ -16,9 +16,7 @@ from annotation.agreement.report import (
     mixed_prompts,
     mixed_votes,
 )
-from corpus.commands import QuorumCommand
-from corpus.errors import BadInput
-from corpus.models import Collection
+from corpus.commands import QuorumCommand, collection_named
 
 
 class Command(QuorumCommand):
@@ -45,9 +43,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        collection = Collection.objects.filter(name=options["name"]).first()
-        if collection is None:
-            raise BadInput(f"no collection named {options['name']}")
+        collection = collection_named(options["name"])
         names = [name.strip() for name in options["assessors"].split(",") if name.strip()]
         chosen = choose_assessors(
             known_assessors(collection), names=names, people=options["people"], judges=options["judges"]

@@ -5,9 +5,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.accounts.invitations import create_accounts
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
-from corpus.models import Collection
 
 ROLES = ("annotator", "adjudicator", "admin", "owner")
 
@@ -33,7 +32,5 @@ class Command(QuorumCommand):
             raise BadInput(f"owner is a role of the whole site: leave out the collection {name}")
         if role != "owner" and name is None:
             raise BadInput(f"{role} is a role in a collection: name it, as in create_users NAME --role {role}")
-        collection = Collection.objects.filter(name=name).first()
-        if name is not None and collection is None:
-            raise BadInput(f"there is no collection {name}: import it first")
+        collection = collection_named(name) if name is not None else None
         return create_accounts(role=role, count=count, collection=collection)

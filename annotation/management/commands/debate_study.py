@@ -11,9 +11,8 @@ from django.core.management.base import CommandParser
 
 from annotation.policies.debates import Orders, StudiedDebate, build_json_document, study_debates
 from annotation.policies.tables import SETTLERS, study_tables
-from corpus.commands import QuorumCommand, write_tables
+from corpus.commands import QuorumCommand, collection_named, write_tables
 from corpus.errors import BadInput
-from corpus.models import Collection
 from judges.campaigns import configurations
 
 # Ways to debate by axis, as options of `judge` (DREAM B.1, B.4.1, B.4.3, B.3); `families` hangs on who debates.
@@ -51,9 +50,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        collection = Collection.objects.filter(name=options["name"]).first()
-        if collection is None:
-            raise BadInput(f"no collection named {options['name']}")
+        collection = collection_named(options["name"])
         wanted = [_parse_id(part) for part in options["campaigns"].split(",") if part.strip()]
         ways = list(_debate_ways(options))
         _check_debaters(ways, options)

@@ -9,7 +9,7 @@ from annotation.agreement.measures import Statistic
 from annotation.policies.replay import Replayed
 from annotation.policies.report import PolicyReport, build_json_document, evaluate_policies
 from annotation.policies.tables import SETTLERS, policies_table
-from corpus.commands import QuorumCommand, write_tables
+from corpus.commands import QuorumCommand, collection_named, write_tables
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import find_numbered
@@ -38,9 +38,7 @@ class Command(QuorumCommand):
         parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write the table to, as CSV and LaTeX")
 
     def run(self, **options: Any) -> object:
-        collection = Collection.objects.filter(name=options["name"]).first()
-        if collection is None:
-            raise BadInput(f"no collection named {options['name']}")
+        collection = collection_named(options["name"])
         report = evaluate_policies(
             collection,
             find_campaign(collection, options["campaign"]),

@@ -22,7 +22,7 @@ from annotation.exports.sets.options import (
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.label_sources.choices import AGGREGATES
 from annotation.label_sources.stored_runs import run_file
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 
@@ -114,9 +114,7 @@ class Command(QuorumCommand):
         if not form.is_set and given:
             option = "split" if "named_splits" in given else next(iter(given)).replace("_", "-")
             raise BadInput(f"--{option} is for training sets; {form.name} is one file and never split")
-        collection = Collection.objects.filter(name=options["name"]).first()
-        if collection is None:
-            raise BadInput(f"no collection named {options['name']}")
+        collection = collection_named(options["name"])
         with run_file(collection, given["run"]) if "run" in given else nullcontext() as run:
             return self.make(collection, form, given | ({"run": run} if run else {}), options)
 

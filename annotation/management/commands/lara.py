@@ -6,9 +6,7 @@ from django.core.management.base import CommandParser
 
 from annotation.management.commands.evaluate_policies import find_campaign
 from annotation.policies import lara_live
-from corpus.commands import QuorumCommand
-from corpus.errors import BadInput
-from corpus.models import Collection
+from corpus.commands import QuorumCommand, collection_named
 from judges.campaigns import selectors
 from judges.models import Campaign
 
@@ -37,9 +35,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        collection = Collection.objects.filter(name=options["name"]).first()
-        if collection is None:
-            raise BadInput(f"no collection named {options['name']}")
+        collection = collection_named(options["name"])
         source = find_campaign(collection, options["campaign"])
         given = {"judge": options["judge"], "share": options["share"], "debates": options["debates"]}
         campaign = lara_live.start(collection, source=source, **given)

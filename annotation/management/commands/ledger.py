@@ -7,11 +7,11 @@ from django.core.management.base import CommandParser
 
 from annotation.costs.labels import PerLabel
 from annotation.costs.report import CostReport, build_json_document, cost_report
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from judges.campaigns import lifecycle
 from judges.costs.accounting import format_cost
 from judges.costs.ledger import Sum
-from judges.management.commands.status import campaign_of, collection_named
+from judges.management.commands.status import campaign_of
 
 
 class Command(QuorumCommand):

@@ -5,10 +5,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.scale_study import study
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from judges.management.commands.judge import split_names
-from judges.management.commands.status import collection_named
 
 
 class Command(QuorumCommand):

@@ -8,9 +8,8 @@ from django.core.management.base import CommandParser
 from annotation.reranker_scores.client import Teacher
 from annotation.reranker_scores.formats import APIS
 from annotation.reranker_scores.scoring import score_pairs
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
-from corpus.models import Collection
 
 
 class Command(QuorumCommand):
@@ -36,9 +35,7 @@ class Command(QuorumCommand):
             raise BadInput(f"--api must be one of {', '.join(APIS)}, not {options['api']}")
         if options["limit"] is not None and options["limit"] < 1:
             raise BadInput(f"--limit must be 1 or more, not {options['limit']}")
-        collection = Collection.objects.filter(name=options["name"]).first()
-        if collection is None:
-            raise BadInput(f"no collection named {options['name']}")
+        collection = collection_named(options["name"])
         url = options["url"]
         if url and not url.startswith(("http://", "https://")):
             raise BadInput(f"--url must begin with http:// or https://, not {url}")

@@ -16,6 +16,7 @@ from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_run
 from benchmark.runs.importing import import_runs
 from corpus.collections.audit_log import shell_user
+from corpus.commands import collection_named
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection, Query
 from jobs.models import JobState
@@ -23,7 +24,6 @@ from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import number_of
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import split_names
-from judges.management.commands.status import collection_named
 from judges.models import Campaign
 
 

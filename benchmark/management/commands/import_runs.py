@@ -8,13 +8,12 @@ from django.core.management.base import CommandParser
 
 from benchmark.runs.importing import import_runs, name_of
 from corpus.collections.audit_log import shell_user
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.columns import COLUMN_HELP, parse_columns
 from corpus.importing.staging import ProgressLine
 from corpus.importing.tables import describe_unused
-from judges.management.commands.status import collection_named
 
 
 class Command(QuorumCommand):

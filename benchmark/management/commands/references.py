@@ -9,10 +9,10 @@ from benchmark.agents import exchange
 from benchmark.agents.references import describe_references, estimate_references, start_references
 from benchmark.models import AgentJob, ReferenceAnswer
 from corpus.collections.audit_log import shell_user
+from corpus.commands import collection_named
 from corpus.errors import Incomplete
 from jobs import workers
 from jobs.models import JobState
-from judges.management.commands.status import collection_named
 from judges.management.job_command import JobCommand
 from judges.retrieval.job_campaigns import limits_of
 

@@ -16,10 +16,9 @@ from benchmark.runs import builders
 from benchmark.runs.hybrid import scores_told
 from benchmark.systems.chosen import ready_runs
 from corpus.collections.audit_log import shell_user
-from corpus.commands import QuorumCommand, write_tables
+from corpus.commands import QuorumCommand, collection_named, write_tables
 from corpus.errors import BadInput
 from corpus.models import Collection
-from judges.management.commands.status import collection_named
 
 
 class Command(QuorumCommand):

@@ -14,12 +14,12 @@ from benchmark.runs.rankings import KEEP_SELF, SYNTHETIC, current_queries
 from benchmark.runs.searching import BM25
 from benchmark.runs.sparse import is_sparse
 from corpus.collections.audit_log import shell_user
+from corpus.commands import collection_named
 from corpus.errors import BadInput, Incomplete
 from corpus.formats.files import read_text
 from corpus.search.selves import find_selves
 from jobs.models import JobState
 from judges.management.commands.judge import split_names
-from judges.management.commands.status import collection_named
 from judges.management.job_command import JobCommand
 
 # Options that go into the recipe as they are; the system says which of them it takes.

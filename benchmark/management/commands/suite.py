@@ -13,9 +13,8 @@ from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.suites import funnels, groups
 from charts.downloads import DownloadTable
 from corpus.collections.audit_log import shell_user
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
-from judges.management.commands.status import collection_named
 
 MEASURES = ("hole", *BY_VERSION, *ASPECTS)
 TESTS = ("low", "high", "p", "p_holm", "letters_before", "letters_after")

@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from benchmark.synthesis import scores
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
-from judges.management.commands.status import collection_named
 from judges.retrieval.synthesis import LONGEST
 
 K = 3

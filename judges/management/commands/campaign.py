@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from judges.campaigns import lifecycle, selectors
-from judges.management.commands.status import campaign_of, collection_named
+from judges.management.commands.status import campaign_of
 
 ACTIONS = {"pause": lifecycle.pause, "resume": lifecycle.resume, "cancel": lifecycle.cancel}
 

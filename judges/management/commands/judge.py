@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import InterfaceError, OperationalError, connection
 from redis.exceptions import RedisError
 
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
@@ -24,7 +24,6 @@ from judges.costs import collection_budgets
 from judges.costs.accounting import describe_assumed_cost
 from judges.domain.debate import ORDERS
 from judges.engine import notifications, worker_pool
-from judges.management.commands.status import collection_named
 from judges.models import Campaign
 
 LOOK_S = 0.25

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from corpus.commands import QuorumCommand
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
 from corpus.formats.files import read_text
 from corpus.models import Collection
@@ -15,7 +15,6 @@ from judges.costs.prices import price_for_judge
 from judges.evidence import measuring
 from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import OutputRow, mean_scores, measures_table
-from judges.management.commands.status import collection_named
 
 Line = tuple[str, str, int | None, str]
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
+from corpus.commands import collection_named as collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import find_numbered
@@ -34,14 +35,6 @@ class Command(QuorumCommand):
         if not self.as_json and running is not None and (waits := notifications.describe_wait(running)):
             self.say(f"  waits: {waits}")
         return document
-
-
-def collection_named(name: str) -> Collection:
-    """Return the collection of this name. Raises BadInput when there is none."""
-    collection = Collection.objects.filter(name=name).first()
-    if collection is None:
-        raise BadInput(f"there is no collection {name!r}: import one with import_collection")
-    return collection
 
 
 def campaign_of(collection: Collection, number: int) -> Campaign:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
+from annotation.accounts.passwords import PasswordHasher
 from annotation.audit_log.recording import record
 from annotation.models import AuditEntry, Role, User
 from tests.annotation.accounts.oidc_provider import SECRET, Provider
@@ -60,7 +60,7 @@ def code_of(secret: str) -> str:
 
 def with_password(user: User) -> User:
     """The password of tests, as the served site stores it: the tests' own hasher is a fast one that it refuses."""
-    user.password = PBKDF2PasswordHasher().encode(f"{user.username}-password", "salt", iterations=1)
+    user.password = PasswordHasher().encode(f"{user.username}-password", "salt" * 4)
     user.save(update_fields=["password"])
     return user
 

@@ -16,14 +16,13 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import make_password
 
-from annotation.accounts import passwords
 from tests.instances import Instance
 from tests.speed import slowness
 from tests.stages import first_slow
 
 PEOPLE, IN_S, PAGE_S = 40, 10.0, 1.0
-HASHERS = ["PasswordHasher", "EarlierPasswordHasher"]
 PASSWORD = "nine o'clock sharp"
 CLASS = f"""
 from django.contrib.auth.hashers import make_password
@@ -178,10 +177,8 @@ def test_the_limits_on_wrong_passwords_hold_for_those_that_come_at_once(address:
         assert answers == {200: 55, 429: 5}
 
 
-def test_a_hash_is_of_argon2_and_an_earlier_one_is_replaced_at_the_next_sign_in(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = [f"annotation.accounts.passwords.{name}" for name in HASHERS]
-    user = get_user_model()(password=passwords.EarlierPasswordHasher().encode("p", "s" * 22))
-    assert not user.check_password("q") and user.password.startswith("pbkdf2_sha256$")
-    user.save = lambda **_: None
-    assert user.check_password("p") and user.password.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
+def test_a_hash_is_of_argon2(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = ["annotation.accounts.passwords.PasswordHasher"]
+    user = get_user_model()(password=make_password("p"))
+    assert user.password.startswith("argon2$argon2id$v=19$m=19456,t=2,p=1$")
     assert user.check_password("p") and not user.check_password("q")

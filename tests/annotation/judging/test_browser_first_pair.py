@@ -1,8 +1,8 @@
 """From signing in to ten pairs in a real Chromium, and a look that follows the person."""
 
 import pytest
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
+from annotation.accounts.passwords import PasswordHasher
 from annotation.models import Assignment
 from corpus.models import Judgment
 from tests.factories import make_collection, make_member
@@ -31,7 +31,7 @@ def alice():
     collection = make_collection("books", title="Python's reference", daily_target=20)
     make_scene(collection, 12)
     member = make_member(collection, "alice")
-    member.user.password = PBKDF2PasswordHasher().encode(WORD, "salt")  # as the site hashes, not the quick one of tests
+    member.user.password = PasswordHasher().encode(WORD, "salt" * 4)  # as the site hashes, not the quick one of tests
     member.user.save()
     return member
 

@@ -1,8 +1,7 @@
-"""Judges files and stored judges from before presets keep their rows, accounts, prompts, hashes and requests.
+"""Judges keep their accounts, prompts, hashes and requests.
 
-`kept_judges/recorded.json` was written by the code of before presets. It is never written anew: an entry that differs
-is a judge of somebody's campaign that would be another judge after the update, and whose paid answers would be bought
-again.
+`kept_judges/recorded.json` is never written anew: an entry that differs is a judge of somebody's campaign that would be
+another judge after an update, and whose paid answers would be bought again.
 """
 
 import asyncio
@@ -18,8 +17,8 @@ from corpus.evidence.measures import EvidenceTarget
 from judges.domain.debate import AGAINST, FOR
 from judges.engine import cache
 from judges.engine.plan import judge_of
-from judges.models import JudgeVersion, Panel
-from judges.panels import configuration, judges_file
+from judges.models import JudgeVersion
+from judges.panels import judges_file
 from judges.panels.judges_file import JudgesFile
 from judges.prompts import render
 from judges.prompts.searching import PASSAGE_SCHEMA, plain_prompt, rewrite_prompt
@@ -38,15 +37,6 @@ from tests.modelserver.fixtures import KEY_ENV, LocalModels
 HERE = Path(__file__).parents[2] / "kept_judges"
 FILES = ("example", "every-key")
 RECORDED = json.loads((HERE / "recorded.json").read_text())
-STORED: list[dict[str, Any]] = [
-    {"provider": "openai", "model": "gpt-4o-mini", "parameters": {"scale": "0-3"}},
-    {"provider": "openai-compatible", "model": "m", "parameters": {"scale": "0-10", "logprobs": 20}},
-    {"provider": "anthropic", "model": "claude-haiku-4-5", "parameters": {"scale": "0-10", "prompt": "rubric"}},
-    {"provider": "google", "model": "models/gemini-2.5-flash", "parameters": {"temperature": 2, "timeout_s": 1.5}},
-    {"provider": "offline", "model": "for", "parameters": {}},
-]
-"""As rows hold them that no file of today would give: without relevant_from, as it was before it was always written."""
-
 INPUTS = Inputs(
     "What does a mapping map?", ("Hashable values.",), "Mappings", "A mapping maps hashable values. It is mutable."
 )
@@ -62,9 +52,6 @@ def read(name: str) -> JudgesFile:
 
 
 def judges_in(name: str) -> list[Judge]:
-    """Of a file; of `stored` those that only rows hold."""
-    if name == "stored":
-        return [judge_of(JudgeVersion(name=f"stored-{place}", **values)) for place, values in enumerate(STORED)]
     return [judge_of(JudgeVersion(**asdict(entry))) for entry in read(name).judges]
 
 
@@ -150,33 +137,7 @@ def record(models: LocalModels, judge: Judge) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_of_before_gives_the_same_rows(name: str) -> None:
-    file = json.loads(json.dumps(asdict(read(name)), default=lambda table: table.model_dump()))
-    kept = RECORDED["files"][name]
-    for judge, before in zip(file["judges"], kept["judges"], strict=True):
-        assert {key: judge[key] for key in before} == before, judge["name"]
-        assert not any(judge[key] for key in judge.keys() - before.keys()), "a new field says nothing about an old file"
-    assert {key: file["panel"][key] for key in kept["panel"]} == kept["panel"]
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("name", FILES)
-def test_rows_of_before_are_the_file_s_judges_still(name: str) -> None:
-    """An instance that was set up before, and the same file again: no judge becomes a new version."""
-    kept = RECORDED["files"][name]
-    Panel.objects.update(is_default=False)
-    for judge in kept["judges"]:
-        JudgeVersion.objects.get_or_create(name=judge["name"], defaults=judge)  # the built-in panel's are there
-    Panel.objects.create(**kept["panel"], is_default=True)
-    done = configuration.store_judges_file(read(name))
-    assert {judge["name"]: judge["change"] for judge in done["judges"]} == {
-        judge["name"]: "unchanged" for judge in kept["judges"]
-    }
-    assert done["panel"]["change"] == "unchanged"
-
-
-@pytest.mark.parametrize("name", [*FILES, "stored"])
-def test_judges_of_before_ask_what_they_asked(model_server: LocalModels, name: str) -> None:
+def test_judges_ask_what_they_asked(model_server: LocalModels, name: str) -> None:
     """Account, prompt names and hashes, keys of the cache, and every request as JSON."""
     judges = judges_in(name)
     kept = RECORDED["judges"][name]
@@ -185,6 +146,6 @@ def test_judges_of_before_ask_what_they_asked(model_server: LocalModels, name: s
         assert json.loads(json.dumps(record(model_server, judge))) == kept[judge.name], judge.name
 
 
-def test_prompts_of_before_keep_their_hashes() -> None:
+def test_prompts_keep_their_hashes() -> None:
     now = {name: sha for name, (sha, _) in render.prompt_versions().items()}
     assert {name: now.get(name) for name in RECORDED["prompts"]} == RECORDED["prompts"]
