@@ -7,8 +7,8 @@ from config.hub import push_to_hub
 handler500 = "config.away.server_error"
 
 urlpatterns = [
-    path("c/<slug:name>/hub/export/<int:number>/", push_to_hub, {"kind": "dataset"}, name="push_export"),
-    path("c/<slug:name>/hub/model/<int:number>/", push_to_hub, {"kind": "model"}, name="push_model"),
+    path("c/<slug:name>/exports/<int:number>/push/", push_to_hub, {"kind": "dataset"}, name="push_export"),
+    path("c/<slug:name>/training/models/<int:number>/push/", push_to_hub, {"kind": "model"}, name="push_model"),
     path("", include("annotation.urls")),
     path("", include("training.urls")),
     path("", include("benchmark.urls")),

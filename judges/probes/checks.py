@@ -154,7 +154,7 @@ def may_cut_prompts(judge: Judge) -> bool:
     return cuts == "always" or (cuts == "perhaps" and (judge.preset.local or is_private(judge.base_url)))
 
 
-def _context_words(judge: Judge, sentence: str, **values: object) -> str:
+def _describe_context(judge: Judge, sentence: str, **values: object) -> str:
     """Fill a sentence with the context that long documents need."""
     needed = {
         "needed": f"{prompt_sizes.context_for(LONG_ENGLISH, judge.max_output_tokens):,}",
@@ -173,7 +173,7 @@ def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None)
     judge = first.judge
     if judge.preset.cuts_prompts == "always" and context is not None and context < LONG_ENGLISH:
         words = _("it cuts long prompts without a word, and its context is %(context)s tokens")
-        return _context_words(judge, words, context=f"{context:,}"), []
+        return _describe_context(judge, words, context=f"{context:,}"), []
     for tried, inputs in ((first, INPUTS), (long, LONG_INPUTS)):
         reply = tried.reply if tried is not None else None
         if reply is None or not judge.preset.asks or not reply.usage.said:
@@ -184,10 +184,10 @@ def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None)
             words = _(
                 "it cuts long prompts without a word: it read %(counted)s tokens of one that has %(least)s at least"
             )
-            return _context_words(judge, words, counted=f"{reply.usage.input:,}", least=least), []
+            return _describe_context(judge, words, counted=f"{reply.usage.input:,}", least=least), []
     if long is not None and long.error is not None:
         words = _("it does not answer about a long document (%(error)s)")
-        return "", [_context_words(judge, words, error=long.error)]
+        return "", [_describe_context(judge, words, error=long.error)]
     return "", []
 
 
@@ -282,7 +282,7 @@ def _list_warnings(first: ProbeCall, context: int | None, catalogue: Catalogue) 
     if reply is not None and judge.preset.asks and not reply.usage.is_known:
         found.append(_("it does not say how many tokens it used: the cost of its calls stays unknown"))
     if context is not None and context < LONG_CHINESE + now:
-        found.append(_context_words(judge, _("its context is %(context)s tokens"), context=f"{context:,}"))
+        found.append(_describe_context(judge, _("its context is %(context)s tokens"), context=f"{context:,}"))
     if catalogue.ends:
         words = _("%(model)s answers until %(day)s, as the provider's list of models says")
         found.append(words % {"model": judge.model, "day": catalogue.ends.isoformat()})

@@ -89,7 +89,7 @@ def test_the_files_of_a_model_are_listed_and_sent_in_parts(call: Call, alice: An
     client.force_login(alice)
     page = client.get(f"/c/books/training/models/{model.pk}/").content.decode()
     assert f"/c/books/training/models/{model.pk}/files/model.safetensors" in page
-    assert f"/c/books/hub/model/{model.pk}/" in page
+    assert f"/c/books/training/models/{model.pk}/push/" in page
     sent = client.get(f"/c/books/training/models/{model.pk}/files/model.safetensors", headers={"range": "bytes=0-1"})
     assert (sent.status_code, sent["Content-Range"]) == (206, "bytes 0-1/256")
     assert b"".join(sent.streaming_content) == bytes([0, 1])

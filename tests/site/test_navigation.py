@@ -59,4 +59,4 @@ def test_an_admin_who_judges_has_the_pages_of_the_work_as_tabs():
         reverse(name, args=["birds"]) for name in ("judge", "adjudicate", "aspects", "judge_history")
     ]
     elsewhere = client.get(reverse("members", args=[collection.name])).context["navigation"]
-    assert (elsewhere["judge"]["url"], len(elsewhere["tabs"])) == (reverse("judge", args=["birds"]), 4)
+    assert (elsewhere["judge"]["url"], len(elsewhere["tabs"])) == (reverse("judge", args=["birds"]), 3)

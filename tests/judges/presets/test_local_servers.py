@@ -228,7 +228,6 @@ def ask(one: Judge, times: int = 1) -> list[Reply]:
 
 
 MODES = [(name, mode) for name in NAMES for mode in PRESETS[name].schema_modes]
-LACKING = [(name, mode) for name in NAMES for mode in ("json_object", "tool") if mode not in PRESETS[name].schema_modes]
 
 
 @pytest.mark.parametrize(("name", "mode"), MODES)
@@ -239,12 +238,6 @@ def test_each_mode_that_a_preset_has_gives_a_verdict(model_server: LocalModels, 
     assert reply.finish_reason == "stop" and reply.usage.is_known and reply.usage.cached == 0
     (sent,) = model_server.requests()
     assert "authorization" not in sent["headers"]
-
-
-@pytest.mark.parametrize(("name", "mode"), LACKING)
-def test_a_mode_that_a_server_lacks_is_refused_by_the_file(name: str, mode: str) -> None:
-    with pytest.raises(BadInput, match=f'schema_mode "{mode}" is nothing that provider {name} has'):
-        entry(name, f'schema_mode = "{mode}"')
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import tomllib
 import urllib.error
 import urllib.request
 from dataclasses import asdict, replace
@@ -12,13 +11,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from judges.domain.debate import PAIR
 from judges.domain.verdicts import parse_answer, unwrap_answer
 from judges.errors import BadAnswer, Overloaded, RateLimited, Refused, Rejected
 from judges.panels.judge_keys import JudgeTable
 from judges.presets import PRESETS
 from judges.prompts.answering import fit_prompt
-from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, render_ballot, turn_prompt, vote_prompt
+from judges.prompts.render import VOTE_SCHEMA, render_ballot, vote_prompt
 from judges.providers import close_providers, open_provider
 from judges.providers.openai import join_stream
 from judges.providers.replies import refusal_error
@@ -186,11 +184,6 @@ def vote_of(judge: Judge) -> ModelRequest:
     return ModelRequest(judge, fit_prompt(prompt, judge, schema), schema, INPUTS, "vote")
 
 
-def turn_of(judge: Judge) -> ModelRequest:
-    prompt = turn_prompt(INPUTS, PAIR[0], 1)
-    return ModelRequest(judge, fit_prompt(prompt, judge, TURN_SCHEMA), TURN_SCHEMA, INPUTS, "for")
-
-
 def ask(*requests: ModelRequest) -> list[Reply]:
     """The replies to these requests, all under way together, through the real SDK."""
 
@@ -210,20 +203,6 @@ def verdict(reply: Reply, judge: Judge, role: str = "vote") -> int:
 def sent(models: LocalModels) -> dict[str, Any]:
     """The body of the last request."""
     return dict(models.requests()[-1]["body"])
-
-
-@pytest.mark.parametrize(("preset", "mode"), [(name, mode) for name in HOSTED for mode in PRESETS[name].schema_modes])
-def test_every_mode_that_a_host_has_brings_votes_and_turns(model_server: LocalModels, preset: str, mode: str) -> None:
-    judge = judge_of(model_server, preset, schema_mode=mode)
-    vote, turn = ask(vote_of(judge), turn_of(judge))
-    assert verdict(vote, judge) == verdict(turn, judge, "for") == 1
-    assert (vote.finish_reason, vote.truncated) == ("stop", False)
-
-
-@pytest.mark.parametrize("preset", HOSTED)
-def test_a_preset_alone_is_enough(model_server: LocalModels, preset: str) -> None:
-    judge = judge_of(model_server, preset)
-    assert verdict(ask(vote_of(judge))[0], judge) == 1
 
 
 def test_a_mode_that_a_host_lacks_is_refused_by_the_file_and_by_the_server(model_server: LocalModels) -> None:
@@ -410,23 +389,3 @@ def test_an_error_within_a_choice_is_that_error(model_server: LocalModels, code:
     model_server.script({"m": {"body": json.dumps({"choices": [choice]})}})
     with pytest.raises(kind):
         ask(vote_of(judge_of(model_server, "openrouter", "m")))
-
-
-EXAMPLES = {
-    "deepseek": 'model = "deepseek-v4-flash"\nthinking = false',
-    "qwen": 'model = "qwen-plus"',
-    "mistral": 'model = "mistral-small-latest"',
-    "xai": 'model = "grok-4.3"\nreasoning_effort = "low"',
-    "groq": 'model = "openai/gpt-oss-120b"\nschema_mode = "json_schema"\nreasoning_effort = "low"',
-    "together": 'model = "openai/gpt-oss-120b"',
-    "fireworks": 'model = "accounts/fireworks/models/gpt-oss-120b"\nreasoning_effort = "low"',
-    "openrouter": 'model = "google/gemini-2.5-flash"\nthinking = 1024',
-}
-
-
-@pytest.mark.parametrize("preset", HOSTED)
-def test_a_file_of_a_few_lines_judges(model_server: LocalModels, preset: str) -> None:
-    model_server.script({"*": {"verdict": "yes", "reasoning": 900}})
-    judge = judge_of(model_server, preset, **tomllib.loads(EXAMPLES[preset]))
-    vote, turn = ask(vote_of(judge), turn_of(judge))
-    assert verdict(vote, judge) == verdict(turn, judge, "for") == 1
