@@ -4,8 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from corpus.commands import QuorumCommand
-from corpus.commands import collection_named as collection_named
+from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import find_numbered
