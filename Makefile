@@ -5,7 +5,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
-CODE := manage.py config embedded jobs store corpus judges annotation benchmark training charts api client/quorum_client
+CODE := manage.py config embedded actions jobs store corpus judges annotation benchmark training charts api client/quorum_client
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
 .PHONY: help install install-dev install-cloud install-tracing install-training demo test test-all check bench bench-gpu messages sbom
 .DEFAULT_GOAL := help

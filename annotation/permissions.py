@@ -69,6 +69,10 @@ class SiteScope:
     membership: ClassVar[None] = None
     role: ClassVar[None] = None
 
+    def may(self, action: Action) -> bool:
+        """Return whether the user may do this outside any collection."""
+        return action == "site" or (action == "own-site" and self.user.is_owner)
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -78,6 +82,12 @@ class Scope:
     collection: Collection
     membership: Membership | None
     role: Role  # What they may do here; owners count as admins.
+
+    def may(self, action: Action) -> bool:
+        """Return whether the user may do this here."""
+        if action in AS_MEMBER and self.membership is None:
+            return False
+        return self.role >= SMALLEST[action] and (action != "own" or self.user.is_owner)
 
     @property
     def may_admin(self) -> bool:

@@ -20,16 +20,17 @@ from django.forms import BaseForm as Form
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
-from ninja import NinjaAPI, Schema
+from ninja import Field, NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 from psycopg.errors import UniqueViolation
 from pydantic import AfterValidator, ConfigDict
 
+from actions.options import say_problem
 from annotation.for_reader import say_to_program
 from annotation.judging.forms import Invalid
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 from api.etags import PreconditionFailed
-from corpus.errors import Deleted, QuorumError
+from corpus.errors import BadOption, Deleted, QuorumError
 from corpus.holding import explain_race
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class FieldProblem(Schema):
 
     field: str
     problem: str
+    option: str = Field("", description="The option of an action that this is about.")
 
 
 class ProblemDetails(Schema):
@@ -122,6 +124,7 @@ def handle_problems(api: NinjaAPI) -> None:
 
     # The errors of services with their one clear line, BadInput above all.
     answers(QuorumError, Invalid, TooSoon, status=422)
+    api.add_exception_handler(BadOption, refuse_option)  # type: ignore[arg-type]
     # The request is well formed, but somebody or something closed the pair first.
     answers(DecisionRefused, status=409)
     answers(PreconditionFailed, status=412)
@@ -154,6 +157,15 @@ def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
     return refuse(400, str(error))
 
 
+def refuse_option(request: HttpRequest, error: BadOption) -> HttpResponse:
+    """Answer wrong options of an action: each by its name and its place in the request."""
+    errors = [
+        {"field": ".".join(filter(None, ("body", option))), "problem": sentence, "option": option}
+        for option, sentence in error.problems
+    ]
+    return refuse(422, str(error), errors)
+
+
 def _refuse_race(request: HttpRequest, error: Exception) -> HttpResponse:
     # What is looked for and not found can be there a moment later: the constraints of the database have the last word.
     if isinstance(error.__cause__, UniqueViolation):
@@ -180,9 +192,17 @@ def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 def _refuse_validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """Name each field by its place in the request, as `body.grade`."""
+    return refuse(422, "The request is not valid.", list(map(_place_problem, error.errors)))
+
+
+def _place_problem(error: dict[str, Any]) -> dict[str, str]:
+    first, *places = map(str, error.get("loc", ())) or ("",)
+    # ninja names the parameter that holds the body, too.
+    places = places[1:] if first == "body" and places[:1] == ["body"] else places
+    option = places[0] if first == "body" and places else ""
+    return {"field": ".".join([first, *places]), "problem": _say(error), "option": option}
+
+
+def _say(error: dict[str, Any]) -> str:
     # A problem without a message is shown whole rather than lost.
-    errors = [
-        {"field": ".".join(str(part) for part in one.get("loc", ())), "problem": str(one.get("msg", one))}
-        for one in error.errors
-    ]
-    return refuse(422, "The request is not valid.", errors)
+    return say_problem(error) if "type" in error else str(error.get("msg", error))

@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -17,26 +16,13 @@ from benchmark.runs.importing import name_of
 from benchmark.runs.model_folders import LARGEST_BATCH, offered_folders
 from benchmark.runs.sparse import is_sparse
 from benchmark.systems.chosen import K, ready_runs, version_title
-from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
-from judges.campaigns import configurations
 from judges.campaigns.job_controls import STOPS, LimitsForm
-from judges.models import Panel
-from judges.panels.offline_panel import judges_that_vote
 from judges.retrieval.job_campaigns import LIMITS
 from judges.retrieval.model_requests import judges_for
 
-PEOPLE = "people"
-OWN_PANEL = ":chosen"  # Ends the name of a panel that one collection alone may use.
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
-POLICIES = [
-    (PEOPLE, gettext_lazy("people judge every pair")),
-    ("debate+ensemble", gettext_lazy("debate and panel, then people")),
-    ("debate", gettext_lazy("debate, then people")),
-    ("ensemble", gettext_lazy("panel, then people")),
-    ("single", gettext_lazy("one judge only")),
-]
 
 
 class RunFiles(forms.ClearableFileInput):
@@ -332,84 +318,6 @@ class ReportForm(ChoiceOfRuns):
     def pair(self) -> tuple[Qrels, Qrels]:
         """Return the versions of the qrels before and after."""
         return self.versions[self.cleaned_data["before"]], self.versions[self.cleaned_data["after"]]
-
-
-class JudgingForm(LimitsForm):
-    """The base form for judging holes: who judges, by which policy and filter."""
-
-    policy = forms.ChoiceField(label=gettext_lazy("Judging"), choices=POLICIES)
-    panel = forms.ChoiceField(required=False, label=gettext_lazy("Panel"))
-    filter = forms.MultipleChoiceField(
-        required=False,
-        label=gettext_lazy("Filter: three judges of different families"),
-        help_text=gettext_lazy(
-            "If all three judges say “not relevant”, the pair gets that label and no other judge is asked."
-        ),
-        widget=forms.CheckboxSelectMultiple,
-    )
-
-    def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["budget"].help_text = STOPS
-        ours = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
-        names = Panel.objects.filter(ours).order_by("-is_default", "name").values_list("name", flat=True)
-        self.fields["panel"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
-        self.fields["filter"].choices = [(name, name) for name in judges_that_vote()]  # type: ignore[attr-defined]
-
-    def clean_filter(self) -> list[str]:
-        """Check that the filter is empty, or three judges of different families."""
-        names: list[str] = self.cleaned_data["filter"]
-        try:
-            configurations.filter_judges(names)
-        except BadInput as error:
-            raise forms.ValidationError(str(error).replace("--filter", _("The filter"))) from None
-        return names
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse a filter, which is of judges, where people judge every pair."""
-        given: dict[str, Any] = super().clean() or {}
-        if given.get("policy") == PEOPLE and given.get("filter"):
-            words = _(
-                "With the policy “people judge every pair”, no model is used. Choose another "
-                "policy, or remove the filter."
-            )
-            self.add_error("filter", words)
-        return given
-
-    def asked(self) -> dict[str, Any]:
-        """Return policy, panel, filter and limits as the services take them."""
-        given = self.cleaned_data
-        people = given["policy"] == PEOPLE
-        return {
-            "policy": given["policy"],
-            "panel": None if people else given["panel"] or None,
-            "filters": given["filter"],
-            "budget": None if people else given["budget"],
-            "max_calls": None if people else given["max_calls"],
-        }
-
-
-class HoleFillingForm(ChoiceOfRuns, JudgingForm):
-    """The form that starts a hole filling: runs, depth and who judges."""
-
-    before = forms.ChoiceField(required=False, label=gettext_lazy("Qrels to complete"))
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["before"].choices = self.titles or [("", _("1, original"))]  # type: ignore[attr-defined]
-        self.fields["before"].initial = self.titles[-1][0] if self.titles else ""
-
-    def version(self) -> Qrels | None:
-        """Return the qrels to fill; None: the reference grades, whose version does not exist yet."""
-        return self.versions.get(self.cleaned_data["before"])
-
-
-class SendForm(JudgingForm):
-    """The form that sends the pairs that could settle the order: how many, and to whom."""
-
-    first = forms.IntegerField(
-        min_value=1, max_value=2000, initial=100, label=gettext_lazy("Number of pairs, most informative first")
-    )
 
 
 class QrelsForm(forms.Form):

@@ -33,6 +33,7 @@ class AccessSiteScope(Protocol):
 
     @property
     def user(self) -> Person: ...
+    def may(self, action: Action, /) -> bool: ...
 
 
 class AccessScope(AccessSiteScope, Protocol):

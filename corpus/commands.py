@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -16,9 +16,11 @@ from django.db import Error
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from actions.options import Options, add_arguments, flags_of, read_arguments
+from actions.services import ACTIONS, Actor
 from charts.downloads import DownloadTable
 from corpus.collections.audit_log import record_act, shell_user
-from corpus.errors import BadInput, Incomplete, QuorumError
+from corpus.errors import BadInput, BadOption, Incomplete, QuorumError
 from corpus.models import Collection
 from store.disk import is_full
 from store.objects import StoreUnavailable
@@ -56,6 +58,7 @@ class QuorumCommand(BaseCommand):
     """A command implements `arguments` and `run`; `run` returns the JSON document, `say` prints for people."""
 
     as_json = False
+    positional: Sequence[str] = ()  # Options that are given without a flag.
     act = ""  # What the audit log calls it, for commands that change something by themselves.
     # Django's checks import every page. `make check`, `serve` and `demo` run them; no other command waits for that.
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
@@ -92,7 +95,8 @@ class QuorumCommand(BaseCommand):
         except QuorumError as error:
             if isinstance(error, Incomplete):
                 self.print_document(error.document)
-            self.stderr.write(" ".join(str(error).split("\n")))
+            said = flags_of(error, self.positional) if isinstance(error, BadOption) else str(error)
+            self.stderr.write(" ".join(said.split("\n")))
             sys.exit(error.exit_code)
         except StoreUnavailable as error:
             self.stderr.write(str(error))
@@ -132,9 +136,43 @@ class QuorumCommand(BaseCommand):
         command = type(self).__module__.rpartition(".")[2]
         return record_act(None, self.act, collection, shell=shell_user(), command=command, **where, **details)
 
+    @property
+    def actor(self) -> Actor:
+        """The shell, as the audit log names it."""
+        command = type(self).__module__.rpartition(".")[2]
+        return Actor(shell_user(), None, {"shell": shell_user(), "command": command})
+
     def print_document(self, document: object) -> None:
         if self.as_json and document is not None:
             self.stdout.write(json.dumps(document, ensure_ascii=False))
+
+
+class ActionCommand(QuorumCommand):
+    """A command that is the door of one action: `COMMAND COLLECTION --options`."""
+
+    action: Callable[..., Any]  # Its service.
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Add the collection and the options of the action."""
+        parser.add_argument("name", help="name of the collection")
+        add_arguments(parser, self.record, self.positional)
+
+    @property
+    def record(self) -> type[Options]:
+        """The record of the action's options."""
+        record = ACTIONS[type(self).action].options
+        assert record is not None
+        return record
+
+    def run(self, **given: Any) -> object:
+        """Call the service and report what it made."""
+        collection = collection_named(given["name"])
+        options = read_arguments(self.record, given)
+        return self.report(type(self).action(self.actor, collection, options))
+
+    def report(self, result: Any) -> object:
+        """Say what came of it, and return the JSON document."""
+        raise NotImplementedError
 
 
 def collection_named(name: str) -> Collection:

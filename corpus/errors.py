@@ -1,29 +1,5 @@
-"""Errors that a person can act on. Their text is one line: what, where, what to do."""
+"""Errors that a person can act on, which the actions' library knows too."""
 
+from actions.errors import BadInput, BadOption, Deleted, Incomplete, QuorumError
 
-class QuorumError(Exception):
-    """Base of the errors that commands and pages show instead of a traceback."""
-
-    exit_code = 1
-
-
-class BadInput(QuorumError):
-    """Wrong input, by which nothing was changed: exit 2, or a 4xx page."""
-
-    exit_code = 2
-
-
-class Deleted(QuorumError):
-    """Something that was there a moment ago, and that somebody has deleted: exit 2, or a 404 (corpus.holding)."""
-
-    exit_code = 2
-
-
-class Incomplete(QuorumError):
-    """Work that ended early (failed pairs, or the budget): exit code 3. `document` is printed with --json."""
-
-    exit_code = 3
-
-    def __init__(self, message: str, document: object = None) -> None:
-        super().__init__(message)
-        self.document = document
+__all__ = ["BadInput", "BadOption", "Deleted", "Incomplete", "QuorumError"]

@@ -4,15 +4,18 @@ Six systems answer twenty questions. Eight documents of each question are releva
 systems find. People know all of them: `fill` lets one of them judge the pool.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from actions.services import Actor
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from benchmark.hole_filling import stages, starting
+from benchmark.hole_filling import services, stages
+from benchmark.hole_filling.options import FillingOptions
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.qrels import versions
 from benchmark.report import reports
@@ -126,9 +129,15 @@ def judge_all(member: Membership) -> int:
     return count
 
 
+def start_filling(*, collection: Collection, runs: Sequence[Run], by: str = "charlie", **told: Any) -> Filling:
+    """Start a hole filling from the shell."""
+    options = FillingOptions.read({"runs": [run.name for run in runs], **told})
+    return services.start_filling(Actor(by), collection, options)
+
+
 def filled(collection: Collection, runs: list[Run]) -> Filling:
     """A filling to depth 10, settled to its end by what people would say (`judge_all` goes through the queue)."""
-    begun = starting.start_filling(collection=collection, runs=runs, depth=DEPTH, policy="people", by="charlie")
+    begun = start_filling(collection=collection, runs=runs, depth=DEPTH, policy="people")
     known = truth()
     pairs = Pair.objects.filter(pk__in=begun.pairs).select_related("query", "document")
     Label.objects.bulk_create(

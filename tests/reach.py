@@ -11,7 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-APPS = ("config", "embedded", "charts", "jobs", "store", "corpus", "judges", "annotation", "benchmark", "training")
+APPS = (
+    "config",
+    "embedded",
+    "actions",
+    "charts",
+    "jobs",
+    "store",
+    "corpus",
+    "judges",
+    "annotation",
+    "benchmark",
+    "training",
+)
 
 JUDGING_PAGE = "annotation.judging.views.judging"
 

@@ -12,14 +12,12 @@ from corpus.models import Collection
 from judges.domain import copies
 from judges.domain.ensemble import SIZES, usual_majority
 from judges.models import JudgeVersion, Panel
-from judges.panels.offline_panel import OFFLINE, ensure_offline
-
-OWN = ":chosen"  # Ends the name of a collection's own panel.
+from judges.panels.offline_panel import OFFLINE, OWN_PANEL, ensure_offline
 
 
 def chosen_name(collection: Collection) -> str:
     """The name of a collection's own panel; a judges file would have to take it on purpose."""
-    return f"{collection.name}{OWN}"
+    return f"{collection.name}{OWN_PANEL}"
 
 
 def has_chosen(collection: Collection) -> str | None:
@@ -33,12 +31,12 @@ def offered_panels(collection: Collection) -> QuerySet[Panel]:
     The default of the site comes first.
     """
     own = Q(name=chosen_name(collection)) | Q(is_default=True)
-    return Panel.objects.filter(own | ~Q(name__endswith=OWN)).order_by("-is_default", "name")
+    return Panel.objects.filter(own | ~Q(name__endswith=OWN_PANEL)).order_by("-is_default", "name")
 
 
 def newest_file_panel() -> Panel | None:
     """Return the panel of the newest judges file: the default, unless that is the built-in one."""
-    panels = Panel.objects.exclude(name=OFFLINE).exclude(name__endswith=OWN, is_default=False)
+    panels = Panel.objects.exclude(name=OFFLINE).exclude(name__endswith=OWN_PANEL, is_default=False)
     return panels.order_by("-is_default", "-pk").first()
 
 

@@ -1,18 +1,20 @@
 """Planning of a hole filling: what its pool holds, and what judging would cost."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from django.db import transaction
 from django.utils.translation import gettext as _
 
+from actions.services import Actor
+from benchmark.hole_filling.options import FillingOptions, FillingPolicy
 from benchmark.hole_filling.pairs import count_among, known_to_people
 from benchmark.measures.pooling import JudgmentPool, pool_rankings
 from benchmark.models import Qrels, Run
-from benchmark.qrels import reading
+from benchmark.qrels import reading, versions
 from benchmark.runs import rankings
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
 from judges.campaigns import configurations, forecasts, lifecycle
@@ -20,48 +22,51 @@ from judges.campaigns.configurations import CampaignOptions, Configuration
 from judges.campaigns.estimates import Estimate
 from judges.models import Work
 
-# The policy under which no judge is asked: an item for each pair, as many people as the collection asks.
-PEOPLE = "people"
-DEEPEST = 1_000
 ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # A pair's outcome is known.
 
 
-def judging_configuration(
-    policy: str | None, panel: str | None, filters: Sequence[str] = (), debate: Mapping[str, Any] = MappingProxyType({})
-) -> Configuration | None:
-    """Return the configuration of the judges; None where people judge every pair. Raises BadInput.
-
-    `debate`: rounds, debaters and adjudicator in place of the usual ones.
-    """
-    if policy == PEOPLE:
-        if panel or filters or debate:
-            raise BadInput(_("the policy people uses no models: remove the panel and the filter"))
+def judging_configuration(options: FillingOptions) -> Configuration | None:
+    """Return the configuration of the judges; None where people judge every pair. Raises BadInput."""
+    if options.policy == FillingPolicy.PEOPLE:
         return None
     return configurations.build_configuration(
-        panel=panel,
-        policy=policy,
-        rounds=debate.get("rounds"),
-        debaters=debate.get("debaters", ()),
-        options=CampaignOptions(filter=tuple(filters), adjudicator=debate.get("adjudicator", "")),
+        panel=options.panel,
+        policy=options.policy and options.policy.value,
+        rounds=options.rounds,
+        debaters=options.debaters,
+        options=CampaignOptions(filter=options.filter, adjudicator=options.adjudicator),
     )
 
 
+def named_runs(collection: Collection, options: FillingOptions) -> list[Run]:
+    """Return the runs that the options name. Raises BadOption for one that is not there, or not ready."""
+    rows = Run.objects.filter(collection=collection, is_deleted=False, name__in=options.runs)
+    runs = {run.name: run for run in rows}
+    for name in options.runs:
+        if name not in runs:
+            raise BadOption("runs", _("This collection has no run %(run)s.") % {"run": name})
+        if runs[name].state != JobState.READY:
+            raise BadOption("runs", _("Run %(run)s is not ready.") % {"run": name})
+    return [runs[name] for name in dict.fromkeys(options.runs)]
+
+
+def version_before(collection: Collection, options: FillingOptions, by: str) -> Qrels:
+    """Return the version of the qrels that is completed. Raises BadOption."""
+    if options.qrels is None:
+        return versions.original_version(collection, by)
+    try:
+        return versions.version_numbered(collection, options.qrels)
+    except BadInput as error:
+        raise BadOption("qrels", str(error)) from None
+
+
 def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> JudgmentPool:
-    """The pool of finished runs. Raises BadInput for others, for none, and for a depth that is none."""
-    if not runs:
-        raise BadInput(_("choose at least one run. The pool consists of the documents that the runs return"))
-    for run in runs:
-        if run.collection_id != collection.pk or run.is_deleted or run.state != JobState.READY:
-            raise BadInput(_("run %(run)s is not ready or belongs to another collection") % {"run": run.name})
-    if before.collection_id != collection.pk:
-        raise BadInput(_("these qrels belong to another collection"))
-    if not 1 <= depth <= DEEPEST:
-        raise BadInput(_("depth %(depth)s: enter a number from 1 to %(most)s") % {"depth": depth, "most": DEEPEST})
+    """Return the pool of finished runs."""
     return pool_rankings(rankings.load([run.pk for run in runs], depth), depth, reading.load(before))
 
 
 def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, int]:
-    """The first steps of the funnel of a filling, and the queries that its runs have. Reads only. Raises BadInput."""
+    """The first steps of the funnel of a filling, and the queries that its runs have. Reads only."""
     found = pool_of(collection, runs, depth, before)
     queries, documents = found.candidates
     return {
@@ -73,20 +78,23 @@ def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, bef
     }
 
 
+def estimate_filling(actor: Actor, collection: Collection, options: FillingOptions) -> dict[str, Any]:
+    """Count the pairs of a hole filling and estimate its cost; nothing starts. Raises BadOption and BadInput."""
+    with transaction.atomic():
+        runs, before = named_runs(collection, options), version_before(collection, options, actor.name)
+        preview = preview_filling(collection, runs, options.depth, before)
+        estimate = estimate_cost(collection, runs, before, options)
+        # An estimate leaves no version of the qrels behind.
+        transaction.set_rollback(True)
+    return {"preview": preview, "estimate": estimate, "people": options.policy == FillingPolicy.PEOPLE}
+
+
 def estimate_cost(
-    collection: Collection,
-    runs: Sequence[Run],
-    depth: int,
-    before: Qrels,
-    policy: str,
-    panel: str | None = None,
-    filters: Sequence[str] = (),
-    debate: Mapping[str, Any] = MappingProxyType({}),
-    most: int | None = None,
+    collection: Collection, runs: Sequence[Run], before: Qrels, options: FillingOptions
 ) -> Estimate | None:
-    """Calls and cost of the judges for `most` pairs at most; None where there is nothing to do. Raises BadInput."""
-    wanted = judging_configuration(policy, panel, filters, debate)
-    queries, documents = pool_of(collection, runs, depth, before).candidates
+    """Calls and cost of the judges; None where there is nothing to do. Raises BadInput."""
+    wanted = judging_configuration(options)
+    queries, documents = pool_of(collection, runs, options.depth, before).candidates
     if wanted is None or not len(queries):
         return None
     known = lifecycle.same_configuration(collection, wanted)
@@ -94,7 +102,7 @@ def estimate_cost(
     left = len(queries) - known_to_people(collection, queries, documents)
     # ADR 0034: outcomes count across campaigns of one configuration, so nobody pays for a pair twice.
     left -= count_among(judged.values_list("pair__query_id", "pair__document_id"), queries, documents)
-    left = left if most is None else min(left, most)
+    left = left if options.first is None else min(left, options.first)
     if left <= 0:
         return None
     # Prompts of a sample, spread evenly over the pool: those of all pairs would take too long to write.

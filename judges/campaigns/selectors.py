@@ -15,8 +15,9 @@ from judges.campaigns import counters
 from judges.campaigns.judge_reports import describe_other_model, join_reports, judge_reports, other_models
 from judges.campaigns.pair_states import PairState, PairStates, count_states
 from judges.domain.copies import sample_name
-from judges.models import Attempt, AttemptBody, Campaign, Work
+from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
 from judges.models.batches import Batch
+from judges.panels.offline_panel import OWN_PANEL, judges_that_vote
 
 STATUS = """
 SELECT c.number, c.policy, c.state, c.stopped_by, c.paused_because,
@@ -337,3 +338,10 @@ def attempts_of(pair: Pair) -> list[AttemptView]:
         messages = json.loads(zlib.decompress(body.messages)) if body else []
         views.append(AttemptView(attempt, messages, zlib.decompress(body.raw).decode() if body else ""))
     return views
+
+
+def judging_choices(collection: Collection) -> dict[str, list[tuple[str, str]]]:
+    """Return what forms offer of JudgingOptions: panels, without those of other collections, and filters."""
+    ours = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
+    panels = Panel.objects.filter(ours).order_by("-is_default", "name").values_list("name", flat=True)
+    return {"panel": [(name, name) for name in panels], "filter": [(name, name) for name in judges_that_vote()]}

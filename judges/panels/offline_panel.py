@@ -7,6 +7,8 @@ from django.db import transaction
 from judges.models import JudgeVersion, Panel
 from judges.presets import PRESETS
 
+OWN_PANEL = ":chosen"  # Ends the name of a panel that one collection alone may use.
+
 OFFLINE = "offline"
 # Providers of judges that make vectors or search the web, and judge nothing.
 JUDGE_NOTHING = [one.name for one in PRESETS.values() if not one.judges]

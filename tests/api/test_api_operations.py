@@ -56,8 +56,8 @@ def test_settings_are_read_and_changed_all_or_none(call: Call) -> None:
     for wrong, field in (
         ({"title": "New", "relevant_from": 9}, "body.relevant_from"),
         ({"title": "New", "arms": {"shown": 0}}, "body"),
-        ({"title": "New", "overlap": 0}, "body.body.overlap"),
-        ({"title": "New", "colour": "red"}, "body.body.colour"),
+        ({"title": "New", "overlap": 0}, "body.overlap"),
+        ({"title": "New", "colour": "red"}, "body.colour"),
         ({"title": "New", "guidelines": "\x00"}, "body.guidelines"),
     ):
         refused = call(alice.user, "PATCH", "collections/c/settings", wrong)

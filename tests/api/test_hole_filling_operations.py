@@ -20,6 +20,10 @@ def last_act() -> tuple[str, dict[str, Any]]:
     return entry.act, entry.details
 
 
+TWO = {"runs": ["one", "two"], "depth": 2}
+PEOPLE = {**TWO, "policy": "people"}
+
+
 @pytest.fixture
 def books() -> Membership:
     """A collection with two runs over four documents and the admin Alice; the qrels know none of them."""
@@ -34,27 +38,27 @@ def books() -> Membership:
 
 def test_a_hole_filling_from_the_estimate_to_its_version(call: Call, books: Membership) -> None:
     alice, here = books.user, "collections/books/hole-fillings"
-    estimate = call(alice, "POST", f"{here}/estimate", {"depth": 2}).json()
+    estimate = call(alice, "POST", f"{here}/estimate", PEOPLE).json()
     assert (estimate["pool"], estimate["judged"], estimate["candidates"], estimate["cost"]) == (3, 0, 3, 0.0)
-    asked = {"depth": 2, "policy": "debate", "panel": "offline"}
+    asked = {**TWO, "policy": "debate", "panel": "offline"}
     assert call(alice, "POST", f"{here}/estimate", asked).json()["calls"] > 0
     assert not Qrels.objects.exists() and not Filling.objects.exists()
     for wrong, field in (
-        ({"runs": [999]}, "body.runs"),
-        ({"policy": "debate", "panel": "none"}, "body.panel"),
-        ({"filter": ["a"]}, "body.filter"),
-        ({"depth": 0}, "body.body.depth"),
+        ({**PEOPLE, "runs": ["none"]}, "body.runs"),
+        ({**TWO, "filter": ["a"]}, "body.filter"),
+        ({**PEOPLE, "budget": 3}, "body.budget"),
+        ({**PEOPLE, "depth": 0}, "body.depth"),
     ):
         refused = call(alice, "POST", here, wrong)
         assert refused.status_code == 422 and refused.json()["errors"][0]["field"] == field, refused.content
-    assert "version 7" in call(alice, "POST", here, {"qrels": 7}).json()["detail"]
+    assert "version 7" in call(alice, "POST", here, {**PEOPLE, "qrels": 7}).json()["detail"]
     key = {"Idempotency-Key": "fill"}
-    made = call(alice, "POST", here, {"depth": 2}, **key)
+    made = call(alice, "POST", here, PEOPLE, **key)
     assert made.status_code == 201, made.content
     filling = made.json()
     assert (filling["policy"], filling["before"], filling["funnel"]["candidates"]) == ("people", 1, 3)
-    assert call(alice, "POST", here, {"depth": 2}, **key).json() == filling and Filling.objects.count() == 1
-    assert last_act() == ("filling.started", {"filling": filling["number"], "policy": "people", "pairs": 3})
+    assert call(alice, "POST", here, PEOPLE, **key).json() == filling and Filling.objects.count() == 1
+    assert last_act() == ("filling.started", {"filling": filling["number"], **PEOPLE})
     assert Item.objects.filter(reason="hole", state="open").count() == 3
     path = f"{here}/{filling['number']}"
     none = call(alice, "POST", f"{path}/finish")
@@ -66,7 +70,7 @@ def test_a_hole_filling_from_the_estimate_to_its_version(call: Call, books: Memb
 
 
 def test_a_hole_filling_that_is_finished_twice_ends_once(call: Call, books: Membership) -> None:
-    filling = call(books.user, "POST", "collections/books/hole-fillings", {"depth": 2}).json()
+    filling = call(books.user, "POST", "collections/books/hole-fillings", PEOPLE).json()
     Label.objects.create(pair_id=Filling.objects.get().pairs[0], grade=1, origin="people")
     for _ in range(2):
         path = f"collections/books/hole-fillings/{filling['number']}/finish"
@@ -76,7 +80,7 @@ def test_a_hole_filling_that_is_finished_twice_ends_once(call: Call, books: Memb
 
 def test_judges_fill_holes_in_a_campaign_that_is_paused_by_its_number(call: Call, books: Membership) -> None:
     alice, here = books.user, "collections/books/hole-fillings"
-    body = {"depth": 2, "policy": "debate", "panel": "offline", "max_calls": 50}
+    body = {**TWO, "policy": "debate", "panel": "offline", "max_calls": 50}
     made = call(alice, "POST", here, body).json()
     assert made["campaign"] and made["state"] == "judging"
     paused = call(alice, "POST", f"collections/books/campaigns/{made['campaign']}/pause").json()

@@ -11,7 +11,7 @@ import pytest
 from tests.rooms import ROOT
 
 APPS = (
-    "config", "embedded", "jobs", "store", "charts", "corpus", "judges", "annotation", "benchmark", "training", "api",
+    "config", "embedded", "actions", "jobs", "store", "charts", "corpus", "judges", "annotation", "benchmark", "training", "api",
 )  # fmt: skip
 _LEFT = """
     alone aside asking assessments auditing booking caps care claims collapse desk drain even fairness fence

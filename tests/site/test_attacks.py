@@ -215,6 +215,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
         "annotation",
         "api",
         "benchmark",
+        "actions",
         "charts",
         "config",
         "corpus",

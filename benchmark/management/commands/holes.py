@@ -6,24 +6,25 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from actions.options import add_arguments, read_arguments
 from benchmark.bounds import order
-from benchmark.hole_filling import planning, stages, starting
+from benchmark.hole_filling import planning, services, stages
 from benchmark.hole_filling.funnel import Funnel
+from benchmark.hole_filling.options import FillingOptions
 from benchmark.management.commands.import_runs import paths_by_name
 from benchmark.models import Filling, Qrels, Run
-from benchmark.qrels import reading, versions
+from benchmark.qrels import reading
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_run
 from benchmark.runs.importing import import_runs
 from corpus.collections.audit_log import shell_user
 from corpus.commands import collection_named
-from corpus.errors import BadInput, Incomplete
+from corpus.errors import BadInput, BadOption, Incomplete
 from corpus.models import Collection, Query
 from jobs.models import JobState
-from judges.campaigns import configurations, lifecycle
+from judges.campaigns import lifecycle
 from judges.campaigns.selectors import number_of
 from judges.management.commands.judge import Command as Judge
-from judges.management.commands.judge import split_names
 from judges.models import Campaign
 
 
@@ -35,42 +36,11 @@ class Command(Judge):
     help = "Pool runs, show how their unjudged pairs could change the measures, and have these holes judged."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options of the contract, and those of filling."""
+        """Add the options of a filling, and those of looking, waiting and writing."""
         parser.add_argument("name", help="name of the collection")
-        parser.add_argument(
-            "--runs", nargs="+", required=True, metavar="F", help="names of the collection's runs, or TREC files"
-        )
-        parser.add_argument("--depth", type=int, default=10, help="depth of the pool and of the measures (default: 10)")
-        parser.add_argument(
-            "--qrels", type=int, metavar="N", help="number of the qrels version to fill (default: the original)"
-        )
+        add_arguments(parser, FillingOptions)
         parser.add_argument("--fill", action="store_true", help="have the unjudged pairs judged")
-        parser.add_argument(
-            "--first",
-            type=int,
-            metavar="N",
-            help="list the N pairs that could change most; with --fill: fill only these",
-        )
-        parser.add_argument("--people", action="store_true", help="have people judge every pair, without model calls")
-        parser.add_argument(
-            "--policy", help="judging policy, as in `judge` (default: the fullest that the panel supports)"
-        )
-        parser.add_argument("--panel", help="name of the panel (default: the default panel)")
-        parser.add_argument(
-            "--filter",
-            type=split_names,
-            default=(),
-            help="three judges that vote first; if all vote no, the pair is not relevant",
-        )
-        parser.add_argument("--rounds", type=int, help="maximum number of debate rounds (default: 2)")
-        parser.add_argument("--debaters", type=split_names, default=(), help="two judges that debate, as in `judge`")
-        parser.add_argument(
-            "--adjudicator", default="", help="judge that resolves disagreements; `panel` takes the panel's own"
-        )
-        parser.add_argument("--budget", type=float, help="maximum cost of the judges in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of model calls")
-        parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
-        parser.add_argument("--failed-to-people", action="store_true", help="send failed pairs to people")
+        parser.add_argument("--people", action="store_true", help="have people judge every pair: --policy people")
         parser.add_argument("--wait", action="store_true", help="wait for the judges and show progress")
         parser.add_argument(
             "--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)"
@@ -83,24 +53,21 @@ class Command(Judge):
         parser.add_argument("--out", type=Path, metavar="F", help="output file for the filled version (TREC qrels)")
         parser.add_argument("--yes", action="store_true", help="use paid judges without asking for confirmation")
 
-    def do(self, options: dict[str, Any]) -> None:
-        """Enter the audit log only for filling: looking is no act."""
-        self.act = "filling.started" if options["fill"] else ""
-        super().do(options)
-
-    def run(self, **options: Any) -> object:
+    def run(self, **given: Any) -> object:
         """Inspect the pool; fill it where that was asked for."""
-        collection = collection_named(options["name"])
-        check_options(collection, options)
+        collection = collection_named(given["name"])
+        options = read_arguments(FillingOptions, given, **({"policy": "people"} if given["people"] else {}))
+        check_options(collection, options, given)
         # Numbers of versions are looked up before files are imported: a mistyped one imports nothing.
-        before = versions.version_numbered(collection, options["qrels"]) if options["qrels"] is not None else None
-        runs = runs_of(collection, options["runs"])
-        before = before or versions.original_version(collection, shell_user())
-        document = inspect_pool(collection, runs, options["depth"], before, options["first"] or 0)
-        begun = self.begin(collection, runs, before, document, options) if options["fill"] else None
+        before = planning.version_before(collection, options, shell_user()) if options.qrels else None
+        runs = runs_of(collection, options.runs)
+        options = options.model_copy(update={"runs": [run.name for run in runs]})
+        before = before or planning.version_before(collection, options, shell_user())
+        document = inspect_pool(collection, runs, options.depth, before, options.first or 0)
+        begun = self.begin(collection, runs, before, document, options, given) if given["fill"] else None
         for line in format_lines(document):
             self.say(line)
-        return document if begun is None else self.follow_filling(begun, runs, document, options)
+        return document if begun is None else self.follow_filling(begun, runs, document, given)
 
     def follow_filling(
         self, begun: Filling, runs: Sequence[Run], document: dict[str, Any], options: dict[str, Any]
@@ -132,23 +99,20 @@ class Command(Judge):
         runs: Sequence[Run],
         before: Qrels,
         document: dict[str, Any],
-        options: dict[str, Any],
+        options: FillingOptions,
+        given: dict[str, Any],
     ) -> Filling | None:
         """Print the expected cost, and start or resume a filling; None where nothing is to be filled."""
-        if not document["candidates"] or (options["first"] and not document["unsettled"]):
+        if not document["candidates"] or (options.first and not document["unsettled"]):
             self.note("nothing to fill: no pair of the pool that nobody judged could change what is asked")
             return None
-        who = {"policy": policy_of(options), "panel": options["panel"], "filters": options["filter"]}
-        who["debate"] = debate_of(options)
-        limits = {"budget": options["budget"], "max_calls": options["max_calls"], "by": shell_user()}
-        limits["retry"] = options["retry_failed"]
-        depth = options["depth"]
-        told = planning.estimate_cost(collection, runs, depth, before, most=options["first"], **who)
-        self.confirm_cost(collection, told, options)
-        about: dict[str, Any] = {"collection": collection, "runs": runs, "before": before, **who, **limits}
-        if options["first"]:
-            return starting.send_pairs(k=depth, first=options["first"], **about)
-        return starting.start_filling(depth=depth, failed_to_people=options["failed_to_people"], **about)
+        self.confirm_cost(collection, planning.estimate_cost(collection, runs, before, options), given)
+        begun = services.start_filling(self.actor, collection, options)
+        # A large one waits for a worker; the command takes this step itself.
+        if begun.state == Filling.State.PREPARING:
+            services.prepare_filling(begun.pk)
+            begun.refresh_from_db()
+        return begun
 
     def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
         """Return the document of a filling; raise Incomplete (exit 3) when judges left pairs undone."""
@@ -164,45 +128,20 @@ class Command(Judge):
         return document
 
 
-def check_options(collection: Collection, options: dict[str, Any]) -> None:
+def check_options(collection: Collection, options: FillingOptions, given: dict[str, Any]) -> None:
     """Check the options before anything is stored. Raises BadInput."""
     only_filling = ("people", "wait", "with_what_there_is", "out", "retry_failed", "failed_to_people")
-    if not options["fill"] and (given := [name for name in only_filling if options[name]]):
-        raise BadInput(f"--{given[0].replace('_', '-')} needs --fill")
-    if options["people"] and (debate := debate_of(options)):
-        raise BadInput(f"--{min(debate)} is for judges, and --people asks none")
-    if options["people"] and options["retry_failed"]:
-        raise BadInput("--retry-failed is for judges, and --people asks none")
-    if options["out"] is not None and options["out"].exists():
-        raise BadInput(f"{options['out']} exists already: name a new file")
-    if not 1 <= options["depth"] <= planning.DEEPEST:
-        raise BadInput(f"--depth {options['depth']}: give a number from 1 to {planning.DEEPEST:,}")
-    if options["first"] is not None and options["first"] < 1:
-        raise BadInput(f"--first {options['first']}: give a number from 1")
-    if options["workers"] is not None and not 1 <= options["workers"] <= 64:
-        raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
-    if options["fill"]:
-        wanted = planning.judging_configuration(
-            policy_of(options), options["panel"], options["filter"], debate_of(options)
-        )
+    if not given["fill"] and (needless := [name for name in only_filling if given[name]]):
+        raise BadOption(needless[0], "this needs --fill")
+    if given["out"] is not None and given["out"].exists():
+        raise BadOption("out", f"{given['out']} exists already: name a new file")
+    if given["workers"] is not None and not 1 <= given["workers"] <= 64:
+        raise BadOption("workers", "give a number from 1 to 64")
+    if given["fill"]:
+        wanted = planning.judging_configuration(options)
         if wanted is not None:
             # The budget is known to be too small before a run is imported.
-            lifecycle.check_budget(collection, wanted, options["budget"], options["max_calls"], None)
-
-
-def debate_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return how to debate where that was said."""
-    told = {"rounds": options["rounds"], "debaters": list(options["debaters"]), "adjudicator": options["adjudicator"]}
-    return {name: value for name, value in told.items() if value}
-
-
-def policy_of(options: dict[str, Any]) -> str:
-    """Return the policy: "people" with --people, else the named one, else the panel's default."""
-    if options["people"]:
-        return planning.PEOPLE
-    if options["policy"]:
-        return str(options["policy"])
-    return configurations.build_configuration(panel=options["panel"], debaters=options["debaters"]).policy
+            lifecycle.check_budget(collection, wanted, options.budget, options.max_calls, None)
 
 
 def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:

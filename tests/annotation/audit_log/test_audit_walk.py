@@ -115,7 +115,7 @@ LEFT: dict[str, Act] = {
     "compute_leaderboard": Act("report.asked"),
     "hole_fillings": Act(
         "filling.started",
-        data={"k": "10", "policy": "people", "confirm": "1"},
+        data={"depth": "10", "policy": "people", "confirm": "1"},
     ),
     "control_filling": Act(
         "filling.ended", path=lambda world: f"/c/birds/benchmark/hole-filling/{world.filling.number}/cancel/"
@@ -369,7 +369,7 @@ class Walk:
             query, document = self.world.pair.query.external_id, self.world.pair.document.external_id
             return {"files": upload("mine.run", f"{query} Q0 {document} 1 2.5 mine\n")}
         if name == "hole_fillings":
-            picked = {"runs": [self.world.run.pk], "before": self.world.qrels.pk}
+            picked = {"runs": [self.world.run.name], "qrels": self.world.qrels.number}
             return {**LEFT[name].data, **picked}
         if name == "adjudicate_submit":
             return {"item": self.conflict.pk, "grade": 1}

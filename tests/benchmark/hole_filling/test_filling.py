@@ -12,9 +12,10 @@ from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from benchmark.hole_filling import planning, stages, starting
+from benchmark.hole_filling import planning, services, stages
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
-from benchmark.hole_filling.starting import advance_due, informative_pairs, prepare_filling, send_pairs, start_filling
+from benchmark.hole_filling.options import FillingOptions
+from benchmark.hole_filling.services import advance_due, informative_pairs, prepare_filling
 from benchmark.measures.pooling import pool_rankings
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import comparing, reading, versions
@@ -23,6 +24,7 @@ from corpus.collections.task_order import reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
+from tests.benchmark_scene import start_filling
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.rankings import make_run
 
@@ -235,14 +237,17 @@ def test_judges_label_people_settle_and_the_funnel_counts_every_step(
     assert "a" not in reading.load_named(after)["q2"]
 
 
-def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(books: Collection, runs: list[Run]) -> None:
+def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(
+    books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from judges.campaigns.configurations import build_configuration
     from judges.campaigns.lifecycle import start_or_join
 
     documents = {one.external_id: one.pk for one in Document.objects.all()}
     queries = {one.external_id: one.pk for one in Query.objects.all()}
     wanted = [(queries[query], documents[name]) for query, name in (("q2", "d"), ("q1", "c"), ("q2", "a"), ("q1", "d"))]
-    begun = start_filling(collection=books, runs=runs, depth=3, policy="single", panel="offline", pairs=wanted)
+    monkeypatch.setattr(services, "informative_pairs", lambda *about: wanted)
+    begun = start_filling(collection=books, runs=runs, depth=3, policy="single", panel="offline", first=4)
     assert begun.pairs != sorted(begun.pairs), "the ids of the pairs have another order"
     work = Work.objects.order_by("pk").values_list("pair__query_id", "pair__document_id")
     assert list(work) == wanted
@@ -288,20 +293,21 @@ def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collectio
 def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: list[Run]) -> None:
     """Offline: two debaters for one to two rounds, five votes: five pairs make at most 5 x (4 + 5) = 45 calls."""
     before = versions.original_version(books)
-    told = planning.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
+    options = FillingOptions(runs=["one", "two"], depth=3, policy="debate+ensemble", panel="offline")
+    told = planning.estimate_cost(books, runs, before, options)
     assert told is not None and told.calls.upper == 45 and told.free
-    assert planning.estimate_cost(books, runs, 3, before, "people") is None
+    assert planning.estimate_cost(books, runs, before, FillingOptions(runs=["one"], policy="people")) is None
     begun = start_filling(collection=books, runs=runs, depth=3, panel="offline")
     judged(begun, dict.fromkeys([("q1", "c"), ("q2", "d")], LABELLED))
-    left = planning.estimate_cost(books, runs, 3, before, "debate+ensemble", "offline")
+    left = planning.estimate_cost(books, runs, before, options)
     assert left is not None and left.calls.upper == 27
 
 
 def test_a_large_one_is_prepared_by_a_worker(
     books: Collection, runs: list[Run], alice: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starting, "AT_ONCE", 4)
-    options = {"collection": books, "runs": runs, "depth": 3, "policy": "people", "later": True}
+    monkeypatch.setattr(services, "AT_ONCE", 4)
+    options = {"collection": books, "runs": runs, "depth": 3, "policy": "people"}
     waiting = start_filling(**options)
     assert (waiting.state, waiting.pairs, Item.objects.count()) == ("preparing", [], 0)
     assert Funnel.of(waiting).candidates == stages.current_funnel(waiting).pending == 5
@@ -320,27 +326,27 @@ def test_a_large_one_is_prepared_by_a_worker(
 def test_what_cannot_be_prepared_any_more_is_cancelled_and_says_why(
     books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starting, "AT_ONCE", 4)
-    waiting = start_filling(collection=books, runs=runs, depth=3, panel="offline", later=True)
+    monkeypatch.setattr(services, "AT_ONCE", 4)
+    waiting = start_filling(collection=books, runs=runs, depth=3, panel="offline")
     Run.objects.filter(pk=runs[0].pk).update(is_deleted=True)
     assert prepare_filling(waiting.pk) and not prepare_filling(waiting.pk)
     waiting.refresh_from_db()
-    assert waiting.state == "cancelled" and "run one is not ready" in waiting.error
+    assert waiting.state == "cancelled" and "no run one" in waiting.error
 
 
 def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_other(
     books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starting, "AT_ONCE", 0)
-    options = {"collection": books, "runs": runs, "policy": "people", "later": True}
+    monkeypatch.setattr(services, "AT_ONCE", 0)
+    options = {"collection": books, "runs": runs, "policy": "people"}
     broken, sound = start_filling(**options, depth=2), start_filling(**options, depth=3)
-    known = starting.pairs_of
+    known = services.pairs_of
 
     def breaks_once(*given: Any) -> list[int]:
-        monkeypatch.setattr(starting, "pairs_of", known)
+        monkeypatch.setattr(services, "pairs_of", known)
         raise OSError("no room")
 
-    monkeypatch.setattr(starting, "pairs_of", breaks_once)
+    monkeypatch.setattr(services, "pairs_of", breaks_once)
     with pytest.raises(ExceptionGroup, match="could not go on"):
         advance_due()
     broken.refresh_from_db()
@@ -353,7 +359,7 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
 
 def test_a_pool_of_texts_that_are_not_current_any_more_is_refused(books: Collection, runs: list[Run]) -> None:
     Document.objects.filter(collection=books).update(is_current=False)
-    with pytest.raises(BadInput, match="documents in run one, two have since changed or been removed"):
+    with pytest.raises(BadInput, match="Documents in run one, two have since changed or been removed"):
         start_filling(collection=books, runs=runs, depth=3, policy="people")
     assert not Filling.objects.exists()
 
@@ -369,7 +375,7 @@ def test_a_filling_that_cannot_go_on_holds_up_no_other(
             raise RuntimeError("broken")
         return stages.advance_filling(filling)
 
-    monkeypatch.setattr(starting, "advance_filling", advance)
+    monkeypatch.setattr(services, "advance_filling", advance)
     with pytest.raises(ExceptionGroup, match="fillings that could not go on"):
         advance_due()
     other.refresh_from_db()
@@ -388,9 +394,7 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
         JudgeVersion.objects.create(name=name, model=name, provider="openai-compatible", base_url="http://127.0.0.1:1")
         for name in ("gpt-x", "llama-x", "qwen-x")
     ]
-    begun = start_filling(
-        collection=books, runs=runs, depth=3, panel="offline", filters=[judge.name for judge in names]
-    )
+    begun = start_filling(collection=books, runs=runs, depth=3, panel="offline", filter=[judge.name for judge in names])
     prompt = PromptVersion.objects.create(name="vote", sha256="0" * 64, text="")
     dropped, kept = Work.objects.order_by("pk")[:2]
     for work, roles in ((dropped, ["filter"]), (kept, ["filter", "for", "vote"])):
@@ -409,11 +413,11 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"runs": []}, "at least one run"),
-        ({"depth": 0}, "depth 0"),
-        ({"policy": "oracle"}, "'oracle' is no policy"),
-        ({"policy": "people", "panel": "offline"}, "uses no models"),
-        ({"budget": -1.0}, "--budget -1.0"),
+        ({"runs": []}, "required"),
+        ({"depth": 0}, "greater than or equal to 1"),
+        ({"policy": "oracle"}, "oracle is not one of the available choices"),
+        ({"policy": "people", "panel": "offline"}, "no model is used"),
+        ({"budget": -1.0}, "greater than 0"),
     ],
 )
 def test_what_cannot_be_started_changes_nothing(
@@ -425,7 +429,7 @@ def test_what_cannot_be_started_changes_nothing(
 
 
 def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs: list[Run]) -> None:
-    with pytest.raises(BadInput, match="nothing to judge"):
+    with pytest.raises(BadInput, match="Nothing to judge"):
         start_filling(collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people")
 
 
@@ -436,7 +440,7 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
     later = make_pair(books, make_query(books, external_id="later"), make_document(books, external_id="later"))
     make_item(later, "disagreement", priority=-1.0)
     wanted = informative_pairs(books, runs, before, 3)
-    sent = send_pairs(collection=books, runs=runs, before=before, k=3, first=3, by="admin")
+    sent = start_filling(collection=books, runs=runs, qrels=before.number, depth=3, first=3, policy="people")
     assert (len(sent.pairs), sent.depth, sent.state) == (3, 3, "people")
     Collection.objects.filter(pk=books.pk).update(order="random")
     reprioritise_tasks(Collection.objects.get(pk=books.pk))
@@ -450,4 +454,4 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
 
 def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
     with pytest.raises(BadInput, match="could change the order"):
-        send_pairs(collection=books, runs=runs[:1], before=versions.original_version(books), k=3, first=5)
+        start_filling(collection=books, runs=runs[:1], depth=3, first=5, policy="people")

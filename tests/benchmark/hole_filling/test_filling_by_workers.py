@@ -7,9 +7,9 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import AuditEntry, Role
-from benchmark.hole_filling import stages, starting
+from benchmark.hole_filling import services, stages
+from benchmark.hole_filling.services import advance_due
 from benchmark.hole_filling.stages import ask_to_finish, cancel_filling, finish_requested
-from benchmark.hole_filling.starting import advance_due, start_filling
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report import reports
@@ -18,6 +18,7 @@ from corpus.models import Collection, Label
 from jobs import workers
 from judges.models import Campaign
 from tests import benchmark_scene as scene
+from tests.benchmark_scene import start_filling
 from tests.factories import make_member
 from tests.kept_scene import built_once
 
@@ -151,8 +152,8 @@ def test_pages_say_when_nobody_works_at_what_they_wait_for(
     charlie: Client, books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Being prepared, being judged, a report: after some seconds without a worker, until one comes."""
-    monkeypatch.setattr(starting, "AT_ONCE", 4)
-    waiting = start_filling(collection=books, runs=runs, depth=5, panel="offline", later=True)
+    monkeypatch.setattr(services, "AT_ONCE", 4)
+    waiting = start_filling(collection=books, runs=runs, depth=5, panel="offline")
     before = versions.original_version(books)
     report = reports.request_report(books, before, before, runs)
     run = Run.objects.create(collection=books, name="slow", kind="bm25")

@@ -2,13 +2,14 @@
 
 import pytest
 
-from benchmark.hole_filling import stages, starting
+from benchmark.hole_filling import stages
 from benchmark.hole_filling.funnel import compute_funnel
 from benchmark.models import Filling
 from benchmark.qrels import reading
 from corpus.models import Collection, Item
 from judges.campaigns import selectors
 from judges.models import Attempt, Campaign
+from tests.benchmark_scene import start_filling
 from tests.engine_parts import _standing_worker, make_judge, make_panel, sums_up, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
@@ -51,8 +52,8 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
         }
     )  # fmt: skip
     runs = list(collection.runs.all())
-    options = {"collection": collection, "runs": runs, "depth": 10, "panel": "main", "filters": families}
-    begun = starting.start_filling(**options, max_calls=500)
+    options = {"collection": collection, "runs": runs, "depth": 10, "panel": "main", "filter": families}
+    begun = start_filling(**options, max_calls=500)
     until(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished")
     until(lambda: stages.advance_filling(Filling.objects.get(pk=begun.pk)).state == "people")
     funnel = compute_funnel(begun)
@@ -64,7 +65,7 @@ def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_
     }  # fmt: skip
     assert set(Attempt.objects.values_list("pair__query__external_id", flat=True)) == {"q"}, "exactly these pairs"
     calls = Attempt.objects.count()
-    again = starting.start_filling(**options, max_calls=500)
+    again = start_filling(**options, max_calls=500)
     assert again == begun and Attempt.objects.count() == calls, "the same start pays for nothing twice"
     after = stages.finish_filling(begun)
     assert reading.load_named(after) == {"q": {"d0": 0, "d1": 1, "d2": 0, "d3": 1}}
@@ -77,11 +78,11 @@ def test_a_filling_that_the_budget_stopped_goes_on_with_more(worker: object, mod
     collection = shelves()
     make_panel(model_server, debate=("yes", "yes"))
     options = {"collection": collection, "runs": list(collection.runs.all()), "depth": 10, "panel": "main"}
-    begun = starting.start_filling(**options, max_calls=8)
+    begun = start_filling(**options, max_calls=8)
     until(lambda: Campaign.objects.get(pk=begun.campaign).state == "budget")
     stopped = stages.advance_filling(Filling.objects.get(pk=begun.pk))
     assert stopped.state == "judging" and compute_funnel(stopped).pending > 0
-    assert starting.start_filling(**options, max_calls=100) == begun
+    assert start_filling(**options, max_calls=100) == begun
     until(lambda: Campaign.objects.get(pk=begun.campaign).state == "finished")
     done = stages.advance_filling(Filling.objects.get(pk=begun.pk))
     assert done.state == "filled" and done.after.counts["judged"] == 6

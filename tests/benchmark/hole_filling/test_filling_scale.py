@@ -5,11 +5,12 @@ import time
 import pytest
 from django.db import connection
 
-from benchmark.hole_filling import funnel, planning, stages, starting
+from benchmark.hole_filling import funnel, planning, stages
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Run
 from benchmark.qrels import comparing, versions
 from corpus.models import Assessor, Collection
+from tests.benchmark_scene import start_filling
 from tests.factories import make_collection
 from tests.speed import slowness
 
@@ -71,7 +72,7 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
     lap("original")
     preview = planning.preview_filling(collection, runs, 10, before)
     lap(f"preview of {preview['candidates']:,} pairs")
-    begun = starting.start_filling(collection=collection, runs=runs, depth=10, before=before, panel="offline")
+    begun = start_filling(collection=collection, runs=runs, depth=10, qrels=before.number, panel="offline")
     started = lap("start")
     assert funnel.compute_funnel(begun).pending == preview["candidates"]
     counted = lap("funnel")

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from benchmark.hole_filling import funnel, starting
+from benchmark.hole_filling import funnel
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import reading
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.panels.offline_panel import ensure_offline
+from tests.benchmark_scene import start_filling
 from tests.conftest import Finished, Manage
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
@@ -62,7 +63,8 @@ def test_how_to_debate_is_said_as_in_judge_and_belongs_to_the_filling(books: Col
         assert (told := holes(*command, *debated)).code == 0, told.err
     campaign, filling = Campaign.objects.get(), Filling.objects.get()
     assert (campaign.policy, campaign.rounds) == ("debate", 3) and campaign.protocol["adjudicator"]
-    assert filling.options["debate"] == {"rounds": 3, "debaters": [second, first], "adjudicator": third}
+    debate = {name: filling.options[name] for name in ("rounds", "debaters", "adjudicator")}
+    assert debate == {"rounds": 3, "debaters": [second, first], "adjudicator": third}
     assert holes(*command).code == 0
     assert sorted(Campaign.objects.values_list("rounds", flat=True)) == [2, 3]
 
@@ -153,9 +155,7 @@ def test_a_filling_judges_by_what_the_panel_can_do(
 def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
     ensure_offline()
     Panel.objects.create(name="mine", debate=[], ensemble=["offline-bm25"], majority=1)
-    begun = starting.start_filling(
-        collection=books, runs=[make_run(books, "one", {"q1": ["a", "b"]})], depth=3, panel="mine"
-    )
+    begun = start_filling(collection=books, runs=[make_run(books, "one", {"q1": ["a", "b"]})], depth=3, panel="mine")
     assert begun.options["policy"] == "single"
 
 
@@ -163,16 +163,19 @@ def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
     ("options", "told"),
     [
         (["--runs", "nobody"], "nobody: neither a file nor a run of books"),
-        (["--runs", "one", "--people"], "--people needs --fill"),
-        (["--runs", "one", "--retry-failed"], "--retry-failed needs --fill"),
-        (["--runs", "one", "--fill", "--people", "--retry-failed"], "--people asks none"),
-        (["--runs", "one", "--depth", "0"], "depth 0"),
-        (["--runs", "one", "--qrels", "7"], "books has no qrels version 7"),
-        (["--runs", "one", "--fill", "--people", "--rounds", 3], "--rounds is for judges, and --people asks none"),
+        (["--runs", "one", "--people"], "--people: this needs --fill"),
+        (["--runs", "one", "--retry-failed"], "--retry-failed: this needs --fill"),
+        (["--runs", "one", "--fill", "--people", "--retry-failed"], "--retry-failed: People judge every pair"),
+        (["--runs", "one", "--depth", "0"], "--depth: Ensure this value is greater than or equal to 1."),
+        (["--runs", "one", "--qrels", "7"], "--qrels: books has no qrels version 7"),
+        (
+            ["--runs", "one", "--fill", "--people", "--rounds", 3],
+            "--rounds: People judge every pair, and no model",
+        ),
         (["--runs", "one", "--fill", "--debaters", "nobody,else"], "nobody"),
-        (["--runs", "one", "--fill", "--policy", "oracle"], "'oracle' is no policy"),
-        (["--runs", "one", "--fill", "--people", "--panel", "offline"], "uses no models"),
-        (["--runs", "one", "--fill", "--filter", "a,b"], "filter"),
+        (["--runs", "one", "--fill", "--policy", "oracle"], "--policy: Select a valid choice"),
+        (["--runs", "one", "--fill", "--people", "--panel", "offline"], "--panel: People judge every pair"),
+        (["--runs", "one", "--fill", "--filter", "a,b"], "--filter: Name three judges"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(books: Collection, options: list[str], told: str) -> None:

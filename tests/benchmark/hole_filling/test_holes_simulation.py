@@ -16,7 +16,7 @@ from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
-from benchmark.hole_filling import stages, starting
+from benchmark.hole_filling import stages
 from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Run
 from benchmark.qrels import reading
@@ -28,6 +28,7 @@ from config.env import ROOT
 from corpus.models import Collection, Document, Query
 from corpus.search import bm25
 from jobs import leases
+from tests.benchmark_scene import start_filling
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.rankings import make_run
 
@@ -125,7 +126,7 @@ def simulate(collection: Collection, full: Grades, hidden: Grades) -> Result:
     """Fill from the pool of our systems, by two people. The collection's reference grades lack what is hidden."""
     runs = made(collection)
     before = original_version(collection)
-    begun = starting.start_filling(collection=collection, runs=runs, depth=10, before=before, policy="people")
+    begun = start_filling(collection=collection, runs=runs, depth=10, qrels=before.number, policy="people")
     members = [make_member(collection, name) for name in ("alice", "bob")]
     asked = judge_by(members, hidden)
     done = stages.advance_filling(begun)

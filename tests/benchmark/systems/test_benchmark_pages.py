@@ -433,7 +433,7 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
     filling = Filling.objects.get()
     assert response["Location"] == f"{HOME}hole-filling/{filling.number}/"
     assert len(filling.pairs) == 5 and Item.objects.filter(reason="hole", state="open").count() == 5
-    assert AuditEntry.objects.get(act="filling.started").details["pairs"] == 5
+    assert AuditEntry.objects.get(act="filling.started").details["first"] == 5
     first = [(query, document) for query, document, _n in Report.objects.get().result["safety"]["first"][:5]]
     assert {(item.pair.query_id, item.pair.document_id) for item in Item.objects.all()} == set(first)
     facts = facts_of(text(charlie, response["Location"]))
@@ -442,7 +442,7 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
 
 def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
-    form = {"runs": [run.pk for run in runs], "k": "10", "policy": "people", "before": ""}
+    form = {"runs": [run.name for run in runs], "depth": "10", "policy": "people", "qrels": ""}
     page = charlie.post(f"{HOME}hole-filling/", form).content.decode()
     assert "Start hole filling?" in page and "to judge" in page and not Filling.objects.exists()
     begun = charlie.post(f"{HOME}hole-filling/", {**form, "confirm": "1"})
@@ -473,9 +473,9 @@ def three_families() -> list[str]:
 def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     three = three_families()
-    form = {"runs": [run.pk for run in runs], "k": "10", "policy": "ensemble", "panel": "offline", "before": ""}
+    form = {"runs": [run.name for run in runs], "depth": "10", "policy": "ensemble", "panel": "offline", "qrels": ""}
     for wrong, said in {
-        ("ann", "ben"): "The filter: name 3 judges of different families, not 2",
+        ("ann", "ben"): "Name three judges of different families, or none.",
         ("ann", "ben", "dan"): "are from one family",
     }.items():
         refused = charlie.post(f"{HOME}hole-filling/", {**form, "filter": wrong})
@@ -493,7 +493,7 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     assert hidden == three
     charlie.post(f"{HOME}hole-filling/", {**form, "filter": hidden, "confirm": "1"})
     found = Filling.objects.get()
-    assert found.options["filters"] == three
+    assert found.options["filter"] == three
     protocol = Campaign.objects.get(pk=found.campaign).protocol
     assert protocol["filter"] == list(
         JudgeVersion.objects.filter(name__in=three).order_by("name").values_list("pk", flat=True)
@@ -527,7 +527,7 @@ def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, boo
     form = {"first": "5", "policy": "single", "panel": "offline"}
     refused = charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three[:1]})
     page = refused.content.decode()
-    assert refused.status_code == 422 and "The filter: name 3 judges" in page
+    assert refused.status_code == 422 and "Name three judges" in page
     assert f'href="{HOME}hole-filling/?table=safety&amp;as=csv"' in page, (
         "files of a refused form are those of the page"
     )
@@ -537,7 +537,7 @@ def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, boo
 
 def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, books: Collection) -> None:
     scene.runs_of(books)
-    page = charlie.post(f"{HOME}hole-filling/", {"k": "7", "policy": "people", "before": ""})
+    page = charlie.post(f"{HOME}hole-filling/", {"depth": "7", "policy": "people", "qrels": ""})
     assert page.status_code == 422 and 'value="7"' in page.content.decode()
 
 

@@ -1,13 +1,12 @@
-"""Starting a filling, or going on with an equal one (DREAM 4.1).
+"""Services of hole filling: start one, or go on with an equal one (DREAM 4.1).
 
 A filling is the pool of some runs with what the qrels know taken away. Judges are asked in a campaign over exactly
 these pairs, people about what is escalated, or about all. A large one is prepared by a worker: some hundred thousand
 pairs take longer to write than a page may.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,13 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from actions.services import Actor, Unchanged, action
 from benchmark.bounds.order import compute_bounds
+from benchmark.hole_filling import stages
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
+from benchmark.hole_filling.options import FillingOptions, FillingPolicy
 from benchmark.hole_filling.pairs import Integers, open_tasks, pairs_of, without_final
-from benchmark.hole_filling.planning import PEOPLE, judging_configuration, pool_of
+from benchmark.hole_filling.planning import judging_configuration, named_runs, pool_of, version_before
 from benchmark.hole_filling.stages import (
     UNFINISHED,
     advance_filling,
@@ -30,10 +32,10 @@ from benchmark.hole_filling.stages import (
     store_funnel,
 )
 from benchmark.models import Filling, Qrels, Run
-from benchmark.qrels import reading, versions
+from benchmark.qrels import reading
 from benchmark.report import reports
 from benchmark.runs import rankings
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.holding import hold
 from corpus.models import Collection
 from jobs.models import JobState
@@ -41,95 +43,93 @@ from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
 
 State = Filling.State
-Pairs = Sequence[tuple[int, int]]  # Query and document by primary key.
 AT_ONCE = 20_000  # Pairs up to which a page waits for the start.
+IN_COLUMNS = {"runs", "depth", "qrels"}  # Options that a filling keeps in columns of its own.
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """A request for a filling: what is to be filled, and by whom."""
+    """A request for a filling, with the rows that its options name."""
 
     collection: Collection
+    options: FillingOptions
     runs: Sequence[Run]
-    depth: int
     before: Qrels
     wanted: Configuration | None  # None: people judge every pair.
-    options: dict[str, Any]
     by: str
-    retry: bool = False  # Its failed pairs are judged again.
 
     @property
     def facts(self) -> dict[str, Any]:
         """The columns of a filling that do not depend on how far it is."""
-        return {"collection": self.collection, "depth": self.depth, "before": self.before, "options": self.options}
+        about = {"collection": self.collection, "depth": self.options.depth, "before": self.before}
+        return {**about, "options": self.options.model_dump(mode="json", exclude=IN_COLUMNS)}
 
 
-def start_filling(
-    *,
-    collection: Collection,
-    runs: Sequence[Run],
-    depth: int,
-    before: Qrels | None = None,
-    policy: str | None = None,
-    panel: str | None = None,
-    filters: Sequence[str] = (),
-    debate: Mapping[str, Any] = MappingProxyType({}),
-    budget: float | None = None,
-    max_calls: int | None = None,
-    failed_to_people: bool = False,
-    retry: bool = False,
-    pairs: Pairs | None = None,
-    later: bool = False,
-    by: str = "",
-) -> Filling:
-    """Fill `before` (the original where none is given) from the pool of the runs; or go on with an equal filling.
+@action("filling.started", key="filling")
+def start_filling(actor: Actor, collection: Collection, options: FillingOptions) -> Filling:
+    """Have the unjudged pairs of a pool judged (DREAM 4.1). The same again goes on with what is unfinished.
 
-    `policy` "people": an item for each pair and no campaign; None: all that the panel's members can do. `pairs`: only
-    these of the pool, in this order, and people get them before everything else. `debate`: as `judging_configuration`
-    takes it. `later`: a worker prepares a large
-    one. The same call again goes on with the unfinished filling, with new limits, and with `retry` judges its failed
-    pairs again; a filled one of which nothing changed since is returned as it is. Raises BadInput.
+    1. pool the runs and take away what the qrels know, 2. with `first`, keep the pairs that could settle an order,
+    3. start a campaign over the rest, or ask people. A large one is left to a worker. A filled one of which nothing
+    changed since is returned as it is. Raises BadOption and BadInput.
     """
-    wanted = judging_configuration(policy, panel, filters, debate)
-    policy = policy if wanted is None else wanted.policy
-    if wanted is not None:
-        lifecycle.check_budget(collection, wanted, budget, max_calls, None)
-    limits = {"budget": budget, "max_calls": max_calls, "failed_to_people": failed_to_people}
-    first = None if pairs is None else len(pairs)
-    options: dict[str, Any] = {
-        "policy": policy,
-        "panel": panel or "",
-        "filters": list(filters),
-        "first": first,
-        **limits,
-    }
-    options |= {"debate": dict(debate)} if debate else {}
     with transaction.atomic():
-        before = before or versions.original_version(collection, by)
         # Two equal starts at once would make two fillings: the second waits here, and finds the first.
         hold(Collection.objects, collection.pk, no_key=True)
-        wish = _Wish(collection, runs, depth, before, wanted, options, by, retry)
-        queries, documents, begun = _unjudged_pairs(wish, pairs)
-        if later and len(queries) > AT_ONCE:
+        wish = _find_rows(collection, options, actor.name)
+        if wish.wanted is not None:
+            lifecycle.check_budget(collection, wish.wanted, options.budget, options.max_calls, None)
+        queries, documents, begun = _unjudged_pairs(wish)
+        if len(queries) > AT_ONCE:
             waiting = Filling.objects.filter(state=State.PREPARING, **wish.facts).defer("pairs")
             same = next((filling for filling in waiting if _has_runs(filling, wish.runs)), None)
             return same or _create_filling(wish, state=State.PREPARING, funnel=begun.document)
         return _begin_filling(wish, queries, documents, begun)
 
 
-def _unjudged_pairs(wish: _Wish, pairs: Pairs | None) -> tuple[Integers, Integers, Funnel]:
-    """The unjudged pairs of the pool, or those chosen from it, and the funnel before anybody is asked."""
-    pool = pool_of(wish.collection, wish.runs, wish.depth, wish.before)
+@action("filling.ended", noted=lambda _options, filling: {"filling": filling.number, "what": "finish"})
+def finish_filling(actor: Actor, filling: Filling) -> Filling | Unchanged:
+    """Make the filled version of what is settled by now (a large one by a worker)."""
+    is_new = stages.ask_to_finish(filling, by=actor.name)
+    filling.refresh_from_db()
+    return filling if is_new else Unchanged(filling)  # Who asks for it once more ends nothing.
+
+
+@action("filling.ended", noted=lambda _options, filling: {"filling": filling.number, "what": "cancel"})
+def cancel_filling(actor: Actor, filling: Filling) -> Filling:
+    """Cancel a filling. What was judged stays, and counts when it is started again."""
+    stages.cancel_filling(filling)
+    return filling
+
+
+ACTS: dict[str, Callable[[Actor, Filling], Any]] = {"finish": finish_filling, "cancel": cancel_filling}
+
+
+def _find_rows(collection: Collection, options: FillingOptions, by: str) -> _Wish:
+    """Return the wish with the rows that the options name, and the policy that an empty one means."""
+    runs, before = named_runs(collection, options), version_before(collection, options, by)
+    wanted = judging_configuration(options)
+    if wanted is not None:
+        options = options.model_copy(update={"policy": FillingPolicy(wanted.policy)})
+    return _Wish(collection, options, runs, before, wanted, by)
+
+
+def _unjudged_pairs(wish: _Wish) -> tuple[Integers, Integers, Funnel]:
+    """The unjudged pairs of the pool, or the first of them, and the funnel before anybody is asked."""
+    depth, first = wish.options.depth, wish.options.first
+    pool = pool_of(wish.collection, wish.runs, depth, wish.before)
     queries, documents = pool.candidates
-    if pairs is not None:
-        unjudged = set(zip(queries.tolist(), documents.tolist(), strict=True))
-        # The order given is the order in which people get the pairs; dict keys keep it.
-        chosen = [pair for pair in dict.fromkeys(pairs) if pair in unjudged]
+    if first is not None:
+        # People get the pairs in this order.
+        chosen = informative_pairs(wish.collection, wish.runs, wish.before, depth)[:first]
+        if not chosen:
+            raise BadOption("first", _("No unjudged pair in the pool could change the order of these runs."))
         queries, documents = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
     if not len(queries):
-        raise BadInput(
-            _("nothing to judge: version %(number)s of the qrels already contains every pair in the pool")
-            % {"number": wish.before.number}
+        raise BadOption(
+            "runs",
+            _("Nothing to judge: version %(number)s of the qrels already contains every pair in the pool.")
+            % {"number": wish.before.number},
         )
     return queries, documents, Funnel.begun(len(pool), int(pool.is_judged.sum()), len(queries), known=0)
 
@@ -148,8 +148,8 @@ def _begin_filling(
     # Rankings keep the versions of the texts that they were made of (ADR 0032): without a current pair nobody could be
     # asked, and a filling of nothing would be done and never filled.
     if not ids:
-        told = _("documents in run %(name)s have since changed or been removed: create or import it again")
-        raise BadInput(told % {"name": ", ".join(run.name for run in wish.runs)})
+        told = _("Documents in run %(name)s have since changed or been removed: create or import it again.")
+        raise BadOption("runs", told % {"name": ", ".join(run.name for run in wish.runs)})
     own = own or _find_same(wish, ids)
     # What is filled, or about to be, is only shown again.
     if own is not None and own.state in (State.FILLED, State.FINISHING):
@@ -170,11 +170,11 @@ def _begin_filling(
 def _ask_judges(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
     """Ask judges in a campaign over exactly these pairs, or people about each."""
     if wish.wanted is None:
-        open_tasks(wish.collection, asked, in_order=wish.options["first"] is not None)
+        open_tasks(wish.collection, asked, in_order=wish.options.first is not None)
         return
-    limits = {name: wish.options[name] for name in ("budget", "max_calls", "failed_to_people")}
+    limits = wish.options.model_dump(include={"budget", "max_calls", "failed_to_people"})
     about: dict[str, Any] = {"collection": wish.collection, "wanted": wish.wanted, "scope": scope_of(filling)}
-    started = lifecycle.start_or_join(**about, **limits, retry=wish.retry, pairs=asked)
+    started = lifecycle.start_or_join(**about, **limits, retry=wish.options.retry_failed, pairs=asked)
     # Where every pair has its outcome no campaign is started: the newest alike is the one that judged them.
     campaign = started.campaign or next(iter(lifecycle.same_configuration(wish.collection, wish.wanted)), None)
     filling.campaign = campaign.pk if campaign else None
@@ -183,10 +183,10 @@ def _ask_judges(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
 
 def _find_same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
     """The newest filling of the same pairs by the same policy that goes on, or that is filled and up to date."""
-    found = Filling.objects.filter(collection=wish.collection, depth=wish.depth, before=wish.before)
+    found = Filling.objects.filter(collection=wish.collection, depth=wish.options.depth, before=wish.before)
     found = found.filter(state__in=(*UNFINISHED, State.FINISHING, State.FILLED))
     if wish.wanted is None:
-        found = found.filter(campaign=None, options__policy=wish.options["policy"])
+        found = found.filter(campaign=None, options__policy=FillingPolicy.PEOPLE)
     else:
         known = [one.pk for one in lifecycle.same_configuration(wish.collection, wish.wanted)]
         found = found.filter(campaign__in=known)
@@ -207,40 +207,13 @@ def prepare_filling(key: int) -> bool:
     """Write the pairs of a filling that waits for it. What cannot be started any more is cancelled and says why."""
 
     def prepare(filling: Filling) -> None:
-        given = filling.options
-        wanted = judging_configuration(
-            given["policy"], given["panel"] or None, given["filters"], given.get("debate", {})
-        )
-        runs = list(filling.runs.order_by("pk"))
-        wish = _Wish(filling.collection, runs, filling.depth, filling.before, wanted, given, filling.made_by)
-        _begin_filling(wish, *_unjudged_pairs(wish, None), own=filling)
+        runs = list(filling.runs.order_by("pk").values_list("name", flat=True))
+        given = {"runs": runs, "depth": filling.depth, "qrels": filling.before.number, **filling.options}
+        wish = _find_rows(filling.collection, FillingOptions.read(given), filling.made_by)
+        _begin_filling(wish, *_unjudged_pairs(wish), own=filling)
 
     # Anything else than bad input is tried again; the filling's page says what it was.
     return claim_and_act(key, State.PREPARING, prepare, {"state": State.CANCELLED, "ended_at": Now()}, {})
-
-
-def send_pairs(
-    *,
-    collection: Collection,
-    runs: Sequence[Run],
-    before: Qrels,
-    k: int,
-    first: int,
-    policy: str = PEOPLE,
-    **asking: Any,
-) -> Filling:
-    """A filling over the `first` so many pairs that could settle an order. People get them before all else, in order.
-
-    `asking`: panel, filters, debate, limits and `by`, as `start_filling` takes them. Raises BadInput when every order
-    is settled, or the number is none.
-    """
-    if first < 1:
-        raise BadInput(_("%(first)s pairs: enter a number of at least 1") % {"first": first})
-    pairs = informative_pairs(collection, runs, before, k)[:first]
-    if not pairs:
-        raise BadInput(_("no unjudged pair in the pool could change the order of these runs"))
-    about: dict[str, Any] = {"collection": collection, "runs": runs, "depth": k, "before": before}
-    return start_filling(**about, policy=policy, pairs=pairs, **asking)
 
 
 def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels, k: int) -> list[tuple[int, int]]:

@@ -1,19 +1,107 @@
-"""The page of a filling: who is asked, and its funnel as a table and as a flow."""
+"""What is known of hole fillings: their lists, forms and pages, and one's funnel as a table and as a flow."""
 
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from benchmark.models import Filling
+from benchmark.bounds.page import bounds_context
+from benchmark.hole_filling import stages
+from benchmark.models import Filling, Run
+from benchmark.report import tables
+from benchmark.systems import chosen
 from charts import Chart, Link, Node, draw_flow
 from charts.downloads import DownloadTable
-from judges.campaigns.selectors import number_of
+from corpus.models import Collection
+from corpus.numbered import numbered_or_404
+from jobs.models import JobState
+from judges.campaigns.selectors import judging_choices, number_of, with_campaign_number
 from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
 from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign, JudgeVersion
+
+SHOWN = 30
+
+
+def fillings_of(collection: Collection) -> QuerySet[Filling]:
+    """Return the fillings of a collection with the number of each one's campaign."""
+    # The pairs of a filling are thousands of numbers in one column, and only counts are shown.
+    rows = Filling.objects.select_related("before", "after", "collection").defer("pairs").prefetch_related("runs")
+    return with_campaign_number(rows.filter(collection=collection))
+
+
+def find_filling(collection: Collection, number: int) -> Filling:
+    """Return the filling of this number. Raises Http404."""
+    return numbered_or_404(fillings_of(collection), collection, number, _("Hole filling not found."))
+
+
+def filling_form(collection: Collection) -> dict[str, Any]:
+    """Return what the form of a filling offers."""
+    runs = [run.name for run in chosen.runs_of(collection) if run.state == JobState.READY]
+    versions = [(version.number, chosen.version_title(version)) for version in chosen.versions_of(collection)]
+    offered: dict[str, Any] = {"runs": [(name, name) for name in runs], "qrels": versions or [("", _("1, original"))]}
+    initial = {"runs": runs, "qrels": versions[-1][0] if versions else ""}
+    return {"choices": {**offered, **judging_choices(collection)}, "initial": initial}
+
+
+def send_form(collection: Collection) -> dict[str, Any]:
+    """Return what the form that sends the deciding pairs offers."""
+    return {"choices": judging_choices(collection), "auto_id": "send_%s"}
+
+
+def ranking_of(collection: Collection) -> dict[str, Any] | None:
+    """Return runs, depth and qrels of the newest ranking uncertainty; None where it is not computed."""
+    stored = chosen.stored_report(chosen.newest_report(collection, compares=False), [])
+    if stored is None or not stored.is_ready:
+        return None
+    # A run that was deleted since has no pairs to send.
+    runs = Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)
+    return {"runs": list(runs.values_list("name", flat=True)), "depth": stored.k, "qrels": stored.report.before.number}
+
+
+def fillings_page(collection: Collection, *, with_table: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the context of the page of all fillings, and its files; the table has all rows."""
+    bounds = bounds_context(collection, chosen.runs_of(collection))
+    rows, shown = fillings_of(collection).order_by("-pk"), bounds["shown"]
+    files: dict[str, Any] = {"charts": [shown["chart"]], "tables": [*shown["tables"]]} if shown else {"tables": []}
+    if with_table:
+        files["tables"].append(tables.fillings_table(rows))
+    files["is_over"] = bounds["stored"] is None or bounds["stored"].report.is_over
+    return {**bounds, "fillings": rows[:SHOWN]}, files
+
+
+def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the context of the page of a filling, and its files."""
+    funnel = stages.current_funnel(filling).document
+    chart = funnel_chart(funnel, filling)
+    context = {
+        "filling": filling,
+        "runs": filling.runs.order_by("name"),
+        "funnel": funnel,
+        "asked": describe_judges(filling),
+        "steps": funnel_steps(funnel),
+        "chart": chart,
+        "unattended": chosen.is_unattended(filling),
+    }
+    return context, {"charts": [chart], "tables": [funnel_table(funnel)]}
+
+
+def show_filling(filling: Filling, funnel: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a filling as programs read it; `funnel`: as it was counted last, else it is counted now."""
+    shown = ("state", "depth", "error", "made_by", "created_at", "ended_at")
+    return {
+        **{name: getattr(filling, name) for name in shown},
+        "number": filling.number,
+        "campaign": filling.campaign_number,  # type: ignore[attr-defined]
+        "runs": sorted(run.name for run in filling.runs.all()),
+        "before": filling.before.number,
+        "after": filling.after and filling.after.number,
+        "policy": filling.options.get("policy") or "",
+        "funnel": funnel or stages.current_funnel(filling).document,
+    }
 
 
 def describe_judges(filling: Filling) -> dict[str, Any]:
@@ -22,7 +110,7 @@ def describe_judges(filling: Filling) -> dict[str, Any]:
     found = {"policy": given.get("policy", ""), "first": given.get("first"), "debaters": "", "judges": ""}
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
-        return {**found, "panel": given.get("panel"), "filter": ", ".join(given.get("filters", [])), "is_open": True}
+        return {**found, "panel": given.get("panel"), "filter": ", ".join(given.get("filter", [])), "is_open": True}
     debaters = campaign.debaters if RoutingPolicy(campaign.policy).debates else []
     seats = {"debaters": debaters, "judges": campaign.voters, "filter": Protocol.of(campaign.protocol).filter}
     versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats.values() for key in keys])

@@ -1,0 +1,56 @@
+"""The page of an action: its form, an estimate to confirm where it has one, and the start."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from actions.errors import BadInput, BadOption
+from actions.options import Options, OptionsForm
+from actions.services import ACTIONS, Actor
+
+Show = Callable[[OptionsForm], HttpResponse]
+
+
+def form_of(service: Callable[..., Any], request: HttpRequest | None = None, **shown: Any) -> OptionsForm:
+    """Return the form of an action, filled in by a POST. `shown`: as OptionsForm takes it."""
+    record = ACTIONS[service].options
+    assert record is not None, f"{service.__name__} takes no options"
+    sent = (request.POST, request.FILES) if request is not None and request.method == "POST" else ()
+    return OptionsForm(record, *sent, **shown)
+
+
+def answer_action(
+    request: HttpRequest,
+    scope: Any,
+    service: Callable[..., Any],
+    form: OptionsForm,
+    show: Show,
+    done: Callable[[Any], str],
+    *,
+    confirm: str = "",
+    estimate: Callable[[Actor, Any, Options], Mapping[str, Any]] | None = None,
+) -> HttpResponse:
+    """Show the page with its form, or start and lead to what was started.
+
+    `show`: the page; `done`: the address of the result. `confirm`: template of the page between, which shows what
+    `estimate` of collection and options found.
+    """
+    if not form.is_bound or not form.is_valid():
+        return show(form)
+    try:
+        if estimate is not None and "confirm" not in request.POST:
+            context = {"scope": scope, "form": form, "hidden": hidden_fields(request, list(form.fields))}
+            return render(request, confirm, {**context, **estimate(Actor.of(scope), scope.collection, form.options)})
+        return redirect(done(service(Actor.of(scope), scope.collection, form.options)))
+    except BadOption as error:
+        form.refuse(error)
+    except BadInput as error:
+        form.add_error(None, str(error))
+    return show(form)
+
+
+def hidden_fields(request: HttpRequest, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return what was filled in, for the form that confirms it."""
+    return [(name, value) for name in names for value in request.POST.getlist(name) if value]

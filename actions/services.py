@@ -1,0 +1,113 @@
+"""Services of actions: who may, one transaction, one entry of the audit log; the body is the story."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, get_type_hints
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+
+from actions.options import Options
+
+R = TypeVar("R")
+P = ParamSpec("P")
+TokenScope = Literal["judge", "manage"]
+MANAGE: TokenScope = "manage"
+
+
+class ActorScope(Protocol):
+    """What a page or an operation has proved: who asks, and what they may."""
+
+    @property
+    def user(self) -> Any: ...
+
+    def may(self, action: Any, /) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who does something: a person by a page or a program, or (without a scope) the shell, which may do all."""
+
+    name: str
+    scope: ActorScope | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)  # What the audit log keeps of a command.
+
+    @classmethod
+    def of(cls, scope: ActorScope) -> "Actor":
+        """Return the actor of a request."""
+        return cls(scope.user.username, scope)
+
+    def check(self, role: str) -> None:
+        """Raise PermissionDenied for who may not."""
+        if self.scope is not None and not self.scope.may(role):
+            raise PermissionDenied(_("Your role here does not allow this."))
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A service's answer to who asks for the same again: its result, without an entry in the audit log."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What an action is called in the audit log, who may do it, and what it can be told."""
+
+    name: str
+    role: str
+    scope: TokenScope
+    options: type[Options] | None
+    key: str
+    noted: Callable[..., Mapping[str, Any]] | None
+
+    def details(self, options: Options | None, result: Any) -> dict[str, Any]:
+        """Return what the audit log keeps: the options, and the number of what was made."""
+        kept = {self.key: getattr(result, "number", None) or getattr(result, "pk", result)} if self.key else {}
+        if self.noted is not None:
+            return {**kept, **self.noted(options, result)}
+        return {**(options.noted() if options else {}), **kept}
+
+
+ACTIONS: dict[Callable[..., Any], Action] = {}
+
+
+def action(
+    name: str,
+    *,
+    role: str = "admin",
+    scope: TokenScope = MANAGE,
+    key: str = "",
+    noted: Callable[..., Mapping[str, Any]] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function `(actor, subject, options)` the service of an action.
+
+    `name`: its word in the audit log; `role`: who may, as pages say it; `scope`: what a token needs; `key`: what the
+    log calls the result, whose number it keeps; `noted`: what it keeps where that is not the options.
+    """
+
+    def decorate(service: Callable[P, R]) -> Callable[P, R]:
+        hints = get_type_hints(service)
+        about = Action(name, role, scope, hints.get("options"), key, noted)
+
+        @wraps(service)
+        def act(*args: Any, **kwargs: Any) -> Any:
+            actor, subject, options = args[0], args[1], args[2] if len(args) > 2 else None
+            actor.check(role)
+            with transaction.atomic():
+                result = service(*args, **kwargs)
+                if isinstance(result, Unchanged):
+                    return result.result
+                collection = getattr(subject, "collection", subject)
+                kept = {**actor.details, **about.details(options, result)}
+                import_string(settings.AUDIT)(actor.scope, name, collection, **kept)
+            return result
+
+        ACTIONS[act] = about
+        return act
+
+    return decorate
