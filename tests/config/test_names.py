@@ -11,7 +11,8 @@ import pytest
 from tests.rooms import ROOT
 
 APPS = (
-    "config", "embedded", "actions", "jobs", "store", "charts", "corpus", "judges", "annotation", "benchmark", "training", "api",
+    "config", "embedded", "actions", "jobs", "store", "charts", "corpus", "judges", "annotation", "benchmark",
+    "training", "api",
 )  # fmt: skip
 _LEFT = """
     alone aside asking assessments auditing booking caps care claims collapse desk drain even fairness fence
