@@ -39,8 +39,8 @@ Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 
 
 @dataclass(frozen=True)
-class Words:
-    """Words of an option: they describe it on a page, in --help and in the API's document."""
+class OptionText:
+    """OptionText of an option: they describe it on a page, in --help and in the API's document."""
 
     title: Any
     help: Any
@@ -73,7 +73,7 @@ def option(
     of a Literal's values, for an enum has its own. `initial`: what a form shows first where that is not the default.
     `secret`: not in the audit log. `long`: a text of several lines.
     """
-    words = Words(title, help, choices or {}, initial, secret, long)
+    words = OptionText(title, help, choices or {}, initial, secret, long)
     if isinstance(default, list | dict | set):
         bounds["default_factory"] = default.copy
     else:
@@ -111,7 +111,7 @@ class Options(BaseModel):
     def noted(self) -> dict[str, Any]:
         """Return what the audit log keeps: the options that were given, a long list by its length."""
         shown = {name: value for name, value in self.model_dump(mode="json", exclude_defaults=True).items()}
-        shown = {name: value for name, value in shown.items() if not words_of(type(self), name).is_secret}
+        shown = {name: value for name, value in shown.items() if not text_of(type(self), name).is_secret}
         return {name: _shorten(value) for name, value in shown.items() if not isinstance(value, dict)}
 
 
@@ -122,10 +122,10 @@ def _shorten(value: Any) -> Any:
     return value
 
 
-def words_of(record: type[Options], name: str) -> Words:
+def text_of(record: type[Options], name: str) -> OptionText:
     """Return the words of an option."""
     words = record.model_fields[name].json_schema_extra
-    return words if isinstance(words, Words) else Words(name.replace("_", " ").capitalize(), "")
+    return words if isinstance(words, OptionText) else OptionText(name.replace("_", " ").capitalize(), "")
 
 
 def kind_of(info: FieldInfo) -> tuple[Any, bool]:
@@ -147,7 +147,7 @@ def choices_of(record: type[Options], name: str) -> list[tuple[Any, Any]]:
     kind, _empty = kind_of(record.model_fields[name])
     if get_origin(kind) in (list, tuple):
         kind = get_args(kind)[0]
-    titles = words_of(record, name).choices
+    titles = text_of(record, name).choices
     if isinstance(kind, type) and issubclass(kind, Enum):
         return [(one.value, titles.get(one.value, getattr(one, "label", one.value))) for one in kind]
     if get_origin(kind) is Literal:
@@ -204,7 +204,7 @@ def refuse_options(errors: Iterable[Any]) -> BadOption:
 # The form of an action
 
 
-class OptionsForm(forms.Form):
+class ActionForm(forms.Form):
     """A form made from a record of options; when it is valid, `options` is the record.
 
     `choices`: of options whose values depend on the collection; `initial`: what is chosen first; `only`: the options
@@ -246,7 +246,7 @@ class OptionsForm(forms.Form):
 
 def make_field(record: type[Options], name: str, choices: Choices | None = None) -> forms.Field:
     """Return the form's field of an option."""
-    info, words = record.model_fields[name], words_of(record, name)
+    info, words = record.model_fields[name], text_of(record, name)
     kind, may_be_empty = kind_of(info)
     several = get_origin(kind) in (list, tuple)
     default = info.get_default(call_default_factory=True, validated_data={})
@@ -298,7 +298,7 @@ def add_arguments(parser: CommandParser, record: type[Options], positional: Sequ
 
 
 def _help_of(record: type[Options], name: str) -> str:
-    info, words = record.model_fields[name], words_of(record, name)
+    info, words = record.model_fields[name], text_of(record, name)
     text = f"{words.title}. {words.help}".strip().removesuffix(".")
     if choices := choices_of(record, name):
         text += ": " + ", ".join(str(value) for value, _title in choices)

@@ -7,25 +7,25 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from actions.errors import BadInput, BadOption
-from actions.options import Options, OptionsForm
+from actions.options import ActionForm, Options
 from actions.services import ACTIONS, Actor
 
-Show = Callable[[OptionsForm], HttpResponse]
+Show = Callable[[ActionForm], HttpResponse]
 
 
-def form_of(service: Callable[..., Any], request: HttpRequest | None = None, **shown: Any) -> OptionsForm:
-    """Return the form of an action, filled in by a POST. `shown`: as OptionsForm takes it."""
+def form_of(service: Callable[..., Any], request: HttpRequest | None = None, **shown: Any) -> ActionForm:
+    """Return the form of an action, filled in by a POST. `shown`: as ActionForm takes it."""
     record = ACTIONS[service].options
     assert record is not None, f"{service.__name__} takes no options"
     sent = (request.POST, request.FILES) if request is not None and request.method == "POST" else ()
-    return OptionsForm(record, *sent, **shown)
+    return ActionForm(record, *sent, **shown)
 
 
 def answer_action(
     request: HttpRequest,
     scope: Any,
     service: Callable[..., Any],
-    form: OptionsForm,
+    form: ActionForm,
     show: Show,
     done: Callable[[Any], str],
     *,

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from actions.options import OptionsForm
+from actions.options import ActionForm
 from actions.pages import answer_action, form_of
 from actions.services import Actor
 from benchmark.hole_filling import selectors, services
@@ -30,7 +30,7 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     shown = selectors.filling_form(scope.collection)
     form = form_of(services.start_filling, request, only=TO_FILL, **shown)
 
-    def show(form: OptionsForm) -> HttpResponse:
+    def show(form: ActionForm) -> HttpResponse:
         return _render_page(request, scope, fill=form)
 
     between: dict[str, Any] = {"confirm": "benchmark/fill_confirm.html", "estimate": estimate_filling}
@@ -48,7 +48,7 @@ def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     shown = {**selectors.send_form(scope.collection), "fixed": ranking}
     form = form_of(services.start_filling, request, only=TO_SEND, **shown)
 
-    def show(form: OptionsForm) -> HttpResponse:
+    def show(form: ActionForm) -> HttpResponse:
         return _render_page(request, scope, send=form)
 
     return answer_action(request, scope, services.start_filling, form, show, _address_of)
@@ -59,7 +59,7 @@ def _address_of(filling: Filling) -> str:
 
 
 def _render_page(
-    request: HttpRequest, scope: AccessScope, *, fill: OptionsForm | None = None, send: OptionsForm | None = None
+    request: HttpRequest, scope: AccessScope, *, fill: ActionForm | None = None, send: ActionForm | None = None
 ) -> HttpResponse:
     """The page with its two forms; one that was sent keeps what was typed."""
     service, collection = services.start_filling, scope.collection

@@ -10,7 +10,7 @@ from django.core.management import get_commands, load_command_class
 from django.utils.module_loading import import_string
 
 from actions.errors import BadOption
-from actions.options import Options, OptionsForm, bound_of, choices_of, flags_of, kind_of, read_arguments, words_of
+from actions.options import ActionForm, Options, bound_of, choices_of, flags_of, kind_of, read_arguments, text_of
 from actions.services import ACTIONS
 from api.urls import api
 from tests.actions.doors import DOORS, Doors
@@ -41,17 +41,17 @@ def test_each_door_has_all_options_but_those_that_it_leaves_out(record: type[Opt
     if doors.operation:
         assert set(record.names("operation")) == set(body_of(doors.operation))
     if doors.page:
-        shown = [name for form in doors.forms for name in import_string(form)] or OptionsForm(record).fields
+        shown = [name for form in doors.forms for name in import_string(form)] or ActionForm(record).fields
         assert set(record.names("page")) == set(shown)
 
 
 @pytest.mark.parametrize(("record", "doors"), RECORDS)
 def test_each_door_says_an_options_words_bounds_and_choices(record: type[Options], doors: Doors) -> None:
-    fields = OptionsForm(record).fields
+    fields = ActionForm(record).fields
     arguments = command_options(doors.command) if doors.command else {}
     body = body_of(doors.operation) if doors.operation else {}
     for name, info in record.model_fields.items():
-        words, values = words_of(record, name), [value for value, _title in choices_of(record, name)]
+        words, values = text_of(record, name), [value for value, _title in choices_of(record, name)]
         assert str(words.title)[:1].isupper() and not str(words.title).endswith(".")
         if name in fields:
             assert (fields[name].label, fields[name].help_text) == (words.title, words.help)
@@ -71,8 +71,8 @@ def test_the_help_of_each_option_exists_once() -> None:
     own: Counter[str] = Counter()
     for record in {about.options for about in ACTIONS.values() if about.options}:
         for name in vars(record).get("__annotations__", {}):
-            if name in record.model_fields and words_of(record, name).help:
-                own[str(words_of(record, name).help)] += 1
+            if name in record.model_fields and text_of(record, name).help:
+                own[str(text_of(record, name).help)] += 1
     assert not [help for help, times in own.items() if times > 1]
 
 
@@ -93,6 +93,6 @@ def test_what_is_refused_is_refused_alike(record: type[Options], doors: Doors) -
             read_arguments(record, {name: str(wrong)})
         assert problems[name] == dict(at_command.value.problems)[name]
         assert f"--{name.replace('_', '-')}: {problems[name]}" in flags_of(at_command.value)
-        form = OptionsForm(record, {name: str(wrong)})
+        form = ActionForm(record, {name: str(wrong)})
         if name in form.fields:
             assert form.errors[name] == [problems[name]]

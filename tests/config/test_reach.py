@@ -6,7 +6,7 @@ import pytest
 
 from tests import reach
 
-MOST = 39
+MOST = 40
 """Project modules that the judging page's view may reach."""
 
 
