@@ -12,18 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 APPS = (
-    "config",
-    "embedded",
-    "actions",
-    "charts",
-    "jobs",
-    "store",
-    "corpus",
-    "judges",
-    "annotation",
-    "benchmark",
+    "config", "embedded", "actions", "charts", "jobs", "store", "corpus", "judges", "annotation", "benchmark",
     "training",
-)
+)  # fmt: skip
 
 JUDGING_PAGE = "annotation.judging.views.judging"
 
