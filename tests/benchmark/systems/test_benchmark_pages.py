@@ -532,7 +532,7 @@ def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, boo
         "files of a refused form are those of the page"
     )
     charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three})
-    assert Filling.objects.get().options["filters"] == three
+    assert Filling.objects.get().options["filter"] == three
 
 
 def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, books: Collection) -> None:
