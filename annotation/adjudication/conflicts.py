@@ -26,11 +26,9 @@ from annotation.queue.assignment import (
     resolved_counter,
     run_statement,
 )
-from annotation.queue.statements import COUNTED
 from annotation.queue.undo import revert_resolution, withdraw_judgment
-from corpus.labels import ADJUDICATOR, write_labels
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
-from judges.campaigns.counters import ADD
+from store.sql import read_sql
 
 # A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease.
 SPREAD = 7919
@@ -154,7 +152,7 @@ def _resolve_conflict(
     check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
     run_statement(
         db,
-        _SETTLE,
+        _RESOLVE,
         **given,
         item=item_id,
         pair=own["pair_id"],
@@ -184,22 +182,8 @@ FOR UPDATE OF i FOR NO KEY UPDATE OF p
 
 # Everything that a decision changes. The newest adjudication is a pair's label whatever else was said (corpus.labels),
 # and with the pair locked none can be newer than this one.
-_SETTLE = f"""
-WITH judged AS (
-    INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
-                                 milliseconds, idle_milliseconds, comment)
-    VALUES (%(pair)s, %(assessor)s, %(item)s, 'adjudication', %(grade)s, %(supersedes)s, %(arm)s, %(guideline)s,
-            %(milliseconds)s, %(idle)s, %(comment)s)
-    RETURNING id
-), settled AS (
-    UPDATE corpus_item SET state = 'settled', settled_at = now() WHERE id = %(item)s
-), labelled AS (
-    {write_labels(f"SELECT %(pair)s::bigint, NULL::bigint, %(grade)s::int, '{ADJUDICATOR}'")}
-), tallied AS (
-    {ADD.format(rows=COUNTED)}
-)
-SELECT id FROM judged
-"""
+
+_RESOLVE = read_sql(__file__, "resolve_conflict")
 
 
 @transaction.atomic

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from psycopg import errors
 from psycopg.rows import tuple_row
 
-from annotation.models import LOWEST_PUBLIC_ID, Assignment, new_token
+from annotation.models import Assignment, new_token
 from annotation.queue import statements as sql
 from annotation.queue.aggregation import State, aggregate_judgments
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
@@ -39,6 +39,8 @@ BLIND = "hidden"
 # Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind.
 SEEN = "reveal:seen"
 
+BEGINNING = (float("-inf"), 0)  # The watermark of a member to whom everything is new.
+
 WORKABLE = ("open", "conflict", "standing")  # States of an item in which a decision on it counts.
 # How the tokens of leases begin that a bulk act took from their holders: no page has them, so no late answer counts.
 TAKEN_AWAY = "taken-"
@@ -46,7 +48,7 @@ EVIDENCE = "evidence"  # The reason of items that ask for texts and not for a gr
 
 
 class OwnAssignment(NamedTuple):
-    """A member's assignment with its item as they were when both were locked: the columns of queue.statements.OWN."""
+    """A member's assignment with its item as they were when both were locked: the columns of lock_own.sql."""
 
     id: int
     item_id: int
@@ -210,7 +212,7 @@ def submit_judgment(
     state, label = _aggregate_item(db, desk, own, answer.grade)
     run_statement(
         db,
-        sql.SETTLE,
+        sql.RESOLVE,
         **answer.fields(own.held),
         pair=own.pair_id,
         assessor=desk.assessor,
@@ -342,24 +344,26 @@ def claim_next_task(
     if catches_up and before != CHECK and desk.passed:
         (lent,) = fetch_tuples(db, sql.CHECKS_LENT, {"membership": desk.membership, "begin": desk.batch_begins})[0]
         before = CHECK if lent < desk.passed else before
-    common = _claim_parameters(desk) | {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
-    found = None
-    if watermark:
-        common |= {"priority": watermark[0], "place": watermark[1]}
-        # Above the watermark first: the items below it are known to be nothing for this member, and reading past them
-        # takes time.
-        found = _claim_lease(db, sql.CLAIM[True, before], common)
+    if before:
+        # Most often there is one; else the queue's item comes, as where none is due.
+        values = {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
+        if (lease := _claim_lease(db, sql.CLAIM_INSTEAD, desk, **values)) is not None:
+            return lease
+    # Above the watermark first: the items below it are known to be nothing for this member, and reading past them
+    # takes time.
+    if watermark and (lease := _claim_above(db, desk, watermark)) is not None:
+        return lease
     # Nothing above it, so leases that ran out are given back, and everything is looked at.
-    if found is None:
-        run_statement(db, sql.EXPIRE, membership=desk.membership)
-    found = found or _claim_lease(db, sql.CLAIM[False, before], common)
+    run_statement(db, sql.EXPIRE, membership=desk.membership)
+    lease = _claim_above(db, desk, BEGINNING)
     # Last resort: an item whose lease this member let run out themselves.
-    return found or _claim_lease(db, sql.CLAIM_AGAIN, common)
+    return _claim_above(db, desk, BEGINNING, again=True) if lease is None else lease
 
 
 def claim_qualification_task(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
     """Claim the next item of the member's qualification test and return the lease's id; None when all were assigned."""
-    return _claim_lease(db, sql.CLAIM_TRIAL, _claim_parameters(desk) | {"kind": QUALIFICATION, "trial": desk.trial})
+    values = {"kind": QUALIFICATION, "trial": desk.trial, "lent": 0, "separate": 0}
+    return _claim_lease(db, sql.CLAIM_INSTEAD, desk, **values)
 
 
 def claim_lease_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) -> None:
@@ -378,13 +382,17 @@ def claim_lease_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease
     )
 
 
-def _claim_parameters(desk: AnnotatorContext) -> dict[str, Any]:
-    return {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
+def _claim_above(
+    db: psycopg.Connection[Any], desk: AnnotatorContext, watermark: tuple[float, int], *, again: bool = False
+) -> int | None:
+    priority, place = watermark
+    return _claim_lease(db, sql.CLAIM, desk, priority=priority, place=place, again=again)
 
 
-def _claim_lease(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> int | None:
+def _claim_lease(db: psycopg.Connection[Any], statement: str, desk: AnnotatorContext, **values: Any) -> int | None:
     """Run a claiming statement and return the id of the assignment that it made; None where it found no item."""
-    found = fetch_tuples(db, statement, {**values, "token": new_token()})
+    values |= {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
+    found = fetch_tuples(db, statement, values | {"token": new_token()})
     return int(found[0][0]) if found else None
 
 
@@ -399,9 +407,7 @@ def save_draft(
 
 def _read_assignment(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int) -> OwnAssignment:
     """Lock the member's assignment of an item, named by the item's id or by its public id."""
-    # Public ids begin above every item's id, so that a number says which of the two it is.
-    named = "item_id" if item < LOWEST_PUBLIC_ID else "public_id"
-    found = fetch_tuples(db, sql.OWN[named], {"membership": desk.membership, "number": item})
+    found = fetch_tuples(db, sql.OWN, {"membership": desk.membership, "number": item})
     if not found:
         raise Unknown
     if refused := why_closed(desk.closed):

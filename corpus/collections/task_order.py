@@ -19,12 +19,7 @@ def pair_priority(order: str, seed: int, *, pair_id: int, query_id: int, uncerta
 
 
 # `priority` in SQL for a pair `p`; format it with the SQL of `order` and `seed` (placeholders or columns).
-PRIORITY_SQL = """CASE {order}
-    WHEN 'query' THEN p.query_id::float8
-    WHEN 'random' THEN
-        ('x' || left(encode(sha256(convert_to(CAST({seed} AS text) || ':' || p.id, 'UTF8')), 'hex'), 12)
-        )::bit(48)::bigint / 281474976710656::float8
-    ELSE -p.uncertainty END"""
+PRIORITY_SQL = "queue_priority({order}, {seed}, p.id, p.query_id, p.uncertainty)"
 
 # Reasons of items whose judgments measure: they come to no label and to no conflict.
 MEASURING = ("study", "check", "repeat", "qualification")

@@ -1,7 +1,7 @@
 """Staged grades become judgments: append-only, once each, a changed one supersedes."""
 
-from corpus.importing.staging import execute_sql, fetch_one
-from corpus.labels import resolve_where
+from corpus.importing.staging import execute_sql, fetch_all, fetch_one
+from corpus.labels import resolve_pairs
 from corpus.models import Assessor, Collection
 
 # What the staged assessors say now: of no task, and not superseded. Read once: as a condition of a join it would be
@@ -63,5 +63,9 @@ def store_judgments() -> tuple[int, int]:
 
 def resolve_staged(collection: Collection) -> int:
     """Derive the labels of the pairs of the staged grades again; return how many changed."""
-    graded = "(query_id, document_id) IN (SELECT query_id, document_id FROM import_grade)"
-    return resolve_where(f"collection_id = %s AND {graded}", [collection.pk])
+    graded = fetch_all(
+        """SELECT id FROM corpus_pair p WHERE collection_id = %(c)s AND EXISTS (
+             SELECT FROM import_grade s WHERE p.query_id = s.query_id AND p.document_id = s.document_id)""",
+        {"c": collection.pk},
+    )
+    return resolve_pairs(pair for (pair,) in graded)

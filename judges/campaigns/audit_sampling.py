@@ -13,32 +13,16 @@ from django.db import connection, transaction
 from django.utils.translation import gettext as _
 from psycopg import Connection
 
-from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks, open_items
+from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
 from judges.campaigns import counters
-from judges.campaigns.route_breakers import PART
-from judges.domain.audits import OVERLAP, allocate_sample, audit_sample_size
+from judges.domain.audits import allocate_sample, audit_sample_size
 from judges.models import Campaign
+from store.sql import read_sql
 
-_MET = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
-# A campaign's labelled pairs that no person met for another reason, with the number of audits.uniform_draw.
-FRAME = f"""
-SELECT w.pair_id, w.stratum, {PART} AS part, w.stratum || '/' || {PART} AS cell, w.label,
-       substr(encode(sha256(convert_to(
-           'audit:' || c.seed || ':' || w.pair_id, 'UTF8')), 'hex'), 1, 12) AS number
-FROM judges_work w JOIN judges_campaign g ON g.id = w.campaign_id JOIN corpus_collection c ON c.id = g.collection_id
-WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.stratum <> ''
-  AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = w.pair_id AND i.reason NOT IN ({_MET}))
-"""
-
-# Pairs of each stratum, and those up to the highest number that was drawn: they belong to the sample. They are drawn
-# already, unless the collection's share of audits was lowered while the campaign ran.
-SIZES = f"""
-SELECT cell, count(*), count(*) FILTER (WHERE number <= highest) FROM (
-    SELECT f.cell, f.number, max(f.number) FILTER (WHERE a.id IS NOT NULL) OVER (PARTITION BY f.cell) AS highest
-    FROM ({FRAME}) f LEFT JOIN judges_audit a ON a.campaign_id = %(campaign)s AND a.pair_id = f.pair_id) found
-GROUP BY cell
-"""
+SIZES = read_sql(__file__, "count_audit_cells")
+DRAW = read_sql(__file__, "draw_audits")
+SHARES = read_sql(__file__, "set_audit_shares")
 
 # All that were drawn, those among them that people met since for another reason.
 DRAWN = "SELECT stratum, count(*) FROM judges_audit WHERE campaign_id = %(campaign)s AND stratum <> '' GROUP BY stratum"
@@ -48,56 +32,6 @@ SELECT (SELECT audit FROM corpus_collection WHERE id = %(collection)s), count(*)
 FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
 WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL AND NOT EXISTS (
     SELECT FROM judges_work w WHERE w.campaign_id = %(campaign)s AND w.pair_id = p.id)
-"""
-
-WANTED = f"""
-SELECT p.collection_id AS collection, p.id AS pair, %(campaign)s::bigint AS campaign, 'audit' AS reason,
-       {PRIORITY_SQL.format(order="c.order", seed="c.seed")} AS priority, {OVERLAP} AS overlap
-FROM more m JOIN corpus_pair p ON p.id = m.pair_id JOIN corpus_collection c ON c.id = p.collection_id
-WHERE m.item IS NULL"""
-
-DRAW = f"""
-WITH wanted AS (SELECT key AS cell, value::int AS n FROM json_each_text(%(wanted)s::json)),
-ranked AS MATERIALIZED (
-    SELECT f.*, row_number() OVER (PARTITION BY f.cell ORDER BY f.number, f.pair_id) AS rank,
-           count(*) OVER (PARTITION BY f.cell) AS size
-    FROM ({FRAME}) f
-),
-more AS MATERIALIZED (
-    SELECT r.*, i.id AS item, i.state AS known, w.n::float8 / r.size AS share
-    FROM ranked r JOIN wanted w ON w.cell = r.cell AND r.rank <= w.n
-    LEFT JOIN LATERAL (
-        SELECT id, state FROM corpus_item WHERE pair_id = r.pair_id AND reason = 'audit' AND state <> 'withdrawn'
-        ORDER BY seq DESC LIMIT 1) i ON true
-    WHERE NOT EXISTS (SELECT FROM judges_audit a WHERE a.campaign_id = %(campaign)s AND a.pair_id = r.pair_id)
-),
-opened AS (
-    {open_items(WANTED)} RETURNING id, pair_id
-),
-audited AS (
-    INSERT INTO judges_audit (campaign_id, pair_id, item_id, stratum, probability, label)
-    SELECT %(campaign)s, m.pair_id, COALESCE(m.item, o.id), m.stratum, m.share, m.label
-    FROM more m LEFT JOIN opened o ON o.pair_id = m.pair_id ORDER BY m.pair_id
-    RETURNING pair_id
-),
-sums AS (
-    SELECT %(campaign)s::bigint AS campaign, %(shard)s::int AS shard, key, sum(n) AS value FROM (
-        SELECT 'escalated:audit', 1 FROM audited
-        UNION ALL SELECT 'audited', 1 FROM more WHERE known = 'settled') AS k(key, n) GROUP BY key ORDER BY key
-),
-tallied AS ({counters.ADD.format(rows="SELECT campaign, shard, key, value FROM sums")})
-SELECT count(*) FROM audited
-"""
-
-# The probability of a stratum's pairs is its share that is in the sample, for those that were drawn before as well.
-SHARES = f"""
-UPDATE judges_audit a SET probability = s.share
-FROM judges_work w JOIN judges_campaign g ON g.id = w.campaign_id, (
-    SELECT f.stratum, f.part, count(b.id)::float8 / count(*) AS share
-    FROM ({FRAME}) f LEFT JOIN judges_audit b ON b.campaign_id = %(campaign)s AND b.pair_id = f.pair_id
-    GROUP BY f.stratum, f.part) s
-WHERE a.campaign_id = %(campaign)s AND w.campaign_id = a.campaign_id AND w.pair_id = a.pair_id
-  AND a.stratum = s.stratum AND {PART} = s.part AND s.share > 0 AND a.probability <> s.share
 """
 
 END_PART = "UPDATE judges_campaign SET sampled_at = sampled_at || clock_timestamp() WHERE id = %(campaign)s"

@@ -19,29 +19,23 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import connection
 from psycopg import Connection
+
+from store.sql import execute, fetch_rows
 
 # More than the worker processes of a usual instance; a read adds up as many rows for each key (docs/adr/0110).
 SHARDS = 16
 COSTS = ("cost", "cost_assumed", "cost_possible")  # Keys that add up to what a campaign spent, in USD.
 CALLS = ("calls", "calls_possible")  # Keys that add up to the calls that its limit counts.
 
-# Add to counters: format it with `rows`, a VALUES list or an ordered SELECT of (campaign, shard, key, value).
-ADD = """INSERT INTO judges_tally AS t (campaign_id, shard, key, value) {rows}
-ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value"""
-
-# The same for what a collection spent: format of the rows (collection, shard, spent, day, day_spent). A transaction
-# that began before midnight may come after one of the new day, whose sum stays.
-ADD_COST = """ON CONFLICT (collection_id, shard) DO UPDATE
-SET spent = t.spent + EXCLUDED.spent, day = GREATEST(t.day, EXCLUDED.day),
-    day_spent = CASE WHEN t.day > EXCLUDED.day THEN t.day_spent WHEN t.day < EXCLUDED.day THEN EXCLUDED.day_spent
-                     ELSE t.day_spent + EXCLUDED.day_spent END"""
-
 # The first shard that no other session holds; the lock ends with the session.
 CLAIM_SHARD = "SELECT shard FROM unnest(%s::int[]) AS shard WHERE pg_try_advisory_lock(7111, shard) LIMIT 1"
 
-ADD_ONE = ADD.format(rows="VALUES (%(campaign)s, %(shard)s, %(key)s, %(value)s)")
+ADD = """
+INSERT INTO judges_tally AS t (campaign_id, shard, key, value) VALUES (%(campaign)s, %(shard)s, %(key)s, %(value)s)
+ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value
+"""
+SUMS = "SELECT key, sum(value) FROM judges_tally WHERE campaign_id = %(campaign)s GROUP BY key"
 
 
 def random_shard() -> int:
@@ -61,17 +55,12 @@ def claim_shard(connection: Connection[Any]) -> int:
 def add(campaign: int, key: str, value: float, *, on: int | None = None) -> None:
     """Add to one counter, in the caller's transaction; on any shard unless one is named."""
     place = random_shard() if on is None else on
-    with connection.cursor() as cursor:
-        cursor.execute(ADD_ONE, {"campaign": campaign, "shard": place, "key": key, "value": value})
+    execute(ADD, campaign=campaign, shard=place, key=key, value=value)
 
 
 def read(campaign: int) -> dict[str, float]:
     """Return every counter of the campaign; a key that was never added to counts 0."""
-    found: dict[str, float] = defaultdict(float)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT key, sum(value) FROM judges_tally WHERE campaign_id = %s GROUP BY key", [campaign])
-        found.update(dict(cursor.fetchall()))
-    return found
+    return defaultdict(float, fetch_rows(SUMS, campaign=campaign))
 
 
 def total_cost(sums: Mapping[str, float]) -> float:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from corpus import table_statistics
-from corpus.collections.task_order import PRIORITY_SQL, open_items
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection, Pair
@@ -28,71 +27,17 @@ from judges.domain.protocol import Protocol
 from judges.engine import leases, notifications
 from judges.engine.account_states import end_pauses
 from judges.models import Campaign, JudgeVersion, Work
+from store.sql import execute, fetch_row, read_sql
 
 State = Campaign.State
 Policy = Campaign.Policy
 DEFINED = ("rubric", "instruction")  # Fields of a campaign that say what relevant means for it, and of a collection.
 UNFINISHED = (State.RUNNING, State.BUDGET)
 
-ENQUEUE = """
-WITH chosen AS (
-    SELECT p.id, {place} AS place FROM {pairs}
-    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-    WHERE p.collection_id = %(collection)s {which} AND NOT EXISTS (
-        SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
-            OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'escalated', 'failed'))))
-    ORDER BY place LIMIT %(limit)s
-), added AS (
-    INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
-    SELECT %(campaign)s, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY place RETURNING 1
-), counted AS ({tally})
-SELECT count(*) FROM added
-""".replace(
-    "{tally}",
-    counters.ADD.format(rows="SELECT %(campaign)s, 0, 'pairs', count(*) FROM added HAVING count(*) > 0"),
-)
-EVERY = ENQUEUE.format(place="p.id", pairs="corpus_pair p", which="AND p.is_candidate")
-LISTED = "unnest(%(pairs)s::bigint[]) WITH ORDINALITY AS listed(pair, place) JOIN corpus_pair p ON p.id = listed.pair"
-# ENQUEUE for every candidate, and for the pairs of a scope in the order in which they were given: workers take up work
-# in the order of its rows.
-ONLY = ENQUEUE.format(place="listed.place", pairs=LISTED, which="")
-
-# A pair whose newest standing target is good needs none, unless all shall be written again; what a person wrote is
-# never written over, and what waits for one is left to them.
-# ENQUEUE for relevant pairs without a target.
-POSITIVES = """
-WITH chosen AS (
-    SELECT p.id, p.id AS place FROM corpus_label l
-    JOIN corpus_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
-    JOIN corpus_collection c ON c.id = p.collection_id
-    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-    WHERE l.aspect_id IS NULL AND l.grade >= c.relevant_from AND NOT EXISTS (
-        SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = %(campaign)s
-            OR (w.campaign_id = ANY(%(earlier)s) AND w.state IN ('labelled', 'failed'))))
-      AND NOT EXISTS (
-        SELECT 1 FROM corpus_target t WHERE t.pair_id = p.id AND t.good AND (t.kind = 'person' OR NOT %(again)s)
-            AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id))
-      AND NOT EXISTS (
-        SELECT 1 FROM corpus_item i
-        WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
-    ORDER BY p.id LIMIT %(limit)s
-), added AS (""" + EVERY.split("), added AS (")[1]
-
-_FAILED = """
-SELECT collection, pair, %(campaign)s::bigint AS campaign, 'error' AS reason, priority, overlap
-FROM failed WHERE NOT EXISTS (SELECT 1 FROM corpus_item i
-    WHERE i.pair_id = pair AND i.reason = 'error' AND i.state IN ('open', 'conflict'))"""
-ESCALATE_FAILED = f"""
-WITH failed AS (
-    UPDATE judges_work w SET state = 'escalated', reason = 'error' FROM corpus_pair p, corpus_collection c
-    WHERE w.campaign_id = %(campaign)s AND w.state = 'failed' AND p.id = w.pair_id AND c.id = p.collection_id
-    RETURNING p.id AS pair, p.collection_id AS collection, c.overlap,
-        {PRIORITY_SQL.format(order="c.order", seed="c.seed")} AS priority
-), opened AS ({open_items(_FAILED)})
-SELECT count(*) FROM failed
-"""
+ENQUEUE_CANDIDATES = read_sql(__file__, "enqueue_candidates")
+ENQUEUE_PAIRS = read_sql(__file__, "enqueue_pairs")
+ENQUEUE_POSITIVES = read_sql(__file__, "enqueue_positives")
+ESCALATE_FAILED = read_sql(__file__, "escalate_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +192,8 @@ def _enqueue_pairs(
         "again": again,
         "pairs": None if pairs is None else list(dict.fromkeys(pairs)),
     }
-    statement = POSITIVES if campaign.policy == Policy.EVIDENCE else EVERY if pairs is None else ONLY
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        (added,) = cursor.fetchone()
+    statement = ENQUEUE_CANDIDATES if pairs is None else ENQUEUE_PAIRS
+    (added,) = fetch_row(ENQUEUE_POSITIVES if campaign.policy == Policy.EVIDENCE else statement, **values)
     table_statistics.renew_statistics(added, Work)
     return int(added)
 
@@ -271,8 +214,7 @@ def _notify_workers(campaign: Campaign) -> None:
 
 
 def _lock_collection(collection: Collection) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(leases.LOCK, {"collection": collection.pk})
+    execute(leases.LOCK, collection=collection.pk)
 
 
 def newest_campaign(*, collection: Collection, cancelled: bool = False) -> Campaign:
@@ -351,9 +293,7 @@ def _requeue_failed(campaign: Campaign) -> int:
 
 def _escalate_failed(campaign: Campaign) -> None:
     """Open an item, reason `error`, for every failed pair of the campaign."""
-    with connection.cursor() as cursor:
-        cursor.execute(ESCALATE_FAILED, {"campaign": campaign.pk})
-        (count,) = cursor.fetchone()
+    (count,) = fetch_row(ESCALATE_FAILED, campaign=campaign.pk)
     if count:
         counters.add(campaign.pk, "failed", -count)
         counters.add(campaign.pk, "escalated:error", count)
@@ -368,8 +308,7 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
         changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished, starts=starts)
         campaign = Campaign.objects.get(pk=campaign.pk)
         if state == State.CANCELLED:
-            with connection.cursor() as cursor:
-                cursor.execute(leases.ABANDONED)
+            execute(leases.ABANDONED)
     if not changed and campaign.state != state:
         raise BadInput(
             _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from django.core.cache import cache
-from django.db import connection
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from corpus.collections.task_order import MEASURING
-from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
+from store.sql import fetch_rows
 
 IMPORTED = "import"  # Reason of a label that came with people's imported grades: nobody was asked here.
 LARGE = 50_000  # Pairs above which pages may show counts that are a little old.
@@ -36,76 +34,23 @@ class PairState(TextChoices):
     UNJUDGED = "unjudged", _("not judged")
 
 
-_APART = ", ".join(f"'{reason}'" for reason in ("audit", "evidence", *MEASURING))
-_BY_PEOPLE = f"'{PEOPLE}', '{ADJUDICATOR}'"
-# A row for each pair with current texts that is to be judged, or is judged. `reason`: why people were asked;
-# `agreed`: the round of its newest debate that agreed; `audited`: people check its automatic label, or have.
-# A pair that people met in an audit alone stays labelled by judges, with the verdict that was audited.
-_STATES = f"""
-SELECT p.collection_id AS collection, p.id AS pair,
-    CASE WHEN l.origin NOT IN ({_BY_PEOPLE}) THEN 'labelled'
-         WHEN l.origin IS NOT NULL AND asked.audited AND asked.settled IS NULL THEN 'labelled'
-         WHEN l.origin IS NOT NULL THEN 'settled'
-         WHEN asked.open IS NOT NULL THEN 'open'
-         WHEN judged.running THEN 'running'
-         WHEN judged.pending THEN 'pending'
-         WHEN judged.failed > COALESCE(judged.ended[1], 0) THEN 'failed'
-         ELSE 'unjudged' END AS state,
-    CASE WHEN l.origin IN ({_BY_PEOPLE}) THEN asked.verdict ELSE (l.grade >= c.relevant_from)::int END AS verdict,
-    CASE WHEN l.origin IN ({_BY_PEOPLE}) THEN COALESCE(asked.settled, '{IMPORTED}') ELSE asked.open END AS reason,
-    COALESCE(l.origin, '') AS origin, COALESCE(judged.ended[2], 0) AS agreed, COALESCE(asked.audited, false) AS audited
-FROM corpus_pair p
-JOIN corpus_collection c ON c.id = p.collection_id
-JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-LEFT JOIN corpus_label l ON l.pair_id = p.id AND l.aspect_id IS NULL
-LEFT JOIN (
-    SELECT i.pair_id, bool_or(i.reason = 'audit' AND i.state <> 'withdrawn') AS audited,
-        (array_agg(i.reason ORDER BY i.id) FILTER (
-            WHERE i.state IN ('open', 'conflict') AND i.reason NOT IN ({_APART})))[1] AS open,
-        (array_agg(i.reason ORDER BY i.id DESC) FILTER (
-            WHERE i.state = 'settled' AND i.reason NOT IN ({_APART})))[1] AS settled,
-        (SELECT a.label FROM judges_audit a WHERE a.pair_id = i.pair_id ORDER BY a.campaign_id DESC LIMIT 1) AS verdict
-    FROM corpus_item i WHERE i.collection_id = ANY({{collections}}) {{of_items}} GROUP BY i.pair_id
-) asked ON asked.pair_id = p.id
-LEFT JOIN (
-    SELECT w.pair_id, bool_or(g.live AND w.state = 'running') AS running,
-        bool_or(g.live AND w.state = 'pending') AS pending,
-        max(w.campaign_id) FILTER (WHERE w.state = 'failed' AND NOT g.cancelled) AS failed,
-        max(ARRAY[w.campaign_id, COALESCE(w.agreed_in_round, 0)]) FILTER (
-            WHERE w.state IN ('labelled', 'escalated')) AS ended
-    FROM judges_work w JOIN (
-        SELECT id, state IN ('running', 'paused', 'budget') AS live, state = 'cancelled' AS cancelled
-        FROM judges_campaign WHERE collection_id = ANY({{collections}}) AND kind = 'judging'
-    ) g ON g.id = w.campaign_id {{of_work}} GROUP BY w.pair_id
-) judged ON judged.pair_id = p.id
-WHERE p.collection_id = ANY({{collections}}) {{of_pairs}} AND (
-    p.is_candidate OR l.origin IS NOT NULL OR asked.open IS NOT NULL
-    OR judged.running OR judged.pending OR judged.failed IS NOT NULL)
-"""
-_EVERY = {"of_items": "", "of_work": "", "of_pairs": ""}
-_SOME = {
-    "of_items": "AND i.pair_id = ANY(%(pairs)s)",
-    "of_work": "WHERE w.pair_id = ANY(%(pairs)s)",
-    "of_pairs": "AND p.id = ANY(%(pairs)s)",
-}
-COUNT = f"""
+# The states themselves: the function pair_states (judges/migrations/0003_functions.sql).
+COUNT = """
 SELECT collection, state, verdict, reason, origin, agreed, audited, count(*)
-FROM ({_STATES.format(collections="%(collections)s", **_EVERY)}) found GROUP BY 1, 2, 3, 4, 5, 6, 7
+FROM pair_states(%(collections)s) GROUP BY 1, 2, 3, 4, 5, 6, 7
 """
-OF_PAIRS = f"SELECT pair, state, reason FROM ({_STATES.format(collections='%(collections)s', **_SOME)}) found"
+OF_PAIRS = "SELECT pair, state, reason FROM pair_states(ARRAY[%(collection)s::bigint], %(pairs)s)"
 
 
 def write_states(collection: Collection) -> str:
     """Return a SELECT of every pair of the collection with its state, without parameters: to be joined or filtered."""
-    return _STATES.format(collections=f"ARRAY[{int(collection.pk)}]::bigint[]", **_EVERY)
+    return f"SELECT * FROM pair_states(ARRAY[{int(collection.pk)}::bigint])"
 
 
 def states_of(collection: Collection, pairs: Iterable[int]) -> dict[int, tuple[str, str]]:
     """Return the state of each of these pairs, with the reason why people were asked, or empty."""
-    with connection.cursor() as cursor:
-        cursor.execute(OF_PAIRS, {"collections": [collection.pk], "pairs": list(pairs)})
-        return {pair: (state, reason or "") for pair, state, reason in cursor.fetchall()}
+    rows = fetch_rows(OF_PAIRS, collection=collection.pk, pairs=list(pairs))
+    return {pair: (state, reason or "") for pair, state, reason in rows}
 
 
 @dataclass(slots=True)
@@ -179,8 +124,6 @@ def recent_states(collections: Iterable[int]) -> dict[int, PairStates]:
 def _count(collections: list[int]) -> dict[int, PairStates]:
     found: dict[int, PairStates] = defaultdict(PairStates)
     found.update({pk: PairStates() for pk in collections})
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT, {"collections": collections})
-        for collection, *row in cursor.fetchall():
-            found[collection].add(tuple(row))
+    for collection, *row in fetch_rows(COUNT, collections=collections):
+        found[collection].add(tuple(row))
     return found

@@ -8,32 +8,15 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from django.db import connection
-
 from judges.campaigns import counters
 from judges.domain.audits import LIMIT, surely_over
+from store.sql import fetch_rows, read_sql
 
 STOPPED = "stopped:"  # Counter of a route that stopped, followed by its key; above 0: it did.
 
 RESUMED = "resumed:"  # Counter of a route that an admin lets go on, followed by its key; above 0: it does.
 
-# The part of campaign `g` in which it labelled the pair of work `w`: 0, and one more after each end of it.
-PART = "coalesce(width_bucket(w.ended_at, g.sampled_at), 0)"
-
-ANSWERED = f"""
-WITH drawn AS (
-    SELECT a.id, a.stratum, a.label, a.probability, {PART} AS part, i.state,
-        (SELECT j.grade FROM current_judgment j WHERE j.item_id = i.id AND i.state = 'settled'
-         GROUP BY j.grade
-         ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s AS relevant
-    FROM judges_audit a JOIN corpus_item i ON i.id = a.item_id JOIN judges_campaign g ON g.id = a.campaign_id
-    LEFT JOIN judges_work w ON w.campaign_id = a.campaign_id AND w.pair_id = a.pair_id
-    WHERE a.campaign_id = %(campaign)s
-)
-SELECT stratum, part, count(*), count(relevant), count(*) FILTER (WHERE relevant = (label = 1)),
-       count(*) FILTER (WHERE state = 'conflict'), sum(1 / probability)
-FROM drawn GROUP BY stratum, part ORDER BY stratum, part
-"""
+ANSWERED = read_sql(__file__, "read_audit_answers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +48,9 @@ class AnsweredAudits:
 
 def answered_audits(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
     """Return people's answers on drawn pairs, by route; `relevant`: lowest relevant grade. One statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(ANSWERED, {"campaign": campaign, "relevant": relevant})
-        parts: dict[str, dict[int, AnsweredAudits]] = defaultdict(dict)
-        for stratum, part, drawn, settled, right, conflicts, size in cursor.fetchall():
-            parts[stratum][part] = AnsweredAudits(drawn, settled, right, conflicts, size)
+    parts: dict[str, dict[int, AnsweredAudits]] = defaultdict(dict)
+    for stratum, part, *counts in fetch_rows(ANSWERED, campaign=campaign, relevant=relevant):
+        parts[stratum][part] = AnsweredAudits(*counts)
     return {stratum: AnsweredAudits.together(found) for stratum, found in parts.items()}
 
 

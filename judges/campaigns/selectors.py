@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Sum, When
 
 from corpus.models import Collection, Pair
@@ -18,47 +17,22 @@ from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
 from judges.models.batches import Batch
 from judges.panels.offline_panel import OWN_PANEL, judges_that_vote
+from store.sql import fetch_row, fetch_rows, read_sql
 
 STATUS = """
 SELECT c.number, c.policy, c.state, c.stopped_by, c.paused_because,
     (SELECT count(*) FROM judges_work w WHERE w.campaign_id = c.id AND w.state = 'running'),
     (SELECT COALESCE(json_object_agg(key, value), '{}') FROM (
         SELECT key, sum(value) AS value FROM judges_tally t WHERE t.campaign_id = c.id GROUP BY key) AS sums)
-FROM judges_campaign c WHERE c.id = %s
+FROM judges_campaign c WHERE c.id = %(campaign)s
 """
 
-# Of the newest campaign that judges and was not cancelled; sums of all that judge.
-COLLECTION_SUMS = """
-SELECT c.id, c.number, c.policy, c.state, c.stopped_by, c.paused_because, c.protocol::json, sums.found
-FROM (SELECT COALESCE(json_object_agg(key, value), '{}') AS found FROM (
-    SELECT t.key, sum(t.value) AS value FROM judges_tally t JOIN judges_campaign g ON g.id = t.campaign_id
-    WHERE g.collection_id = %(collection)s AND g.kind = 'judging'
-      AND (t.key LIKE 'calls%%' OR t.key LIKE 'tokens%%' OR t.key LIKE 'cost%%'
-        OR t.key LIKE 'answered:%%') GROUP BY t.key) each) sums
-LEFT JOIN LATERAL (
-    SELECT * FROM judges_campaign WHERE collection_id = %(collection)s AND kind = 'judging' AND state <> %(cancelled)s
-    ORDER BY id DESC LIMIT 1) c ON true
-"""
-
-SENT = """
+COLLECTION_SUMS = read_sql(__file__, "sum_collection")
+LATENCY_MEDIANS = read_sql(__file__, "read_latency_medians")
+LATENCY_OF = """
 SELECT sum(milliseconds)::float8 AS summed, 1000 * extract(
     epoch FROM max(started_at + milliseconds * interval '1 millisecond') - min(started_at))::float8 AS wall
-FROM judges_attempt WHERE campaign_id = %(campaign)s AND NOT cached"""
-
-LATENCY_OF = SENT + " AND pair_id = %(pair)s HAVING count(*) > 0"
-
-# From a spread of pairs, found by steps over keys: a page must not read ten million attempts.
-LATENCY_MEDIANS = f"""
-WITH ends AS (SELECT min(pair_id) AS low, max(pair_id) AS high FROM judges_attempt WHERE campaign_id = %(campaign)s),
-spread AS (
-    SELECT DISTINCT found.pair_id FROM ends,
-        generate_series(low, high, GREATEST(1, (high - low) / %(most)s)) AS key,
-        LATERAL (SELECT pair_id FROM judges_attempt WHERE campaign_id = %(campaign)s AND pair_id >= key
-                 ORDER BY pair_id LIMIT 1) AS found
-),
-each AS ({SENT} AND pair_id IN (SELECT pair_id FROM spread) GROUP BY pair_id)
-SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY summed), percentile_cont(0.5) WITHIN GROUP (ORDER BY wall)
-FROM each HAVING count(*) > 0
+FROM judges_attempt WHERE campaign_id = %(campaign)s AND NOT cached AND pair_id = %(pair)s HAVING count(*) > 0
 """
 
 # Orders the turns `{of}` of a pair by campaign: its newest debate first, one that was broken off after all others.
@@ -112,9 +86,9 @@ def collection_status(
     which takes three more statements.
     """
     states = states or count_states(collection)
-    with connection.cursor() as cursor:
-        cursor.execute(COLLECTION_SUMS, {"collection": collection.pk, "cancelled": Campaign.State.CANCELLED})
-        campaign, number, policy, state, stopped_by, because, protocol, sums = cursor.fetchone() or (None,) * 8
+    campaign, number, policy, state, stopped_by, because, protocol, sums = fetch_row(
+        COLLECTION_SUMS, collection=collection.pk, cancelled=Campaign.State.CANCELLED
+    )
     counted = {
         "pairs": states.pairs,
         "failed": states.counts[PairState.FAILED],
@@ -138,9 +112,7 @@ def campaign_status(
     """Return the document of the contract for a campaign, from its counters; without one of the whole collection."""
     if campaign is None:
         return collection_status(collection, by_judge=by_judge)
-    with connection.cursor() as cursor:
-        cursor.execute(STATUS, [campaign.pk])
-        row = cursor.fetchone()
+    row = fetch_row(STATUS, campaign=campaign.pk)
     document = _status_document(collection.name, row)
     if by_judge:
         document |= _judge_lines(row[-1], [campaign.pk])
@@ -283,10 +255,8 @@ def latency_medians(campaign: Campaign) -> dict[str, float] | None:
 
 
 def _read_latency(query: str, values: dict[str, int]) -> dict[str, float] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(query, values)
-        row = cursor.fetchone()
-    return {"summed": row[0], "wall": row[1]} if row is not None else None
+    rows = fetch_rows(query, **values)
+    return {"summed": rows[0][0], "wall": rows[0][1]} if rows else None
 
 
 def debate_of(pair: Pair) -> list[Attempt]:

@@ -17,45 +17,13 @@ from judges.campaigns import counters
 from judges.engine.limits import process_name
 from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
+from store.sql import read_sql
 
 # Reservations of a collection exclude each other; 16 calls at a time, since each costs a transaction.
 AHEAD = 16  # Calls that are reserved together.
 AHEAD_UNBOUNDED = 64  # Where nothing limits them: nobody is refused what these hold, so fewer calls wait for them.
 
-# What a collection's campaigns spent, and how much of it today; what their workers hold: formats of its id.
-SPENT = """
-SELECT COALESCE(sum(spent), 0) AS spent,
-    COALESCE(sum(day_spent) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date), 0) AS today
-FROM judges_collectiontally WHERE collection_id = {collection}"""
-HELD = """
-SELECT COALESCE(sum(v.usd), 0) AS usd
-FROM judges_reservation v JOIN judges_campaign o ON o.id = v.campaign_id WHERE o.collection_id = {collection}"""
-
-# Of dead workers of all the collection's campaigns: what they held may be what is refused here. The answers that a
-# worker of this machine had were taken over before; those of another machine may be lost with it (its name stands
-# before the holder's @), so what such a worker held counts as spent: its calls were possibly sent, and paid.
-RECLAIM = """
-WITH dead AS (
-    DELETE FROM judges_reservation v USING judges_campaign c
-    WHERE c.id = v.campaign_id AND v.until < now()
-      AND c.collection_id = (SELECT collection_id FROM judges_campaign WHERE id = %(campaign)s)
-    RETURNING v.campaign_id, c.collection_id, v.usd, v.calls,
-        strpos(v.holder, '@') > 0 AND split_part(v.holder, '@', 1) <> split_part(%(holder)s, '@', 1) AS lost
-),
-counted AS ({counted})
-INSERT INTO judges_collectiontally AS t (collection_id, shard, spent, day, day_spent)
-SELECT collection_id, 0, sum(usd), (now() AT TIME ZONE 'UTC')::date, sum(usd)
-FROM dead WHERE lost GROUP BY 1 HAVING sum(usd) > 0
-{add_cost}
-""".format(
-    counted=counters.ADD.format(
-        rows="""
-    SELECT campaign_id, 0, key, sum(value) FROM dead CROSS JOIN LATERAL
-        (VALUES ('calls_possible', calls::float8), ('cost_possible', usd)) AS k(key, value)
-    WHERE lost AND value > 0 GROUP BY 1, 3 ORDER BY 1, 3"""
-    ),
-    add_cost=counters.ADD_COST,
-)
+RECLAIM = read_sql(__file__, "reclaim")
 
 # Campaigns of which a worker of another machine holds what it no longer renews.
 ABANDONED = """
@@ -67,44 +35,18 @@ WHERE until < now() AND strpos(holder, '@') > 0 AND split_part(holder, '@', 1) <
 # the sums can only fall, because an answer that is stored costs no more than what was held for it.
 LOCK = "SELECT pg_advisory_xact_lock(7110, collection_id::int) FROM judges_campaign WHERE id = %(campaign)s"
 
-# `after`: the calls that an earlier run left held, where the connection was lost with the answer to its commit. Only
-# the holder's own writer changes its row, one work after the other: so a row that has them was booked by that run.
-_HOLD = """
+# Of a campaign that nothing limits: only so that calls which a lost machine may have made are counted. `after`: as in
+# reserve.sql.
+HOLD = """
 INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
-SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s) FROM {asked}
+SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s)
+FROM judges_campaign WHERE id = %(campaign)s
 ON CONFLICT (campaign_id, holder) DO UPDATE
 SET usd = v.usd + EXCLUDED.usd, calls = v.calls + EXCLUDED.calls, until = EXCLUDED.until
 WHERE v.calls IS DISTINCT FROM %(after)s
 RETURNING v.calls
 """
-# Of a campaign that nothing limits: only so that calls which a lost machine may have made are counted.
-HOLD = _HOLD.format(asked="judges_campaign WHERE id = %(campaign)s")
-
-# The cap that refuses it, '' where it is held now, and the calls that are held with it.
-RESERVE = f"""
-WITH asked AS MATERIALIZED (
-    SELECT c.id, CASE
-        WHEN h.booked THEN ''
-        WHEN t.calls + h.calls + %(calls)s > c.max_calls THEN 'max-calls'
-        WHEN %(usd)s <= 0 THEN ''
-        WHEN t.usd + h.usd + %(usd)s > c.budget + 1e-12 THEN 'budget'
-        WHEN a.spent + b.usd + %(usd)s > k.budget + 1e-12 THEN 'collection'
-        WHEN a.today + b.usd + %(usd)s > k.daily_budget + 1e-12 THEN 'day'
-        ELSE '' END AS cap
-    FROM judges_campaign c JOIN corpus_collection k ON k.id = c.collection_id,
-        LATERAL (SELECT COALESCE(sum(value) FILTER (WHERE key = ANY(%(costs)s)), 0) AS usd,
-                     COALESCE(sum(value) FILTER (WHERE key = ANY(%(counted)s)), 0) AS calls
-                 FROM judges_tally WHERE campaign_id = c.id) t,
-        LATERAL (SELECT COALESCE(sum(usd), 0) AS usd, COALESCE(sum(calls), 0) AS calls,
-                     bool_or(holder = %(holder)s AND calls = %(after)s) AS booked
-                 FROM judges_reservation WHERE campaign_id = c.id) h,
-        LATERAL ({SPENT.format(collection="k.id")}) a,
-        LATERAL ({HELD.format(collection="k.id")}) b
-    WHERE c.id = %(campaign)s
-),
-held AS ({_HOLD.format(asked="asked WHERE cap = ''")})
-SELECT cap, (SELECT calls FROM held) FROM asked
-"""
+RESERVE = read_sql(__file__, "reserve")
 KEYS = {"costs": list(counters.COSTS), "counted": list(counters.CALLS)}  # Values of RESERVE.
 
 # Where no call is out any more the money held is set to 0: sums of floats would leave a trace behind.

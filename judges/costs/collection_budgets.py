@@ -9,13 +9,11 @@ from django.utils.translation import gettext_noop
 
 from corpus.models import Collection
 from judges.costs.accounting import format_cost
-from judges.costs.budget import HELD, SPENT
 from judges.models import Campaign
 
-ACCOUNT = f"""
-SELECT k.budget, k.daily_budget, a.spent, h.usd, a.today, (now() AT TIME ZONE 'UTC')::date
-FROM corpus_collection k, LATERAL ({SPENT.format(collection="k.id")}) a, LATERAL ({HELD.format(collection="k.id")}) h
-WHERE k.id = %s
+ACCOUNT = """
+SELECT k.budget, k.daily_budget, a.spent, a.held, a.today, (now() AT TIME ZONE 'UTC')::date
+FROM corpus_collection k, LATERAL collection_spending(k.id) a WHERE k.id = %s
 """
 
 LEFT = {

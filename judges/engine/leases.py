@@ -14,11 +14,11 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 
 from judges.campaigns import audit_sampling
-from judges.campaigns.counters import ADD
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted, stored_turn
 from judges.records import Inputs, Prompt, Slot, Turn
+from store.sql import read_sql
 
 # Pairs of one claim: few enough that a slow worker does not hoard what others could judge.
 BATCH = 64
@@ -26,36 +26,8 @@ BATCH = 64
 # next one down.
 MAX_CLAIMS = 3
 
-# Expired leases first, since those pairs wait longest. SKIP LOCKED lets workers claim beside each other; the fence
-# rises with each claim, and every later write must name it.
-CLAIM = """
-WITH expired AS MATERIALIZED (
-    SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'running' AND lease_until < now()
-        AND claims < %(most)s AND %(expired)s ORDER BY lease_until LIMIT %(n)s FOR NO KEY UPDATE SKIP LOCKED
-),
-pending AS MATERIALIZED (
-    SELECT id FROM judges_work WHERE campaign_id = %(campaign)s AND state = 'pending'
-        AND (lease_until IS NULL OR lease_until < now())
-        ORDER BY id LIMIT %(n)s - (SELECT count(*) FROM expired) FOR NO KEY UPDATE SKIP LOCKED
-),
-chosen AS (SELECT id FROM expired UNION ALL SELECT id FROM pending)
-UPDATE judges_work w SET state = 'running', fence = w.fence + 1,
-    lease_until = now() + make_interval(secs => %(lease)s)
-FROM chosen, judges_campaign c
-WHERE w.id = chosen.id AND c.id = w.campaign_id AND c.state = 'running'
-RETURNING w.id, w.pair_id, w.fence, w.attempt_base
-"""
-
-_GONE = "SELECT campaign_id, %(shard)s::int, 'failed', count(*) FROM gone GROUP BY campaign_id HAVING count(*) > 0"
-GIVE_UP = f"""
-WITH gone AS (
-    UPDATE judges_work SET state = 'failed', reason = 'error', lease_until = NULL, ended_at = now(),
-        error = 'claimed ' || claims || ' times, and every worker was lost before the end'
-    WHERE campaign_id = %(campaign)s AND state = 'running' AND lease_until < now() AND claims >= %(most)s
-    RETURNING campaign_id
-), counted AS ({ADD.format(rows=_GONE)})
-SELECT count(*) FROM gone
-"""
+CLAIM = read_sql(__file__, "claim")
+GIVE_UP = read_sql(__file__, "give_up")
 
 # For a campaign of batches, which one process alone works on (judges.batch): its pairs stay `running` while a batch is
 # out.

@@ -4,7 +4,6 @@ They are campaigns like others (claims, cache, limits, budget, rows of attempts)
 `labelled` counts pairs with a good target, `escalated` those whose texts wait for a person.
 """
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
@@ -15,27 +14,9 @@ from judges.evidence.quality import judged_as
 from judges.models import Campaign, JudgeVersion
 from judges.panels.offline_panel import ensure_writers
 from judges.records import Judge
+from store.sql import fetch_row, read_sql
 
-COVERAGE = """
-WITH positives AS (
-    SELECT p.id FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
-    JOIN corpus_collection c ON c.id = p.collection_id
-    WHERE c.id = %(collection)s AND l.aspect_id IS NULL AND l.grade >= c.relevant_from
-),
-good AS (
-    SELECT t.pair_id, bool_or(t.kind = 'person') AS person
-    FROM corpus_target t JOIN positives ON positives.id = t.pair_id
-    WHERE t.good AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id)
-    GROUP BY 1
-),
-waiting AS (
-    SELECT DISTINCT i.pair_id FROM corpus_item i JOIN positives ON positives.id = i.pair_id
-    WHERE i.reason = 'evidence' AND i.state IN ('open', 'conflict')
-      AND NOT EXISTS (SELECT 1 FROM good WHERE good.pair_id = i.pair_id)
-)
-SELECT (SELECT count(*) FROM positives), (SELECT count(*) FROM good), (SELECT count(*) FROM good WHERE person),
-    (SELECT count(*) FROM waiting)
-"""
+COVERAGE = read_sql(__file__, "count_coverage")
 
 
 def writer_configuration(writer: str, measure: str = "") -> Configuration:
@@ -68,8 +49,6 @@ def target_coverage(collection: Collection) -> dict[str, int]:
 
     `waiting`: their texts wait for a person, and no judge writes them again; `missing`: a judge could write about them.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(COVERAGE, {"collection": collection.pk})
-        positives, good, by_people, waiting = cursor.fetchone()
+    positives, good, by_people, waiting = fetch_row(COVERAGE, collection=collection.pk)
     missing = positives - good - waiting
     return {"positives": positives, "good": good, "by_people": by_people, "waiting": waiting, "missing": missing}

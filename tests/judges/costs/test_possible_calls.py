@@ -1,6 +1,7 @@
 """What workers of a lost machine held of a budget counts as spent; of a worker of this machine it comes back."""
 
 import asyncio
+import json
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,8 +16,9 @@ from judges.costs.accounting import describe_assumed_cost, of_status
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
 from judges.engine.child import Child
 from judges.engine.limits import process_name
+from judges.engine.rows import BOOK_CALLS
 from judges.inline import runner
-from judges.models import Campaign, Reservation
+from judges.models import Campaign, JudgeVersion, Reservation
 from judges.models.costs import CollectionTally
 from judges.tasks import reclaim_budgets
 from store.nodes import node_id
@@ -52,18 +54,19 @@ def test_calls_of_a_lost_machine_are_counted_as_possibly_paid() -> None:
 
 
 def test_a_transaction_of_yesterday_leaves_the_sum_of_today_as_it_is() -> None:
-    collection = make_collection("birds")
+    campaign = Campaign.objects.create(collection=make_collection("birds"), policy="single", panel="main")
+    judge = JudgeVersion.objects.earliest("pk").pk
+    call = {"id": 1, "campaign": campaign.pk, "judge": judge, "role": "rewrite"}
+    call |= {"outcome": "labelled", "cached": False, "usd": 0.0, "calls": 0, "holder": "me", "bound": 0.0}
+    call |= dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out", "tokens_reasoning"), 0)
     with connection.cursor() as cursor:
         for day, usd in (("2026-03-02", 1.0), ("2026-03-02", 2.0), ("2026-03-01", 4.0), ("2026-03-03", 8.0)):
-            cursor.execute(
-                "INSERT INTO judges_collectiontally AS t (collection_id, shard, spent, day, day_spent) "
-                f"VALUES (%s, 3, %s, %s, %s) {counters.ADD_COST} RETURNING spent, day::text, day_spent",
-                [collection.pk, usd, day, usd],
-            )
-            found = cursor.fetchone()
+            then = BOOK_CALLS.replace("(now() AT TIME ZONE 'UTC')::date", f"'{day}'::date")
+            cursor.execute(then, {"rows": json.dumps([call | {"cost": usd}]), "stored": [1], "shard": 3})
+            tally = CollectionTally.objects.get()
             if day == "2026-03-01":
-                assert found == (7.0, "2026-03-02", 3.0)
-    assert found == (15.0, "2026-03-03", 8.0)
+                assert (tally.spent, str(tally.day), tally.day_spent) == (7.0, "2026-03-02", 3.0)
+    assert (tally.spent, str(tally.day), tally.day_spent) == (15.0, "2026-03-03", 8.0)
 
 
 @pytest.mark.parametrize("holder", ["dead", "{node}@here:7:00ff"])

@@ -1,0 +1,13 @@
+-- A member's assignment with its item. A number names an item, or an assignment by its public id: no number is
+-- both (LOWEST_PUBLIC_ID). Lock order: FOR UPDATE of both rows, since whoever decides on the item next waits for
+-- this one, and then sees its counts.
+SELECT a.id, a.item_id, a.token, a.state, a.judgment_id,
+       i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
+       i.priority, a.first_id, f.grade AS first_grade, a.place,
+       extract(epoch FROM clock_timestamp() - a.lent_at)::float8 AS held,
+       1000 * extract(epoch FROM statement_timestamp() - a.served_at)::float8 AS served_ms
+FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
+LEFT JOIN corpus_judgment f ON f.id = a.first_id
+WHERE a.id = (SELECT o.id FROM annotation_assignment o WHERE o.membership_id = :membership AND o.item_id = :number
+    UNION ALL SELECT o.id FROM annotation_assignment o WHERE o.membership_id = :membership AND o.public_id = :number)
+FOR UPDATE OF a, i;

@@ -1,0 +1,16 @@
+"""What statements share: numbers and order of the queue's items, reference grades, the texts of a task."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+UNDO = """
+DROP VIEW task_text;
+DROP FUNCTION reference_of, reference_grades, queue_priority, next_seq, is_measuring
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [("corpus", "0002_database")]
+
+    operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text(), UNDO)]

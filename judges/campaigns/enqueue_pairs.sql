@@ -1,0 +1,21 @@
+-- Add the pairs of a scope to a campaign, in the order in which they were given: workers take up work in the
+-- order of its rows. No locks but the campaign's (start_or_join holds the collection's).
+WITH chosen AS (
+    SELECT p.id, listed.place AS place
+    FROM unnest(:pairs::bigint[]) WITH ORDINALITY AS listed(pair, place)
+    JOIN corpus_pair p ON p.id = listed.pair
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+    WHERE p.collection_id = :collection AND NOT EXISTS (
+        SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = :campaign
+            OR (w.campaign_id = ANY(:earlier) AND w.state IN ('labelled', 'escalated', 'failed'))))
+    ORDER BY place LIMIT :limit
+), added AS (
+    INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
+    SELECT :campaign, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY place RETURNING 1
+), counted AS (
+    INSERT INTO judges_tally AS t (campaign_id, shard, key, value)
+    SELECT :campaign, 0, 'pairs', count(*) FROM added HAVING count(*) > 0
+    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value
+)
+SELECT count(*) FROM added;

@@ -1,0 +1,28 @@
+-- Add relevant pairs without a target to a campaign of evidence. A pair whose newest standing target is good
+-- needs none, unless all shall be written again; what a person wrote is never written over, and what waits for
+-- one is left to them. No locks but the campaign's (start_or_join holds the collection's).
+WITH chosen AS (
+    SELECT p.id, p.id AS place FROM corpus_label l
+    JOIN corpus_pair p ON p.id = l.pair_id AND p.collection_id = :collection
+    JOIN corpus_collection c ON c.id = p.collection_id
+    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
+    WHERE l.aspect_id IS NULL AND l.grade >= c.relevant_from AND NOT EXISTS (
+        SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = :campaign
+            OR (w.campaign_id = ANY(:earlier) AND w.state IN ('labelled', 'failed'))))
+      AND NOT EXISTS (
+        SELECT 1 FROM corpus_target t WHERE t.pair_id = p.id AND t.good AND (t.kind = 'person' OR NOT :again)
+            AND NOT EXISTS (SELECT 1 FROM corpus_target later WHERE later.withdraws_id = t.id))
+      AND NOT EXISTS (
+        SELECT 1 FROM corpus_item i
+        WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
+    ORDER BY p.id LIMIT :limit
+), added AS (
+    INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
+    SELECT :campaign, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY place RETURNING 1
+), counted AS (
+    INSERT INTO judges_tally AS t (campaign_id, shard, key, value)
+    SELECT :campaign, 0, 'pairs', count(*) FROM added HAVING count(*) > 0
+    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value
+)
+SELECT count(*) FROM added;

@@ -1,0 +1,13 @@
+"""What statements share: the newest debate, a collection's spending, what audits are drawn from, the states of pairs."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+UNDO = "DROP FUNCTION pair_states, audit_frame, collection_spending, newest_debate"
+
+
+class Migration(migrations.Migration):
+    dependencies = [("judges", "0002_database"), ("corpus", "0003_functions")]
+
+    operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text(), UNDO)]

@@ -1,0 +1,45 @@
+"""SQL statements that stand whole in files, beside the modules that run them (CONTRIBUTING.md has their form).
+
+Their parameters are psql's, `:name`, so that a file runs there as it is: `psql -v collection=7 -f count_states.sql`.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+# Texts, casts and comments may hold a colon that begins no parameter.
+_TOKENS = re.compile(r"'[^']*'|::|(?P<comment>\s*--[^\n]*)|:(?P<parameter>[a-z_]+)")
+
+
+def read_sql(module: str, name: str) -> str:
+    """Return the statement `name`.sql beside the module's file, with its parameters as psycopg writes them."""
+    text = Path(module).with_name(f"{name}.sql").read_text(encoding="utf-8")
+    return _TOKENS.sub(_for_psycopg, text.replace("%", "%%")).strip().removesuffix(";")
+
+
+def _for_psycopg(token: re.Match[str]) -> str:
+    if token["comment"]:
+        return ""
+    return f"%({name})s" if (name := token["parameter"]) else token[0]
+
+
+def fetch_rows(sql: str, **values: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement on Django's connection."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return list(cursor.fetchall())
+
+
+def fetch_row(sql: str, **values: Any) -> tuple[Any, ...]:
+    """Return the only row of a statement on Django's connection."""
+    (row,) = fetch_rows(sql, **values)
+    return row
+
+
+def execute(sql: str, **values: Any) -> int:
+    """Run a statement on Django's connection and return how many rows it changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return int(cursor.rowcount)

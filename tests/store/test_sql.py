@@ -1,0 +1,95 @@
+"""SQL stands whole: a long statement in a file that psql takes as it is, and nothing puts statements together."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from config.backup import run_postgres_program
+from store.sql import fetch_row, read_sql
+from tests.config.test_names import modules
+from tests.rooms import ROOT
+
+LONGEST = 10
+"""Lines of SQL in a Python string."""
+SQL = re.compile(
+    r"\b(SELECT\b.*\bFROM|INSERT INTO|UPDATE \w+( \w+)?\s+SET|DELETE FROM|LEFT JOIN)\b"
+    r"|\b(WHERE|AND) \S+ (=|<|>|IN|IS|NOT)\b",
+    re.DOTALL,
+)
+FILES = sorted(path for path in ROOT.glob("*/**/*.sql") if path.parts[len(ROOT.parts)] not in ("tests", "var", ".venv"))
+STATEMENTS = [path for path in FILES if path.parent.name != "migrations"]
+
+
+def literals(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Texts of a module but its docstrings."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node
+
+
+def composed(tree: ast.AST) -> Iterator[int]:
+    """Lines on which SQL is formatted, joined or split."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
+            is_composed, text = len(parts) < len(node.values), "x".join(map(str, parts))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod):
+            is_composed, text = True, " ".join(str(part.value) for part in literals(node))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            is_composed = node.func.attr in ("format", "join", "replace", "split", "partition", "removesuffix")
+            text = " ".join(str(part.value) for part in literals(node.func))
+        else:
+            continue
+        if is_composed and SQL.search(text):
+            yield node.lineno
+
+
+def test_a_long_statement_stands_in_a_file() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{text.lineno}"
+        for path in modules()
+        for text in literals(ast.parse(path.read_text()))
+        if SQL.search(text.value) and len(text.value.strip().splitlines()) > LONGEST
+    ]
+    assert not long
+
+
+def test_nothing_puts_statements_together() -> None:
+    found = [f"{path.relative_to(ROOT)}:{line}" for path in modules() for line in composed(ast.parse(path.read_text()))]
+    assert not found
+
+
+@pytest.mark.parametrize("path", STATEMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_says_what_it_is_for_and_a_module_beside_it_reads_it(path: Path) -> None:
+    assert path.read_text().startswith("-- ")
+    assert any(f'read_sql(__file__, "{path.stem}")' in module.read_text() for module in path.parent.glob("*.py"))
+
+
+@pytest.mark.django_db
+def test_psql_prepares_every_file_as_it_is(tmp_path: Path) -> None:
+    script = tmp_path / "prepare.psql"
+    with script.open("w") as file:
+        for path in STATEMENTS:
+            text = path.read_text()
+            names = re.findall(r"%\((\w+)\)s", read_sql(str(path), path.stem))
+            for number, name in enumerate(dict.fromkeys(names), 1):
+                file.write(f"\\set {name} ${number}\n")
+            file.write(f"\\echo {path.relative_to(ROOT)}\nPREPARE statement AS\n{text}\nDEALLOCATE statement;\n")
+    run_postgres_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(script))
+
+
+@pytest.mark.django_db
+def test_a_parameter_is_found_beside_texts_casts_and_comments(tmp_path: Path) -> None:
+    (tmp_path / "example.sql").write_text("-- Not :this.\nSELECT ':x', '50%', :value::int; -- nor :that\n")
+    sql = read_sql(str(tmp_path / "module.py"), "example")
+    assert sql == "SELECT ':x', '50%%', %(value)s::int"
+    assert fetch_row(sql, value=7) == (":x", "50%", 7)
