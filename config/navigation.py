@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Role
 from annotation.permissions import Scope
+from store.sql import read_sql
 
 
 @dataclass(frozen=True)
@@ -120,19 +121,10 @@ GEAR = Entry(
 
 MANY = 100_000  # Pairs and conflicts are counted up to here.
 CONFLICTS = """
-    SELECT (SELECT count(*) FROM (SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'conflict'
-                                  LIMIT %(many)s) conflicts)"""
-COUNTS = f"""{CONFLICTS},
-    (SELECT count(*) FROM (SELECT FROM corpus_pair WHERE collection_id = %(collection)s LIMIT %(many)s) pairs),
-    (SELECT count(*) FROM judges_campaign WHERE collection_id = %(collection)s AND kind = 'judging'),
-    (SELECT count(*) FROM annotation_membership WHERE collection_id = %(collection)s AND is_active),
-    (SELECT count(*) FROM annotation_snapshot WHERE collection_id = %(collection)s),
-    (SELECT count(*) FROM benchmark_run WHERE collection_id = %(collection)s),
-    -- Krippendorff's alpha of the judges over all pairs; where they have none, that of people.
-    (SELECT coalesce("values" #>> '{{kappas,0,kappa,value}}', "values" #>> '{{kappas,3,kappa,value}}')::float
-     FROM annotation_computed WHERE collection_id = %(collection)s),
-    -- Webhooks that were disabled by nobody.
-    (SELECT count(*) FROM api_webhook WHERE collection_id = %(collection)s AND disabled IN ('failing', 'gone'))"""
+    SELECT count(*) FROM (
+        SELECT FROM corpus_item WHERE collection_id = %(collection)s AND state = 'conflict' LIMIT %(many)s) conflicts
+"""
+COUNTS = read_sql(__file__, "count_navigation")
 
 
 def navigation_context(request: HttpRequest) -> dict[str, Any]:

@@ -41,16 +41,10 @@ def resolve_pairs(pair_ids: Iterable[int]) -> int:
 # The assessor under whose name the gold of this collection's own experts stands.
 EXPERTS = "experts"
 
-REFERENCE = "SELECT pair_id, grade FROM reference_grades(%(collection)s)"
 REFERENCE_GRADES = """
 SELECT pair_id, grade FROM reference_grades(%(collection)s)
 WHERE %(pairs)s::bigint[] IS NULL OR pair_id = ANY(%(pairs)s)
 """
-
-
-def join_reference(pair: str) -> str:
-    """Return the join that adds `gold.grade`, the reference grade, to rows with this column of a pair."""
-    return f"LEFT JOIN LATERAL reference_of({pair}) gold ON true"
 
 
 def reference_grades(collection: Collection, pairs: Iterable[int] | None = None) -> dict[int, int]:

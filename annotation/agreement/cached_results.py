@@ -24,7 +24,6 @@ from annotation.agreement.grade_matrix import (
     GradeMatrix,
     KnownAssessors,
     choose_assessors,
-    fetch_columns,
     find_copies,
     known_assessors,
 )
@@ -37,6 +36,7 @@ from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
 from jobs import background, workers
 from judges.domain.copies import sample_name
+from store.sql import fetch_row
 
 logger = logging.getLogger(__name__)
 
@@ -49,9 +49,9 @@ KEPT = 12  # Choices of assessors, pairs and grades whose figures a collection k
 
 STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 COUNT = """
-SELECT (SELECT count(*) FROM corpus_judgment j WHERE j.assessor_id = ANY(%s) AND j.grade IS NOT NULL)
+SELECT (SELECT count(*) FROM corpus_judgment j WHERE j.assessor_id = ANY(%(people)s) AND j.grade IS NOT NULL)
      + (SELECT count(*) FROM judges_attempt t JOIN judges_campaign c ON c.id = t.campaign_id
-        WHERE c.collection_id = %s AND t.judge_id = ANY(%s) AND t.role = 'vote' AND t.counts)
+        WHERE c.collection_id = %(collection)s AND t.judge_id = ANY(%(judges)s) AND t.role = 'vote' AND t.counts)
 """
 
 
@@ -96,7 +96,7 @@ def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
     """Return whether measuring takes so long that a worker does it. One statement."""
     people = [one.id for one in chosen if one.kind != Assessor.Kind.JUDGE]
     judges = [one.id for one in chosen if one.kind == Assessor.Kind.JUDGE]
-    grades = int(fetch_columns(COUNT, [people, collection.pk, judges], ["n"])["n"][0])
+    grades = int(fetch_row(COUNT, people=people, collection=collection.pk, judges=judges)[0])
     present = min(len(chosen), grades)
     return grades > (GRADES if len(chosen) <= MANY else GRADES_OF_MANY) or present * (present - 1) // 2 > COUPLES
 

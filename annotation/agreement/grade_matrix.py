@@ -8,33 +8,45 @@ the reference enter only by name.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from struct import unpack_from
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import psycopg
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
-from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, CurrentJudgment, Judgment
 from judges.campaigns.selectors import campaigns_that_count
 from judges.domain.copies import kind_of, sample_name
 from judges.domain.ensemble import drawn_first, pair_seed
 from judges.models import Attempt, Campaign, JudgeVersion
+from store.sql import read_sql
 
 Population = Literal["all", "escalated", "audited"]
 # A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
 # the start; the last one.
 Votes = Literal["first", "blind", "shown", "final"]
-CAST: dict[Votes, str] = {
-    "first": "j.arm <> 'reveal:seen'",
-    "blind": "(j.item_id IS NULL OR j.arm = 'hidden' OR j.step = 'first' AND j.arm <> 'reveal:seen')",
-    "shown": "j.step = 'final' AND j.arm LIKE 'shown%%'",
-    "final": "true",
+READ_GRADES = read_sql(__file__, "read_grades")
+READ_VOTES = """
+SELECT array_agg(campaign_id) AS campaign, array_agg(pair_id) AS pair, array_agg(judge_id) AS who,
+       array_agg(place::bigint) AS place, array_agg(verdict::bigint) AS verdict
+FROM counted_attempt
+WHERE campaign_id = ANY(%(campaigns)s) AND judge_id = ANY(%(judges)s) AND role = 'vote' AND outcome = 'labelled'
+"""
+# Pairs that a campaign handed to people, or that were drawn to check its labels.
+POPULATIONS = {
+    "escalated": """
+        SELECT array_agg(DISTINCT pair_id) AS pair FROM corpus_item
+        WHERE collection_id = %(collection)s AND reason <> 'audit' AND NOT is_measuring(reason)
+    """,
+    "audited": """
+        SELECT array_agg(DISTINCT pair_id) AS pair FROM corpus_item
+        WHERE collection_id = %(collection)s AND reason = 'audit'
+    """,
 }
 Kind = Assessor.Kind
 SAMPLES = 1_024  # More votes than one judge can have on a panel.
@@ -286,20 +298,7 @@ def _matrix_rows(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judg
 
 def _load_judgments(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.void]:
     """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
-    order = "j.step = 'final', j.id" if votes == "final" else "j.step = 'first', j.id DESC"
-    return fetch_columns(
-        f"""
-        SELECT j.assessor_id::bigint, j.pair_id::bigint, j.grade::bigint
-        FROM current_judgment j JOIN corpus_pair p ON p.id = j.pair_id
-        LEFT JOIN corpus_item i ON i.id = j.item_id
-        WHERE (i.reason IS NULL OR i.reason <> ALL(%s)) AND j.assessor_id = ANY(%s)
-          AND p.collection_id = %s AND j.aspect_id IS NULL AND j.step <> 'adjudication'
-          AND {CAST[votes]}
-        ORDER BY {order}
-        """,
-        [list(APART), ids, collection.pk],
-        ["who", "pair", "grade"],
-    )
+    return fetch_columns(READ_GRADES, apart=list(APART), assessors=ids, collection=collection.pk, votes=votes)
 
 
 def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[np.void]:
@@ -310,14 +309,7 @@ def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDA
     ids = list({one.id for one in judges})
     asked = Campaign.objects.filter(collection=collection) if ids else ()
     campaigns = {campaign.pk: campaign for campaign in asked}
-    found = fetch_columns(
-        """
-        SELECT campaign_id, pair_id, judge_id, place::bigint, verdict::bigint FROM counted_attempt
-        WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' AND outcome = 'labelled'
-        """,
-        [list(campaigns), ids],
-        ["campaign", "pair", "who", "place", "verdict"],
-    )
+    found = fetch_columns(READ_VOTES, campaigns=list(campaigns), judges=ids)
     # In this order a later row takes an earlier one's place in the matrix: the newest campaign's vote remains.
     found = found[np.lexsort((-found["place"], found["campaign"]))]
     early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
@@ -342,36 +334,26 @@ def _drawn_vote_mask(found: NDArray[np.void], campaigns: dict[int, Campaign], ea
 
 def population_of(collection: Collection, population: Population) -> NDArray[np.int64]:
     """Pairs that a campaign handed to people (`escalated`), or that were drawn to check its labels (`audited`)."""
-    # Constants of ours alone: nothing that somebody typed stands in this statement.
-    others = ", ".join(f"'{reason}'" for reason in ("audit", *MEASURING))
-    kind = "reason = 'audit'" if population == "audited" else f"reason NOT IN ({others})"
-    return fetch_columns(
-        f"SELECT DISTINCT pair_id FROM corpus_item WHERE collection_id = %s AND {kind}", [collection.pk], ["pair"]
-    )["pair"]
+    return fetch_columns(POPULATIONS[population], collection=collection.pk)["pair"]
 
 
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 
-def fetch_columns(sql: str, parameters: Sequence[object], names: Sequence[str]) -> NDArray[np.void]:
-    """Fetch the rows of a query whose columns are all bigint and not null, as a structured array.
+def fetch_columns(sql: str, **values: Any) -> NDArray[np.void]:
+    """Fetch the one row of a statement whose columns are arrays of bigint without nulls, as a structured array.
 
-    Each column comes as one array in PostgreSQL's binary form, so a million votes need no Python object each.
+    They come in PostgreSQL's binary form, so a million votes need no Python object each.
     """
-    arrays = ", ".join(f'array_agg(t."{name}")' for name in names)
-    named = ", ".join(f'"{name}"' for name in names)
-    statement = f"COPY (SELECT {arrays} FROM ({sql}) t({named})) TO STDOUT (FORMAT BINARY)"
-    # The copy() of Django's debugging wrapper takes no parameters, so the driver's own cursor is asked.
-    with connection.cursor() as wrapped, wrapped.cursor.copy(statement, parameters) as copy:
-        data = b"".join(copy) + bytes(ELEMENT.itemsize + 20)  # so that an empty column can be read too
-    at = 21  # signature, flags and extension of the file; number of fields of the row
-    columns = []
-    for _name in names:
-        (size,) = unpack_from(">i", data, at)
-        at += 4
-        # No row: null. Else dimensions, flags, type, length and lower bound, then the elements.
-        columns.append(np.frombuffer(data, ELEMENT, max(size - 20, 0) // ELEMENT.itemsize, at + 20)["value"])
-        at += max(size, 0)
+    connection.ensure_connection()
+    with psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(sql.encode(), values, binary=True)
+        names = [column.name for column in cursor.description or ()]
+        result_of_server = cursor.pgresult
+        assert result_of_server is not None
+        # An array of nothing is null. Else: dimensions, flags, type, length and lower bound, then the elements.
+        arrays = [result_of_server.get_value(0, at) or bytes(20) for at in range(len(names))]
+    columns = [np.frombuffer(memoryview(array)[20:], ELEMENT)["value"] for array in arrays]
     result = np.empty(len(columns[0]), dtype=[(name, np.int64) for name in names])
     for name, column in zip(names, columns, strict=True):
         result[name] = column

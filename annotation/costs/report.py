@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -14,7 +13,6 @@ from annotation.costs.labels import JUDGES, TOGETHER, PerLabel, against_gold, pe
 from annotation.label_quality.audits import measure_audits
 from annotation.label_quality.records import Audits
 from annotation.queue.judging_time import median_seconds
-from corpus.labels import REFERENCE
 from corpus.models import Collection
 from judges.campaigns import counters, selectors
 from judges.costs import ledger
@@ -24,22 +22,9 @@ from judges.costs.ledger import LedgerRow, Sum
 from judges.domain.audits import OVERLAP
 from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign
+from store.sql import fetch_row, read_sql
 
-# Of labels that judges gave, and of pairs that people settled: with a reference grade, and equal to it.
-GOLD = f"""
-WITH own AS MATERIALIZED (
-    SELECT pair_id, state, label FROM judges_work
-    WHERE campaign_id = %(campaign)s AND state IN ('labelled', 'escalated')
-),
-gold AS (SELECT pair_id, grade >= %(relevant)s AS relevant FROM ({REFERENCE}) known)
-SELECT count(*) FILTER (WHERE w.state = 'labelled'),
-    count(*) FILTER (WHERE w.state = 'labelled' AND (w.label = 1) = gold.relevant),
-    count(*) FILTER (WHERE w.state = 'escalated' AND l.origin IN ('people', 'adjudicator')),
-    count(*) FILTER (WHERE w.state = 'escalated' AND l.origin IN ('people', 'adjudicator')
-                     AND (l.grade >= %(relevant)s) = gold.relevant)
-FROM own w JOIN gold ON gold.pair_id = w.pair_id
-LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL
-"""
+GOLD = read_sql(__file__, "count_gold")
 
 NO_AUDIT = gettext_noop("not measured: no audit is completed yet")
 
@@ -207,10 +192,9 @@ def _describe_labels(labelled: int, settled: int) -> tuple[str, str]:
 
 def _count_gold(campaign: Campaign) -> tuple[int, int, int, int]:
     collection = campaign.collection
-    values = {"campaign": campaign.pk, "collection": collection.pk, "relevant": collection.relevant_from}
-    with connection.cursor() as cursor:
-        cursor.execute(GOLD, values)
-        known, right, known_people, right_people = cursor.fetchone()
+    known, right, known_people, right_people = fetch_row(
+        GOLD, campaign=campaign.pk, collection=collection.pk, relevant=collection.relevant_from
+    )
     return known, right, known_people, right_people
 
 

@@ -15,6 +15,9 @@ from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.models import Attempt
 
 PAGE = 50
+OWNERS = """
+SELECT array_agg(id) AS pair, array_agg(query_id) AS query FROM corpus_pair WHERE id = ANY(%(pairs)s)
+"""
 MOST = 10  # Queries that are named above the list.
 
 
@@ -25,9 +28,7 @@ def list_disagreements(
     both = mask_of_cell(found, "both", bound)
     pairs = found.pairs[both]
     inside = mask_of_cell(found, kind, bound)[both]
-    owners = fetch_columns(
-        "SELECT id, query_id FROM corpus_pair WHERE id = ANY(%s)", [pairs.tolist()], ["pair", "query"]
-    )
+    owners = fetch_columns(OWNERS, pairs=pairs.tolist())
     # `pairs` is in the order of ids, too, so that the places of both are the same.
     queries = np.sort(owners, order="pair")["query"]
     order = np.lexsort((pairs[inside], queries[inside]))

@@ -12,9 +12,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from annotation.data.pair_filters import STATES
-from corpus.labels import REFERENCE
 from corpus.models import Collection, Pair
-from judges.campaigns.pair_states import write_states
 from judges.models import Campaign
 
 Keys = list[tuple[int, Any]]
@@ -48,11 +46,11 @@ COLUMNS = {
     # As "state", of the collection: whoever labelled the pair.
     "whole": SortColumn(
         f"array_position(ARRAY[{', '.join(repr(state) for state, _ in STATES)}]::text[], {_WHOLE})",
-        "LEFT JOIN (%(states)s) s ON s.pair = m.id",
+        "LEFT JOIN pair_states(ARRAY[%(collection)s::bigint]) s ON s.pair = m.id",
     ),
     "label": SortColumn("l.grade", _LABEL),
     "origin": SortColumn("l.origin", _LABEL, is_number=False),
-    "gold": SortColumn("g.grade", f"LEFT JOIN ({REFERENCE}) g ON g.pair_id = m.id"),
+    "gold": SortColumn("g.grade", "LEFT JOIN reference_grades(%(collection)s) g ON g.pair_id = m.id"),
     "priority": SortColumn(
         "i.priority",
         """LEFT JOIN (SELECT pair_id, min(priority) AS priority FROM corpus_item
@@ -93,7 +91,6 @@ def list_keys(
     joins = column.joins % {
         "campaign": campaign.pk if campaign else 0,
         "collection": int(collection.pk),
-        "states": write_states(collection),
     }
     sign, direction = ("<", "DESC") if downwards != key.backwards else (">", "ASC")
     beyond = "" if start is None else f"WHERE (value, id) {sign} (%s, %s)"

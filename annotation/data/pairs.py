@@ -17,7 +17,7 @@ from annotation.queue.statements import one_array
 from corpus.labels import reference_grades
 from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
 from corpus.search import full_text
-from judges.campaigns.pair_states import PairState, states_of, write_states
+from judges.campaigns.pair_states import PairState, states_of
 from judges.models import Audit, Campaign, Work
 
 PAGE = 50
@@ -25,6 +25,12 @@ COUNTED = 1000  # Totals are exact up to here; beyond, "more than".
 LISTED_DOCUMENTS = 20_000  # Documents whose texts match, up to which pairs are found by their ids.
 ITEM_STATES = frozenset({Item.State.OPEN, Item.State.CONFLICT, Item.State.SETTLED})
 PEOPLES = [PairState.OPEN.value, PairState.SETTLED.value]
+# Each value twice: null matches every pair.
+IN_STATE = """
+SELECT pair FROM pair_states(ARRAY[%s::bigint])
+WHERE (%s::text[] IS NULL OR state = ANY(%s)) AND (%s::text IS NULL OR reason = %s)
+  AND (%s::int IS NULL OR verdict = %s) AND (%s::int IS NULL OR agreed = %s)
+"""
 
 
 def load_page(
@@ -134,22 +140,12 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
 
 def _states_condition(collection: Collection, filters: PairFilters) -> Q:
     """Match the state that a pair has in the collection, whoever labelled it (judges.campaigns.pair_states)."""
-    conditions: list[str] = []
-    values: list[object] = []
-    if filters.state:
-        conditions.append("state = ANY(%s)")
-        values.append(PEOPLES if filters.state == Work.State.ESCALATED else [filters.state])
-    if filters.reason:
-        conditions.append("reason = %s")
-        values.append(filters.reason)
-    for column, text in (("verdict", filters.verdict), ("agreed", filters.round)):
-        if text.isdecimal():
-            conditions.append(f"{column} = %s")
-            values.append(int(text[:9]))
-    if not conditions:
+    states = PEOPLES if filters.state == Work.State.ESCALATED else [filters.state]
+    verdict, agreed = (int(text[:9]) if text.isdecimal() else None for text in (filters.verdict, filters.round))
+    values = [states if filters.state else None, filters.reason or None, verdict, agreed]
+    if values == [None] * 4:
         return Q()
-    found = f"SELECT pair FROM ({write_states(collection)}) states WHERE {' AND '.join(conditions)}"
-    return Q(pk__in=RawSQL(found, values))
+    return Q(pk__in=RawSQL(IN_STATE, [collection.pk, *(value for value in values for _twice in range(2))]))
 
 
 def _item_pairs(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> QuerySet[Any]:

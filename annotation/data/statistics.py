@@ -3,47 +3,31 @@
 from typing import Any, cast
 
 from django.core.cache import cache
-from django.db import connection
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from corpus.labels import REFERENCE
 from corpus.models import Collection
 from corpus.search.text import text_length
 from judges.campaigns.selectors import campaigns_of, collection_status, count_filtered
 from judges.models import Campaign
+from store.sql import fetch_row, fetch_rows, read_sql
 
 SAMPLE = 1_000  # Texts of each kind whose words are counted.
 # The page of a collection with a million pairs reads every row once in this time.
 KEPT_S = 60
 
-COUNTS = f"""
-    WITH gold AS MATERIALIZED ({REFERENCE})
-    SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = %(collection)s AND is_current),
-           q.n, q.answers, q.answered, q.synthetic, q.keywords, p.n, p.queries, p.scored, l.*
-    FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
-                 count(*) FILTER (WHERE answers <> '{{}}') AS answered,
-                 count(*) FILTER (
-                     WHERE metadata @> '{{"synthetic": true}}' AND NOT metadata ? 'rewritten_from') AS synthetic,
-                 count(*) FILTER (WHERE metadata ? 'rewritten_from') AS keywords
-          FROM corpus_query WHERE collection_id = %(collection)s AND is_current) q,
-         (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(scored), 0)::bigint AS scored
-          FROM (SELECT count(*) AS n, count(teacher_score) AS scored FROM corpus_pair
-                WHERE collection_id = %(collection)s AND is_candidate GROUP BY query_id) each) p,
-         (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(relevant), 0)::bigint AS relevant,
-                 count(*) FILTER (WHERE of_gold > 0) AS queries_before,
-                 COALESCE(sum(relevant_before), 0)::bigint AS relevant_before
-          FROM (SELECT count(l.grade) AS n, count(gold.grade) AS of_gold,
-                       count(*) FILTER (WHERE COALESCE(l.grade, gold.grade) >= %(relevant_from)s) AS relevant,
-                       count(*) FILTER (WHERE gold.grade >= %(relevant_from)s) AS relevant_before
-                FROM (SELECT pair_id, grade FROM corpus_label WHERE aspect_id IS NULL) l
-                FULL JOIN gold ON gold.pair_id = l.pair_id
-                JOIN corpus_pair p ON p.id = COALESCE(l.pair_id, gold.pair_id)
-                WHERE p.collection_id = %(collection)s GROUP BY p.query_id) each) l
-"""
+COUNTS = read_sql(__file__, "count_collection")
 # As bigint, because abs of the smallest integer does not fit into an integer.
-TEXTS = """
-    SELECT {text} FROM corpus_{table}
+QUERY_TEXTS = """
+    SELECT text FROM corpus_query
+    WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0
+"""
+ANSWER_TEXTS = """
+    SELECT unnest(answers) FROM corpus_query
+    WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0
+"""
+DOCUMENT_TEXTS = """
+    SELECT title || ' ' || text FROM corpus_document
     WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0
 """
 # Aspects, the queries that have some, and the documents that are relevant to any of a query's (BRIGHT-Pro table 1).
@@ -73,12 +57,9 @@ def statistics_of(collection: Collection) -> dict[str, Any]:
 
 
 def _compute_statistics(collection: Collection) -> dict[str, Any]:
-    with connection.cursor() as cursor:
-        values = {"collection": collection.pk, "relevant_from": collection.relevant_from}
-        cursor.execute(COUNTS, values)
-        documents, queries, answers, answered, synthetic, keywords, *of_pairs = cursor.fetchone()
-        cursor.execute(ASPECTS, values)
-        aspects, queries_with_aspects, positive = cursor.fetchone()
+    values = {"collection": collection.pk, "relevant_from": collection.relevant_from}
+    documents, queries, answers, answered, synthetic, keywords, *of_pairs = fetch_row(COUNTS, **values)
+    aspects, queries_with_aspects, positive = fetch_row(ASPECTS, **values)
     pairs, asked, scored, labelled, judged, relevant, judged_before, relevant_before = of_pairs
     document = collection_status(collection, by_judge=False)
     campaigns = campaigns_of(collection)[:2]
@@ -96,9 +77,9 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "scored": scored,
         "documents_a_query": pairs / asked if asked else None,
         "answers_a_query": float(answers) / queries if queries else None,
-        "words_a_query": _mean_word_count(collection, "query", "text", queries),
-        "words_a_document": _mean_word_count(collection, "document", "title || ' ' || text", documents),
-        "words_an_answer": _mean_word_count(collection, "query", "unnest(answers)", answered),
+        "words_a_query": _mean_text_length(QUERY_TEXTS, collection, queries),
+        "words_a_document": _mean_text_length(DOCUMENT_TEXTS, collection, documents),
+        "words_an_answer": _mean_text_length(ANSWER_TEXTS, collection, answered),
         "relevant_a_query": float(relevant) / judged if judged else None,
         "relevant_before": float(relevant_before) / judged_before if judged_before else None,
         "queries_labelled": judged,
@@ -112,15 +93,11 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
     }
 
 
-def _mean_word_count(collection: Collection, table: str, text: str, rows: int) -> float | None:
-    """Return the mean number of words of about SAMPLE texts, chosen by the hash of their ids: always the same ones."""
-    return _mean_text_length(TEXTS.format(table=table, text=text), collection, rows)
-
-
 def _mean_text_length(statement: str, collection: Collection, rows: int) -> float | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {"c": collection.pk, "every": max(1, rows // SAMPLE)})
-        counts = [text_length(text) for (text,) in cursor]
+    """Return the mean number of words of about SAMPLE of the texts."""
+    # Texts chosen by the hash of their ids: always the same ones.
+    rows_of_sample = fetch_rows(statement, c=collection.pk, every=max(1, rows // SAMPLE))
+    counts = [text_length(text) for (text,) in rows_of_sample]
     return sum(counts) / len(counts) if counts else None
 
 

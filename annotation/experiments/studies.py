@@ -7,8 +7,9 @@ that nobody meets one of them on the other side.
 
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,51 +17,17 @@ from django.utils.translation import gettext_noop
 
 from annotation.audit_log.recording import SomeScope, record
 from annotation.models import Membership, Study
-from corpus.collections.task_order import MEASURING, NEXT_SEQ, forget_watermarks, open_items
+from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
 from corpus.models import Collection
+from store.sql import execute, fetch_rows, read_sql
 
 MOST = 2_000  # Pairs of a study.
 # Priority of its items: those who take part do them in one go, so that both groups work alike.
 FIRST = -1e9
 
-# Escalated pairs with a debate that nobody has open or has reserved, and that nobody of the study has met, by
-# lot.
-CANDIDATES = """
-SELECT p.id FROM corpus_pair p
-WHERE p.collection_id = %(collection)s
-  AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason NOT IN ('audit', 'evidence')
-              AND i.reason <> ALL (%(others)s) AND i.state <> 'withdrawn')
-  AND NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND (i.reason = 'study' AND i.state <> 'withdrawn'
-                  OR i.state = 'conflict' OR i.state = 'open' AND (i.taken > 0 OR i.reserved)))
-  AND NOT EXISTS (SELECT FROM corpus_item i JOIN annotation_assignment a ON a.item_id = i.id
-                  WHERE i.pair_id = p.id AND a.membership_id = ANY (%(people)s))
-  AND EXISTS (SELECT FROM counted_attempt t WHERE t.pair_id = p.id AND t.role IN ('for', 'against'))
-  AND (NOT %(gold)s OR EXISTS (
-       SELECT FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-       WHERE j.pair_id = p.id AND a.kind = 'reference' AND j.aspect_id IS NULL))
-ORDER BY sha256(convert_to(%(seed)s::text || ':' || p.id, 'UTF8')) LIMIT %(pairs)s
-"""
-
-_SIDES = """
-SELECT %(collection)s::bigint AS collection, pair, NULL::bigint AS campaign, 'study' AS reason,
-    %(first)s::float8 AS priority, %(overlap)s::int AS overlap, arm, true AS reserved, COALESCE((
-        SELECT i.reason FROM corpus_item i WHERE i.pair_id = pair AND i.reason NOT IN ('audit', 'evidence')
-          AND i.reason <> ALL (%(others)s) ORDER BY i.id DESC LIMIT 1), '') AS shown_as,
-    row_number() OVER (PARTITION BY pair ORDER BY arm) AS side
-FROM unnest(%(pairs)s::bigint[]) pair, unnest(ARRAY['hidden', 'shown']) arm"""
-_BY_LOT = "sha256(convert_to(%(seed)s::text || ':' || pair, 'UTF8')), arm"
-MAKE = f"""
-WITH made AS (
-    {open_items(_SIDES, order=_BY_LOT, seq=f"side - 1 + {NEXT_SEQ}", also=("shown_as", "arm", "reserved"))}
-    RETURNING id, arm
-), listed AS (
-    INSERT INTO annotation_studyitem (study_id, item_id) SELECT %(study)s, id FROM made
-)
-INSERT INTO annotation_reservedfor (item_id, membership_id)
-SELECT made.id, one FROM made
-JOIN LATERAL unnest(CASE made.arm WHEN 'shown' THEN %(shown)s::bigint[] ELSE %(hidden)s::bigint[] END) one ON true
-"""
+CANDIDATES = read_sql(__file__, "draw_study_pairs")
+MAKE = read_sql(__file__, "make_study")
 
 # The pairs' own items leave the queue while the study runs, but for those that somebody has already.
 HOLD = """
@@ -94,8 +61,6 @@ TOO_FEW = {
     ),
 }
 
-Values = dict[str, int | bool | float | list[int] | list[str]]
-
 
 def groups_of(people: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
     """Split memberships at random into two groups, with and without the debate; an odd one out reads the debate."""
@@ -124,17 +89,14 @@ def make_study(
     members = list_candidates(collection).filter(pk__in=people)
     shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
     _check_sizes(pairs, overlap, len(hidden))
-    drawn: Values = {"collection": collection.pk, "others": list(MEASURING), "people": [*shown, *hidden]}
-    with connection.cursor() as cursor:
-        cursor.execute(CANDIDATES, {**drawn, "pairs": pairs, "gold": gold, "seed": seed})
-        chosen = [pair for (pair,) in cursor.fetchall()]
+    values: dict[str, Any] = {"collection": collection.pk, "seed": seed}
+    chosen = [row[0] for row in fetch_rows(CANDIDATES, **values, people=[*shown, *hidden], pairs=pairs, gold=gold)]
     if len(chosen) < pairs:
         raise BadInput(_(TOO_FEW[gold]) % {"found": len(chosen), "pairs": pairs})
     study = Study.objects.create(collection=collection, seed=seed, overlap=overlap, made_by=by.user if by else None)
-    values: Values = {"collection": collection.pk, "study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
-    with connection.cursor() as cursor:
-        cursor.execute(HOLD, {"pairs": chosen})
-        cursor.execute(MAKE, {**values, "overlap": overlap, "seed": seed, "first": FIRST, "others": list(MEASURING)})
+    execute(HOLD, pairs=chosen)
+    values |= {"study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
+    execute(MAKE, **values, overlap=overlap, first=FIRST)
     forget_watermarks(collection)
     record(
         by, "study.made", collection, study=study.number, pairs=pairs, overlap=overlap, people=len(shown) + len(hidden)
@@ -155,9 +117,8 @@ def _check_sizes(pairs: int, overlap: int, people: int) -> None:
 @transaction.atomic
 def end_study(by: SomeScope | None, study: Study) -> None:
     """Withdraw what is still open of it, and give the pairs' own items back to the queue. Again changes nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute(WITHDRAW, {"study": study.pk})
-        cursor.execute(RELEASE, {"study": study.pk})
+    execute(WITHDRAW, study=study.pk)
+    execute(RELEASE, study=study.pk)
     # Ended twice, it is recorded once.
     if Study.objects.filter(pk=study.pk, ended_at=None).update(ended_at=timezone.now()):
         record(by, "study.ended", study.collection, study=study.number)

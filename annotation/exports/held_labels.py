@@ -3,49 +3,35 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import connection
-
-from annotation.exports.rows import CHOSEN_AGGREGATED, CHOSEN_LABELS
 from annotation.exports.sets.rows import SetQuery
 from annotation.label_sources.aggregated_labels import AggregatedLabels
 from annotation.label_sources.choices import MADE_OF_GRADES
-from annotation.label_sources.statements import PAIRS
 from annotation.models.snapshots import Snapshot
 from corpus.models import ExportedLabels, ExportRecord
+from store.sql import execute, read_sql
 
 BATCH = 1_000
-_INSERT = """INSERT INTO corpus_exportedlabels (record_id, query_id, split, pairs, grades, origins)
-SELECT %(record)s, query, '', array_agg(pair ORDER BY pair), array_agg(grade ORDER BY pair),
-       array_agg(origin ORDER BY pair)
-FROM ({held}) held GROUP BY query"""
-_JUDGED = f"""SELECT DISTINCT q.id AS query, p.id AS pair, NULL::smallint AS grade, '' AS origin
-FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
-{PAIRS.format(of="j")} WHERE j.aspect_id IS NULL"""
-_VOTED = f"""SELECT DISTINCT q.id, p.id, NULL::smallint, '' FROM counted_attempt v
-JOIN judges_campaign c ON c.id = v.campaign_id AND c.collection_id = %(collection)s {PAIRS.format(of="v")}
-WHERE v.role = 'vote' AND v.outcome = 'labelled'"""
-# Of exports without labels: the pairs whose judgments they hold.
-_WITHOUT_LABELS = {"judgments": f"{_JUDGED} UNION {_VOTED}", "marks": f"{_JUDGED} AND j.spans IS NOT NULL"}
-_LABELS = f"SELECT q.id AS query, p.id AS pair, l.grade, l.origin {CHOSEN_LABELS}"
-_AGGREGATED = f"""SELECT q.id AS query, p.id AS pair,
-CASE WHEN %(by_grades)s THEN NULL ELSE l.grade END AS grade, l.origin {CHOSEN_AGGREGATED}"""
+HOLD_LABELS = read_sql(__file__, "hold_labels")
+HOLD_MADE_LABELS = read_sql(__file__, "hold_made_labels")
+HOLD_JUDGMENTS = read_sql(__file__, "hold_judgments")
 
 
 def hold_rows(snapshot: Snapshot, left_out: Sequence[int], aggregated: AggregatedLabels | None = None) -> None:
     """Write what an export of one file holds. Nothing where the snapshot has no record: it locks nothing then."""
-    statement = _WITHOUT_LABELS.get(snapshot.format, _AGGREGATED if aggregated is not None else _LABELS)
+    statement = HOLD_MADE_LABELS if aggregated is not None else HOLD_LABELS
+    if snapshot.format in ("judgments", "marks"):
+        statement = HOLD_JUDGMENTS
     for record in _empty_records(snapshot).values():
         parameters = {
             "record": record.pk,
             "collection": snapshot.collection_id,
             "origins": snapshot.options["origins"],
             "left_out": list(left_out),
-            # What all grades make is no label of the collection, which may become another one.
+            "marks": snapshot.format == "marks",
             "by_grades": snapshot.options["aggregate"] in MADE_OF_GRADES,
             **(aggregated.columns if aggregated is not None else {}),
         }
-        with connection.cursor() as cursor:
-            cursor.execute(_INSERT.format(held=statement), parameters)
+        execute(statement, **parameters)
 
 
 def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]], *, as_judgments: bool = False) -> None:

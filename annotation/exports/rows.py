@@ -8,70 +8,35 @@ from django.db import connection
 
 from annotation.agreement.grade_matrix import copied_places, judge_names, vote_names
 from annotation.label_sources.aggregated_labels import AggregatedLabels
-from annotation.label_sources.statements import AGGREGATED, KEPT, ORDER, PAIRS
 from corpus.aspects.exchange import ROWS as ASPECTS
 from corpus.models import Collection
-from judges.campaigns.selectors import LAST_DEBATE, campaigns_that_count
+from judges.campaigns.selectors import campaigns_that_count
 from judges.models import Campaign
+from store.sql import read_sql
 
 BATCH = 5_000
 Row = tuple[Any, ...]
 
-_CHOSEN = f"""FROM {{labels}} l {PAIRS.format(of="l")}
-    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}"""
-CHOSEN_LABELS = _CHOSEN.format(labels="corpus_label")
-CHOSEN_AGGREGATED = _CHOSEN.format(labels=AGGREGATED)
-LABELS = f"SELECT q.external_id, d.external_id, l.grade, l.origin {CHOSEN_LABELS} ORDER BY {ORDER}"
-AGGREGATED_LABELS = f"""SELECT q.external_id, d.external_id, l.grade, l.origin, l.posterior
-    {CHOSEN_AGGREGATED} ORDER BY {ORDER}"""
-
-# `again`: places where a judge stands once more on its panel: each of its samples is a vote of its own.
-JUDGMENTS = f"""
-    SELECT q.external_id, d.external_id, j.name, j.kind, j.grade, j.step, j.arm, j.guideline, j.ms, j.time,
-           j."window", j.judge, j.number
-    FROM (
-        SELECT j.pair_id, a.name, a.kind, j.grade, j.step, j.arm, j.guideline, j.milliseconds AS ms,
-               j.created_at AS time, 0 AS "window", NULL::bigint AS judge, 0 AS number, j.id
-        FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
-        WHERE j.aspect_id IS NULL
-        UNION ALL
-        SELECT v.* FROM (
-            SELECT DISTINCT ON (pair_id, judge_id, again.number) pair_id, '' AS name, 'judge' AS kind,
-                   verdict * %(relevant_from)s AS grade, 'vote' AS step, '' AS arm, 0 AS guideline,
-                   milliseconds AS ms, created_at AS time, "window", judge_id AS judge,
-                   COALESCE(again.number, 0) AS number, id
-            FROM counted_attempt v
-            LEFT JOIN unnest(%(again_campaigns)s::bigint[], %(again_places)s::int[], %(again_numbers)s::int[])
-                AS again(campaign, place, number) ON again.campaign = campaign_id AND again.place = v.place
-            WHERE campaign_id = ANY(%(campaigns)s) AND role = 'vote' AND outcome = 'labelled'
-            ORDER BY pair_id, judge_id, again.number, campaign_id DESC, v.place
-        ) v
-    ) j {PAIRS.format(of="j")}
-    ORDER BY {ORDER}, j.kind COLLATE "C", j.name COLLATE "C", j.judge, j.number, j.id
+LABELS = """
+SELECT p.query, p.document, l.grade, l.origin
+FROM corpus_label l JOIN current_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
+WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
+  AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = p.id)
+ORDER BY p.query COLLATE "C", p.document COLLATE "C"
 """
-
-MARKS = f"""
-    SELECT q.external_id, d.external_id, a.name, j.grade, span.start, span.end,
-           substr(d.text, span.start + 1, span.end - span.start), j.created_at
-    FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
-    CROSS JOIN LATERAL (
-        SELECT (one ->> 0)::int AS start, (one ->> 1)::int AS end FROM jsonb_array_elements(j.spans) one) span
-    {PAIRS.format(of="j")}
-    WHERE j.spans IS NOT NULL AND j.aspect_id IS NULL
-    ORDER BY {ORDER}, a.name COLLATE "C", j.id, span.start
+# Labels that were made anew (annotation.label_sources.aggregated_labels).
+AGGREGATED_LABELS = """
+SELECT p.query, p.document, l.grade, l.origin, l.posterior
+FROM unnest(%(label_pairs)s::bigint[], %(label_grades)s::smallint[], %(label_origins)s::text[],
+            %(label_posteriors)s::float8[]) AS l(pair_id, grade, origin, posterior)
+JOIN current_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
+WHERE (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
+  AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = p.id)
+ORDER BY p.query COLLATE "C", p.document COLLATE "C"
 """
-
-DEBATES = f"""
-    SELECT q.external_id, d.external_id, t.round, t.role, t.judge_id, t.verdict, t.reason, t.quotes, t."window"
-    FROM (
-        SELECT a.pair_id, a.round, a.role, a.judge_id, a.verdict, a.reason, a.quotes, a."window",
-               rank() OVER (PARTITION BY a.pair_id ORDER BY {LAST_DEBATE.format(of="a")}) AS place
-        FROM counted_attempt a
-        WHERE campaign_id = ANY(%(campaigns)s) AND role IN ('for', 'against') AND outcome = 'labelled'
-    ) t {PAIRS.format(of="t")}
-    WHERE t.place = 1
-    ORDER BY {ORDER}, t.round, t.role = 'against'
-"""
+JUDGMENTS = read_sql(__file__, "read_judgments")
+MARKS = read_sql(__file__, "read_marks")
+DEBATES = read_sql(__file__, "read_debates")
 
 
 def rows_of(

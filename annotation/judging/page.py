@@ -20,6 +20,7 @@ from corpus.holding import deleted_meanwhile
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Item
 from corpus.search.text import find_terms
+from store.sql import read_sql
 
 QUEUE_SHOWN = 1000  # The queue is counted up to here: "1,000+" says enough.
 
@@ -131,75 +132,17 @@ class Desktop:
         return round(self.spent_ms / 1000 / self.today) if self.today else 0
 
 
-# Where the debate must not be seen, it does not even leave the database. An item without an arm is shown it.
-_READS = """
-i.reason NOT IN ('audit', 'evidence')
-AND (i.arm IN ('', 'shown') OR i.arm = 'reveal' AND f.grade IS NOT NULL)
+_TASKS = read_sql(__file__, "read_tasks")
+_MINE = read_sql(__file__, "read_own_task")
+# Of a conflict, under its own id, as adjudicators see it.
+_ITEM = """
+SELECT t.*, i.reason NOT IN ('audit', 'evidence') AS reads,
+       CASE WHEN i.reason NOT IN ('audit', 'evidence')
+            THEN coalesce(i.turns::json, (SELECT turns FROM debate_turns(i.pair_id))) END AS debate,
+       i.id AS public_id, '' AS token, 0 AS seconds
+FROM corpus_item i JOIN task_text t ON t.item = i.id WHERE i.id = %(item)s
 """
-_ADJUDICATES = "i.reason NOT IN ('audit', 'evidence')"
-# A check may bring its own turns; else the newest debate about the pair, one that was broken off after all others.
-_DEBATE = """
-CASE WHEN i.turns IS NOT NULL THEN i.turns::json ELSE (
- SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
-                                   'reason', t.reason, 'quotes', t.quotes, 'window', t."window")
-                 ORDER BY t.round, t.agent_pair, t.role DESC)
- FROM counted_attempt t
- WHERE t.pair_id = i.pair_id AND t.role IN ('for', 'against')
-   AND t.campaign_id = (
-    SELECT c.campaign_id FROM counted_attempt c
-    LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
-    WHERE c.pair_id = i.pair_id AND c.role IN ('for', 'against')
-    ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)) END
-"""
-
-_TEXTS = """
-i.id AS item, coalesce(nullif(i.shown_as, ''), i.reason) AS reason, i.arm, q.text AS query, q.answers, q.instruction,
-d.title, d.text AS document, d.external_id AS source
-"""
-_PAIR = f"{_TEXTS}, f.grade AS first, {_READS} AS reads, CASE WHEN {_READS} THEN {_DEBATE} END AS debate"
-
-_FROM = """
-JOIN corpus_pair p ON p.id = i.pair_id
-JOIN corpus_query q ON q.id = p.query_id
-JOIN corpus_document d ON d.id = p.document_id
-"""
-
-_AROUND = """
-day.decided, day.today, day.spent_ms, l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds
-"""
-_LAST = """
-LEFT JOIN LATERAL (
-    SELECT t.public_id,
-           CASE WHEN t.state = 'skipped' THEN 'skipped' WHEN t.flagged THEN 'flagged' ELSE 'saved' END AS what,
-           extract(epoch FROM clock_timestamp() - t.ended_at)::int AS seconds
-    FROM annotation_assignment t
-    WHERE t.membership_id = m.id AND t.state IN ('done', 'skipped') AND t.ended_at > now() - interval '24 hours'
-    ORDER BY t.ended_at DESC LIMIT 1) l ON true
-CROSS JOIN LATERAL (
-    SELECT count(*) AS decided, count(*) FILTER (WHERE NOT t.flagged AND t.judgment_id IS NOT NULL) AS today,
-           coalesce(sum(j.milliseconds - coalesce(j.idle_milliseconds, 0)), 0)::bigint AS spent_ms
-    FROM annotation_assignment t LEFT JOIN corpus_judgment j ON j.id = t.judgment_id
-    WHERE t.membership_id = m.id AND t.ended_at >= date_trunc('day', now()) AND t.state = 'done') day
-"""
-_OPEN = f"""
-SELECT {_AROUND}, {_PAIR}, a.public_id, a.token, extract(epoch FROM a.lease_until - now())::int AS seconds,
-       coalesce(before.comment, f.comment) AS comment, coalesce(before.spans, f.spans)::json AS spans,
-       a.draft::json AS draft,
-       CASE WHEN f.grade IS NOT NULL THEN extract(epoch FROM clock_timestamp() - f.created_at)::int END AS first_seconds
-FROM annotation_membership m {_LAST}
-JOIN annotation_assignment a ON a.membership_id = m.id AND a.state = 'open'
-JOIN corpus_item i ON i.id = a.item_id {_FROM}
-LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
-LEFT JOIN corpus_judgment before ON before.id = j.supersedes_id
-LEFT JOIN corpus_judgment f ON f.id = a.first_id
-WHERE m.id = %(membership)s
-"""
-# A whole group, in an order that tells nothing.
-_HELD = f"{_OPEN} ORDER BY hashint8extended(a.item_id, a.membership_id)"
-_ONE = f"{_OPEN} AND a.item_id = %(item)s"
-_OPEN = f"{_OPEN} ORDER BY a.place LIMIT 1"
-_RESTING = f"SELECT {_AROUND} FROM annotation_membership m {_LAST} WHERE m.id = %(membership)s"
-_WAITING_FOR = f"""
+_WAITING_FOR = """
 SELECT count(*) AS waiting FROM (
     SELECT FROM corpus_item i
     WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
@@ -207,47 +150,34 @@ SELECT count(*) AS waiting FROM (
                       AND a.membership_id = %(membership)s AND a.state <> 'returned')
       AND CASE WHEN i.reserved THEN EXISTS (SELECT FROM annotation_reservedfor r
                WHERE r.item_id = i.id AND r.membership_id = %(membership)s) ELSE true END
-    ORDER BY i.priority, i.place LIMIT {QUEUE_SHOWN + 1}) counted
+    ORDER BY i.priority, i.place LIMIT %(most)s) counted
 """
-_MINE = f"""
-SELECT {_PAIR}, a.public_id, a.token, 0 AS seconds, j.grade,
-       CASE WHEN a.state = 'skipped' THEN 'skipped' WHEN a.state = 'done' AND a.flagged THEN 'flagged' END AS ended
-FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id {_FROM}
-LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
-LEFT JOIN corpus_judgment f ON f.id = a.first_id
-WHERE a.membership_id = %(membership)s AND a.item_id = %(item)s
-"""
-_ITEM = f"""
-SELECT {_TEXTS}, {_ADJUDICATES} AS reads, CASE WHEN {_ADJUDICATES} THEN {_DEBATE} END AS debate,
-       i.id AS public_id, '' AS token, 0 AS seconds
-FROM corpus_item i {_FROM} WHERE i.id = %(item)s
-"""
+_NO_ITEM = 0  # No item has this id: of the member the figures alone are read.
 
 
 def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
     """Return the member's open task, if any, and the queue's figures around it; reading never claims a task."""
-    found = read_rows(_OPEN, membership=membership.pk)
-    if found:
-        return _build_task_view(found[0], membership.collection), _build_desktop(found[0], membership)
-    row = _read_one(_RESTING, membership=membership.pk)
+    row = _read_one(_TASKS, membership=membership.pk, item=None, grouped=False, most=1)
+    if row["item"] is not None:
+        return _build_task_view(row, membership.collection), _build_desktop(row, membership)
     _counted.pop(membership.pk, None)  # whoever is told that nothing is left is told the truth
     return None, _build_desktop(row, membership)
 
 
 def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
     """Return the member's open tasks of one query, in an order of their own, or the one task on this item."""
-    statement = _HELD if item is None else _ONE
-    found = read_rows(statement, membership=membership.pk, item=item)
-    return [_build_task_view(row, membership.collection) for row in found]
+    found = read_rows(_TASKS, membership=membership.pk, item=item, grouped=True, most=None)
+    return [_build_task_view(row, membership.collection) for row in found if row["item"] is not None]
 
 
 def read_desktop(membership: Membership) -> Desktop:
     """Read what stands around a lease group."""
-    return _build_desktop(_read_one(_RESTING, membership=membership.pk), membership)
+    row = _read_one(_TASKS, membership=membership.pk, item=_NO_ITEM, grouped=False, most=1)
+    return _build_desktop(row, membership)
 
 
 def _build_desktop(row: dict[str, Any], membership: Membership) -> Desktop:
-    around = row["today"], row["spent_ms"], _count_left(membership, row["decided"], holds="token" in row)
+    around = row["today"], row["spent_ms"], _count_left(membership, row["decided"], holds=row["item"] is not None)
     if row.get("first_seconds") is not None:
         # The last decision is the first vote on the open pair itself.
         return Desktop(*around, row["public_id"], "saved", row["first_seconds"])
@@ -263,7 +193,9 @@ def _count_left(membership: Membership, today: int, *, holds: bool) -> int:
     """Count the pairs left for this member, with the one they hold: every half minute, less what was judged since."""
     until, left, judged = _counted.get(membership.pk, (0.0, 0, 0))
     if time.monotonic() > until or today < judged:
-        rows = read_rows(_WAITING_FOR, membership=membership.pk, collection=membership.collection_id)
+        rows = read_rows(
+            _WAITING_FOR, membership=membership.pk, collection=membership.collection_id, most=QUEUE_SHOWN + 1
+        )
         left, judged = rows[0]["waiting"] + holds, today
         # Emptied now and then: a process serves thousands of people in its life, and a new count is one statement.
         if len(_counted) >= MOST_COUNTED:
@@ -283,7 +215,7 @@ def conflict_work(collection: Collection, item: int) -> TaskView:
     return _build_task_view(_read_one(_ITEM, item=item), collection, ALL_ROUNDS)
 
 
-def _read_one(statement: str, **values: int) -> dict[str, Any]:
+def _read_one(statement: str, **values: int | None) -> dict[str, Any]:
     """Return a statement's only row. Raises Deleted where a member or an item went meanwhile."""
     for row in read_rows(statement, **values):
         return row

@@ -19,8 +19,8 @@ from annotation.agreement.resampling import MISSING, group_patterns
 from annotation.label_quality.kappas import BinaryVotes, read_binary_votes
 from annotation.label_quality.records import PersonQuality, missing_statistic
 from annotation.models import Assignment, Membership
-from corpus.labels import join_reference
 from corpus.models import Assessor, Collection
+from store.sql import read_sql
 
 FEW = 20  # Fewer judgments than this raise no alarm.
 GOLD_MARK = 0.8
@@ -38,6 +38,7 @@ ORDINARY, CHECK, REPEAT = 0, 1, 2
 NO_REPEATS = "no pair was repeated"
 NOBODY_ELSE = gettext_noop("no one else judged the same items")
 NO_GOLD = gettext_noop("not measured: no reference grade on the judged pairs")
+READ_JUDGMENTS = read_sql(__file__, "read_members_judgments")
 
 
 @dataclass(slots=True)
@@ -221,17 +222,4 @@ def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
 
 def _read_judgments(collection: Collection) -> NDArray[np.void]:
     """Read standing judgments of members, the first of each on an item, with the pair's reference grade."""
-    return fetch_columns(
-        f"""
-        SELECT DISTINCT ON (j.assessor_id, j.item_id) j.assessor_id::bigint, j.item_id::bigint, j.pair_id::bigint,
-               coalesce(j.milliseconds, -1)::bigint,
-               CASE i.reason WHEN 'check' THEN 1 WHEN 'repeat' THEN 2 ELSE 0 END::bigint, j.grade::bigint,
-               coalesce(gold.grade, {MISSING})::bigint
-        FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id JOIN corpus_item i ON i.id = j.item_id
-        {join_reference("j.pair_id")}
-        WHERE a.collection_id = %s AND a.kind = 'person' AND i.reason <> 'qualification' AND j.step <> 'adjudication'
-        ORDER BY j.assessor_id, j.item_id, j.step <> 'first', j.id
-        """,
-        [collection.pk],
-        ["who", "item", "pair", "ms", "kind", "grade", "reference"],
-    )
+    return fetch_columns(READ_JUDGMENTS, collection=collection.pk, missing=MISSING)

@@ -134,21 +134,22 @@ def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Poi
 def _judged_on(collection: Collection) -> NDArray[np.void]:
     """Read the day on which a campaign ended each pair, the newest campaign's last."""
     return fetch_columns(
-        """SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint
-           FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
-           WHERE c.collection_id = %s AND c.policy <> 'evidence' AND w.ended_at IS NOT NULL GROUP BY 1""",
-        [collection.pk],
-        ["pair", "day"],
+        """SELECT array_agg(pair_id) AS pair, array_agg(day) AS day FROM (
+             SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint AS day
+             FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
+             WHERE c.collection_id = %(collection)s AND c.policy <> 'evidence' AND w.ended_at IS NOT NULL
+             GROUP BY 1) t""",
+        collection=collection.pk,
     )
 
 
 def _answered_on(collection: Collection) -> NDArray[np.void]:
     """Read the day of people's last standing answer on each pair."""
     return fetch_columns(
-        """SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint
-           FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-           WHERE a.collection_id = %s AND a.kind IN ('person', 'human-import') AND j.grade IS NOT NULL
-             AND j.step <> 'adjudication' GROUP BY 1""",
-        [collection.pk],
-        ["pair", "day"],
+        """SELECT array_agg(pair_id) AS pair, array_agg(day) AS day FROM (
+             SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint AS day
+             FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+             WHERE a.collection_id = %(collection)s AND a.kind IN ('person', 'human-import') AND j.grade IS NOT NULL
+               AND j.step <> 'adjudication' GROUP BY 1) t""",
+        collection=collection.pk,
     )

@@ -1,11 +1,12 @@
 """A route that failed its audit goes back to people, once an admin has confirmed it."""
 
-from django.db import connection, transaction
+from django.db import transaction
 
-from corpus.collections.task_order import PRIORITY_SQL, forget_watermarks, open_items
+from corpus.collections.task_order import forget_watermarks
 from judges.campaigns import counters
-from judges.domain.audits import OVERLAP, Route
+from judges.domain.audits import Route
 from judges.models import Campaign
+from store.sql import fetch_row, fetch_rows, read_sql
 
 LEFT = """
 SELECT w.pair_id FROM judges_work w
@@ -17,23 +18,12 @@ WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.label = %(labe
          AND t.verdict IS NOT NULL), 0) = %(margin)s
 """
 
-WANTED = f"""
-SELECT p.collection_id AS collection, p.id AS pair, %(campaign)s::bigint AS campaign, 'audit' AS reason,
-       {PRIORITY_SQL.format(order="c.order", seed="c.seed")} AS priority, {OVERLAP} AS overlap
-FROM corpus_pair p JOIN corpus_collection c ON c.id = p.collection_id WHERE p.id IN ({LEFT})"""
-
-OPEN = f"""
-WITH opened AS ({open_items(WANTED, seq="0")} ON CONFLICT DO NOTHING RETURNING 1)
-SELECT count(*) FROM opened
-"""
+OPEN = read_sql(__file__, "open_route")
 
 
 def count_unasked(campaign: Campaign, route: Route) -> int:
     """Count the pairs of the route that no person was ever asked about."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({LEFT}) found", _route_parameters(campaign, route))
-        (count,) = cursor.fetchone()
-    return int(count)
+    return len(_unasked(campaign, route))
 
 
 @transaction.atomic
@@ -42,14 +32,13 @@ def to_people(campaign: Campaign, route: Route) -> int:
 
     They do not enter the estimate: it rests on the pairs that were drawn.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(OPEN, _route_parameters(campaign, route))
-        (count,) = cursor.fetchone()
+    (count,) = fetch_row(OPEN, campaign=campaign.pk, pairs=_unasked(campaign, route))
     if count:
         counters.add(campaign.pk, "escalated:audit", count)
         forget_watermarks(campaign.collection)
     return int(count)
 
 
-def _route_parameters(campaign: Campaign, route: Route) -> dict[str, int]:
-    return {"campaign": campaign.pk, "label": route.label, "round": route.round, "margin": route.margin}
+def _unasked(campaign: Campaign, route: Route) -> list[int]:
+    rows = fetch_rows(LEFT, campaign=campaign.pk, label=route.label, round=route.round, margin=route.margin)
+    return [pair for (pair,) in rows]

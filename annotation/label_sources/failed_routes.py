@@ -1,29 +1,16 @@
 """Labels of routes that failed their label audit: an export may leave out those that people have not settled."""
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db import connection
-
-from annotation.label_sources.statements import PAIRS
 from corpus.models import Collection
 from judges.campaigns import route_breakers
 from judges.domain.audits import route_of
 from judges.models import Campaign
+from store.sql import fetch_rows, read_sql
 
-# A pair that a later campaign labelled has that one's label.
-UNSETTLED = f"""
-    SELECT l.pair_id, failed.campaign, w.stratum AS route
-    FROM unnest(%(campaigns)s::int[], %(routes)s::text[]) AS failed(campaign, route)
-    JOIN judges_campaign f ON f.collection_id = %(collection)s AND f.number = failed.campaign
-    JOIN judges_work w ON w.campaign_id = f.id AND w.stratum = failed.route AND w.state = 'labelled'
-    JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin NOT IN ('people', 'adjudicator')
-    {PAIRS.format(of="l")}
-    WHERE NOT EXISTS (
-        SELECT FROM judges_work n JOIN judges_campaign c ON c.id = n.campaign_id AND c.kind = 'judging'
-        WHERE n.pair_id = w.pair_id AND n.campaign_id > w.campaign_id AND n.state = 'labelled')
-"""
-COUNT = f"SELECT campaign, route, count(*) FROM ({UNSETTLED}) found GROUP BY campaign, route"
+UNSETTLED = read_sql(__file__, "read_unsettled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +40,9 @@ def list_failed_routes(collection: Collection) -> list[FailedRoute]:
     }
     if not failed:
         return []
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT, _route_parameters(collection, list(failed)))
-        pairs = {(campaign, route): n for campaign, route, n in cursor.fetchall()}
+    pairs = Counter((campaign, route) for _pair, campaign, route in _read_unsettled(collection, list(failed)))
     return [
-        FailedRoute(*key, audited=one.settled, wrong=one.settled - one.right, pairs=pairs.get(key, 0))
+        FailedRoute(*key, audited=one.settled, wrong=one.settled - one.right, pairs=pairs[key])
         for key, one in failed.items()
     ]
 
@@ -65,11 +50,7 @@ def list_failed_routes(collection: Collection) -> list[FailedRoute]:
 def list_unsettled_pairs(collection: Collection) -> list[int]:
     """Return the pairs of failed routes whose label people have not settled."""
     failed = [(one.campaign, one.route) for one in list_failed_routes(collection)]
-    if not failed:
-        return []
-    with connection.cursor() as cursor:
-        cursor.execute(UNSETTLED, _route_parameters(collection, failed))
-        return [pair for pair, *_route in cursor.fetchall()]
+    return [pair for pair, *_route in _read_unsettled(collection, failed)] if failed else []
 
 
 def describe_left_out(collections: list[Collection]) -> dict[str, Any]:
@@ -79,6 +60,8 @@ def describe_left_out(collections: list[Collection]) -> dict[str, Any]:
     return {"reason": reason, "pairs": sum(route["pairs"] for route in routes), "routes": routes}
 
 
-def _route_parameters(collection: Collection, failed: list[tuple[int, str]]) -> dict[str, Any]:
-    campaigns, routes = zip(*failed, strict=True)
-    return {"collection": collection.pk, "campaigns": list(campaigns), "routes": list(routes)}
+def _read_unsettled(collection: Collection, failed: list[tuple[int, str]]) -> list[tuple[int, int, str]]:
+    """Return (pair, number of the campaign, route) of labels that people have not settled."""
+    campaigns, routes = map(list, zip(*failed, strict=True))
+    rows = fetch_rows(UNSETTLED, collection=collection.pk, campaigns=campaigns, routes=routes)
+    return [(pair, campaign, route) for pair, campaign, route in rows]

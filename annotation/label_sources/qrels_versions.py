@@ -14,19 +14,6 @@ CHANGING = (
     "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",
     "quota", "uniform",
 )  # fmt: skip
-# The grades of a version, in the form of corpus_label; not every pair of it is a row of corpus_pair.
-QRELS_VERSION = """(
-    SELECT r.query_id, of_query.document_id, NULL::bigint AS pair_id, of_query.grade, of_query.origin,
-           NULL::bigint AS aspect_id
-    FROM benchmark_qrels v JOIN benchmark_qrelsrow r ON r.qrels_id = v.id
-    CROSS JOIN LATERAL unnest(r.documents, r.grades, r.origins) AS of_query(document_id, grade, origin)
-    WHERE v.collection_id = %(collection)s AND v.number = %(qrels)s
-)"""
-QRELS_PAIRS = """
-    JOIN corpus_query q ON q.id = l.query_id AND q.is_current
-    JOIN corpus_document d ON d.id = l.document_id AND d.is_current
-    LEFT JOIN corpus_pair p ON p.query_id = q.id AND p.document_id = d.id
-"""
 KNOWN = """
     SELECT number, kind, note, content_hash, counts FROM benchmark_qrels WHERE collection_id = %s ORDER BY number
 """

@@ -39,6 +39,7 @@ from judges.inline import runner
 from judges.models import Campaign, JudgeVersion, Work
 from judges.records import Turn
 from judges.tasks import database_parameters
+from store.sql import fetch_rows, read_sql
 
 POLICY = Campaign.Policy.LARA.value
 GO_ON = "annotation.go_on_with_lara"  # A step in the background, for a campaign.
@@ -46,35 +47,14 @@ REST = timedelta(minutes=10)  # A step that failed is asked for again after so l
 # One step of a campaign at a time; a second one waits, and then finds nothing left to do.
 LOCK = "SELECT pg_advisory_xact_lock(7108, %s)"
 
-# P(yes) or P(no). Votes that were stored while the answer not given could be missing have its bound: the rest.
-SHARE = "COALESCE(({vote}.probabilities->>'{said}')::float8, 1 - ({vote}.probabilities->>'{other}')::float8)"
-
-VOTES = f"""
-SELECT a.pair_id, {SHARE.format(vote="a", said="yes", other="no")}, {SHARE.format(vote="a", said="no", other="yes")}
-FROM judges_work w LEFT JOIN counted_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
-    AND a.role = 'vote' AND a.place = %s AND a.outcome = 'labelled'
-WHERE w.campaign_id = %s AND w.state IN ('labelled', 'escalated')
-"""
+VOTES = read_sql(__file__, "read_lara_votes")
+STANDING = read_sql(__file__, "read_lara_progress")
 
 # The lease never ends: no worker claims these rows, and only a step of LARA ends them.
 BEGIN = """
 INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, lease_until, reason, error, attempt_base)
 SELECT %(campaign)s, pair_id, 'running', 1, 1, now() + interval '100 years', '', '', 0
 FROM judges_work WHERE campaign_id = %(source)s AND state IN ('labelled', 'escalated') ORDER BY pair_id
-"""
-
-# People's label is read for the pairs alone that this campaign handed to them: no other can reach the fit.
-STANDING = f"""
-SELECT w.id, w.pair_id, p.query_id, w.state = 'escalated', v.verdict,
-    {SHARE.format(vote="v", said="yes", other="no")}, {SHARE.format(vote="v", said="no", other="yes")},
-    (l.grade >= %(relevant)s)::int
-FROM judges_work w
-JOIN corpus_pair p ON p.id = w.pair_id
-JOIN counted_attempt v ON v.campaign_id = %(source)s AND v.pair_id = w.pair_id AND v.role = 'vote'
-    AND v.place = %(place)s
-LEFT JOIN corpus_label l ON l.pair_id = w.pair_id AND l.aspect_id IS NULL AND l.origin = ANY(%(people)s)
-    AND w.state = 'escalated'
-WHERE w.campaign_id = %(campaign)s ORDER BY w.pair_id
 """
 
 # Campaigns of which people have settled all that they got.
@@ -168,9 +148,7 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
             f"--judge {judge}: {windows:,} pairs of campaign {found.number} were judged window by window, and LARA "
             'calibrates votes about whole documents: set long_documents to "cut" or "context", and judge again'
         )
-    with connection.cursor() as cursor:
-        cursor.execute(VOTES, [place, found.pk])
-        votes = cursor.fetchall()
+    votes = fetch_rows(VOTES, place=place, campaign=found.pk)
     lacking = sum(None in vote for vote in votes)
     if lacking or not votes:
         raise BadInput(
@@ -214,9 +192,7 @@ def step(campaign: Campaign) -> LaraStep:
 
 def wake() -> None:
     """Ask for a step of each campaign of which people have settled all that they got."""
-    with connection.cursor() as cursor:
-        cursor.execute(SETTLED, {"policy": POLICY, "people": [PEOPLE, ADJUDICATOR]})
-        found = [campaign for (campaign,) in cursor.fetchall()]
+    found = [campaign for (campaign,) in fetch_rows(SETTLED, policy=POLICY, people=[PEOPLE, ADJUDICATOR])]
     last = background.newest(GO_ON, found)
     for campaign in found:
         job = last.get(campaign)
@@ -248,16 +224,14 @@ def _to_debate(campaign: Campaign) -> list[int]:
 def read_progress(campaign: Campaign) -> LaraProgress:
     """Read the campaign's votes, which pairs people got, and their labels of these."""
     told = campaign.protocol[POLICY]
-    values = {
-        "campaign": campaign.pk,
-        "source": told["source"],
-        "place": told["place"],
-        "relevant": campaign.collection.relevant_from,
-        "people": [PEOPLE, ADJUDICATOR],
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(STANDING, values)
-        found = cursor.fetchall()
+    found = fetch_rows(
+        STANDING,
+        campaign=campaign.pk,
+        source=told["source"],
+        place=told["place"],
+        relevant=campaign.collection.relevant_from,
+        people=[PEOPLE, ADJUDICATOR],
+    )
     asked = [place for place, row in enumerate(found) if row[3]]
     labels = [-1 if found[place][7] is None else found[place][7] for place in asked]
     return LaraProgress(

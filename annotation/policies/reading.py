@@ -9,66 +9,26 @@ from operator import itemgetter
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from annotation.policies.rules import PolicyPanel
 from annotation.policies.stored import CallTotals, Gathered, ReferenceLabels, StoredAnswers, group_answers
-from corpus.collections.task_order import MEASURING
-from corpus.labels import REFERENCE
+from corpus.labels import reference_grades
 from corpus.models import Collection
 from judges.domain.copies import number_names
 from judges.domain.protocol import Protocol
 from judges.domain.verdicts import NoVerdict
-from judges.models import Campaign, JudgeVersion
+from judges.models import Campaign, JudgeVersion, Work
 from judges.records import DebateAgent, Quote, Side, Slot, Turn
+from store.sql import fetch_rows, read_sql
 
+ATTEMPTS = read_sql(__file__, "read_attempts")
+PEOPLE = read_sql(__file__, "read_people")
 # A pair that failed has no outcome under any policy: it stands outside, and is counted.
-ENDED = "w.state IN ('labelled', 'escalated') AND w.reason <> 'error'"
-
-# A call that was taken over from an earlier one counts as what that one took: a policy is priced as if it began.
-ATTEMPTS = f"""
-SELECT a.pair_id, a.role, a.round + a.generation, a.agent_pair + a.place, a.outcome, a.counts, a.verdict, a.cached,
-    coalesce(sent.milliseconds, a.milliseconds), CASE WHEN sent.id IS NULL THEN a.cost ELSE sent.cost END,
-    CASE WHEN a.role IN ('for', 'against') AND a.counts THEN a.quotes END, a.probabilities,
-    a."window", w."window"
-FROM judges_work w
-JOIN judges_attempt a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
-LEFT JOIN LATERAL (
-    SELECT o.id, o.milliseconds, o.cost FROM judges_attempt o
-    WHERE a.cached AND o.cache_key = a.cache_key AND o.outcome = 'labelled' AND NOT o.cached
-    ORDER BY o.id LIMIT 1) sent ON true
-WHERE w.campaign_id = %s AND {ENDED} AND a.role = ANY(%s)
-ORDER BY a.pair_id, a.id
-"""
+ENDED = Q(state__in=[Work.State.LABELLED, Work.State.ESCALATED]) & ~Q(reason="error")
 
 CHUNK = 5_000
 ROLES = ["for", "against", "vote", "generation", "adjudicate"]
-
-GOLD = f"SELECT pair_id, (grade >= %(relevant)s)::int FROM ({REFERENCE}) known"
-
-# Pairs that people were asked about, by stratum, with their probability; null where they have not settled one yet. An
-# escalated pair, and a labelled one that people met before, were asked for certain; the others by the audit's draw. A
-# labelled pair that an admin handed to people after an audit failed (annotation.label_quality.returning) is in no
-# sample.
-PEOPLE = f"""
-WITH sampled AS (
-    SELECT w.pair_id, a.item_id AS item, a.stratum, a.probability
-    FROM judges_work w JOIN judges_audit a ON a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
-    WHERE w.campaign_id = %(campaign)s AND {ENDED}
-    UNION ALL
-    SELECT w.pair_id, i.id, 'asked ' || CASE w.state WHEN 'escalated' THEN w.reason ELSE w.state END, 1.0
-    FROM judges_work w JOIN LATERAL (
-        SELECT id FROM corpus_item WHERE pair_id = w.pair_id AND reason <> ALL (%(others)s)
-            AND state <> 'withdrawn'
-        ORDER BY state = 'settled' DESC, id DESC LIMIT 1) i ON true
-    WHERE w.campaign_id = %(campaign)s AND {ENDED} AND NOT EXISTS (
-        SELECT FROM judges_audit a WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id)
-)
-SELECT s.pair_id, s.stratum, s.probability,
-    (SELECT j.grade FROM current_judgment j JOIN corpus_item i ON i.id = j.item_id
-     WHERE j.item_id = s.item AND i.state = 'settled' AND j.step IN ('final', 'adjudication')
-     GROUP BY j.grade ORDER BY bool_or(j.step = 'adjudication') DESC, count(*) DESC LIMIT 1) >= %(relevant)s
-FROM sampled s
-"""
 
 
 def panel_of(campaign: Campaign) -> PolicyPanel:
@@ -87,16 +47,15 @@ def panel_of(campaign: Campaign) -> PolicyPanel:
 def read_answers(campaign: Campaign) -> Gathered:
     """All pairs that the campaign labelled or escalated, without those that its filter dropped."""
     truths = truths_of(campaign)
-    with transaction.atomic(), connection.cursor() as plain:
-        plain.execute(f"SELECT count(*) FROM judges_work w WHERE w.campaign_id = %s AND {ENDED}", [campaign.pk])
-        (expected,) = plain.fetchone()
+    with transaction.atomic():
+        expected = Work.objects.filter(ENDED, campaign=campaign).count()
         # The expected number spreads the samples of latency over all pairs, which come one by one.
         return group_answers(pairs_of(campaign, truths), expected=expected)
 
 
 def pairs_of(campaign: Campaign, truths: Mapping[int, ReferenceLabels]) -> Iterator[StoredAnswers]:
     with connection.chunked_cursor() as cursor:
-        cursor.execute(ATTEMPTS, [campaign.pk, ROLES])
+        cursor.execute(ATTEMPTS, {"campaign": campaign.pk, "roles": ROLES})
         # In chunks and grouped as they arrive: a campaign may have millions of attempts.
         rows_of_all = chain.from_iterable(iter(partial(cursor.fetchmany, CHUNK), []))
         for pair, rows in groupby(rows_of_all, key=itemgetter(0)):
@@ -138,17 +97,8 @@ def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
 def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:
     """Read the truth of the campaign's pairs: the reference grade, and people's settled labels with weights."""
     collection: Collection = campaign.collection
-    values: dict[str, int | list[str]] = {
-        "campaign": campaign.pk,
-        "collection": collection.pk,
-        "relevant": collection.relevant_from,
-        "others": ["audit", "evidence", *MEASURING],
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(GOLD, values)
-        gold = dict(cursor.fetchall())
-        cursor.execute(PEOPLE, values)
-        asked = cursor.fetchall()
+    gold = {pair: int(grade >= collection.relevant_from) for pair, grade in reference_grades(collection).items()}
+    asked = fetch_rows(PEOPLE, campaign=campaign.pk, relevant=collection.relevant_from)
     weights = sampling_weights([(stratum, probability, grade is not None) for _, stratum, probability, grade in asked])
     people = {
         pair: (int(relevant), weight)

@@ -32,47 +32,19 @@ from annotation.queue.assignment import read_rows
 from corpus.collections.task_order import MEASURING
 from corpus.errors import BadInput
 from corpus.holding import hold
-from corpus.labels import REFERENCE
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debates_of
+from store.sql import read_sql
 
 # Forms of a check: arguments about its own pair; or DREAM's, a relevant pair beside arguments about something else.
 OWN, DREAM = "own", "dream"
 OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
-ORDINARY_READ = 2_000  # Newest ordinary items that are looked at.
 POOL = 1_000  # Gold pairs of each label that are looked at for checks, if no more are wanted.
 # Behind every ordinary item, should a check ever be read as one.
 LAST = 1e12
 
-# The newest campaign's debate alone, as the judging page shows it.
-_TURNS = """
-(SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
-                                   'offline', v.provider = 'offline')
-                 ORDER BY t.round, t.agent_pair, t.role DESC)
- FROM counted_attempt t JOIN judges_judgeversion v ON v.id = t.judge_id
- WHERE t.pair_id = p.id AND t.role IN ('for', 'against') AND t.campaign_id = (
-    SELECT c.campaign_id FROM counted_attempt c
-    LEFT JOIN judges_work w ON w.campaign_id = c.campaign_id AND w.pair_id = c.pair_id
-    WHERE c.pair_id = p.id AND c.role IN ('for', 'against')
-    ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1)) AS turns
-"""
-_ORDINARY = f"""
-SELECT p.id AS pair, p.query_id AS query, i.reason, i.arm, {_TURNS}
-FROM (SELECT * FROM corpus_item WHERE collection_id = %(collection)s AND state <> 'withdrawn'
-        AND reason <> ALL (%(others)s) ORDER BY id DESC LIMIT {ORDINARY_READ}) i
-JOIN corpus_pair p ON p.id = i.pair_id
-"""
-# Gold pairs that may become checks: none that somebody still waits for as an ordinary item.
-_GOLD = f"""
-SELECT p.id AS pair, p.query_id AS query, g.grade, {_TURNS},
-       (SELECT json_object_agg(a.couples, a.rounds) FROM annotation_goldarguments a WHERE a.pair_id = p.id) AS argued
-FROM ({REFERENCE}) g JOIN corpus_pair p ON p.id = g.pair_id
-JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-WHERE NOT EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason IN ('check', 'qualification')
-                  AND i.state = 'standing')
-  AND (SELECT count(*) FROM corpus_item i WHERE i.pair_id = p.id AND i.state = 'open') = 0
-"""
+_ORDINARY = read_sql(__file__, "read_ordinary_items")
+_GOLD = read_sql(__file__, "read_gold_pairs")
 
 
 def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:

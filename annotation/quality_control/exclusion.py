@@ -31,39 +31,13 @@ from corpus.holding import hold
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
 from judges.campaigns import counters
+from store.sql import fetch_rows, read_sql
 
 Step = Judgment.Step
 _READ = ("pk", "pair_id", "item_id", "aspect_id", "step")  # Of a JudgmentKeys.
-_RETURNED = "RETURNING id, pair_id, item_id, aspect_id, step"
-# The rows that take judgments away, as their author's undo would.
-_WITHDRAW = f"""
-INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, aspect_id, step, arm, guideline, comment, supersedes_id)
-SELECT pair_id, assessor_id, item_id, aspect_id, step, arm, guideline, '', id
-FROM corpus_judgment WHERE id = ANY(%s) ORDER BY id {_RETURNED}"""
-# The judgments that such rows withdrew once more, with all that they said and when.
-_SAID = ", ".join(
-    str(field.column) for field in Judgment._meta.concrete_fields if field.attname not in ("id", "supersedes_id")
-)
-_RESTORE = f"""
-INSERT INTO corpus_judgment ({_SAID}, supersedes_id)
-SELECT {", ".join(f"before.{column.strip()}" for column in _SAID.split(","))}, gone.id
-FROM corpus_judgment gone JOIN corpus_judgment before ON before.id = gone.supersedes_id
-WHERE gone.id = ANY(%s) ORDER BY gone.id {_RETURNED}"""
-# Assignments point to the rows that were appended on their items; those whose final judgment moved change their state.
-# One statement for all assignments: with thousands of judgments a row at a time would hold the locks for seconds.
-_UPDATE_ASSIGNMENTS = """
-WITH appended AS (
-    SELECT item, max(judgment) FILTER (WHERE step = 'final') AS final,
-           max(judgment) FILTER (WHERE step = 'first') AS first
-    FROM unnest(%(items)s::bigint[], %(judgments)s::bigint[], %(steps)s::text[]) AS row (item, judgment, step)
-    GROUP BY item
-)
-UPDATE annotation_assignment a SET judgment_id = COALESCE(new.final, a.judgment_id),
-    first_id = COALESCE(new.first, a.first_id),
-    state = CASE WHEN a.state = %(before)s AND new.final IS NOT NULL THEN %(after)s ELSE a.state END
-FROM appended new
-WHERE a.item_id = new.item AND a.membership_id = %(membership)s AND a.state IN (%(before)s, 'open')
-RETURNING a.item_id, a.state = %(after)s"""
+_WITHDRAW = read_sql(__file__, "withdraw_judgments")
+_RESTORE = read_sql(__file__, "restore_judgments")
+_UPDATE_ASSIGNMENTS = read_sql(__file__, "update_assignments")
 # One write of each item: its counts and its state stand in the same indexes.
 _UPDATE_ITEMS = """
 UPDATE corpus_item i SET taken = new.taken, done = new.done, overlap = new.overlap, state = new.state,
@@ -232,9 +206,7 @@ def _read_keys(found: QuerySet[Judgment]) -> list[JudgmentKeys]:
 
 def _append(statement: str, found: Sequence[JudgmentKeys]) -> list[JudgmentKeys]:
     """Append a row for each judgment by _WITHDRAW or _RESTORE, and return these rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [[one.pk for one in found]])
-        return [JudgmentKeys(*row) for row in cursor.fetchall()]
+    return [JudgmentKeys(*row) for row in fetch_rows(statement, judgments=[one.pk for one in found])]
 
 
 def _store_act(
@@ -287,9 +259,7 @@ def _update_assignments(
         "before": before.value,
         "after": after.value,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_UPDATE_ASSIGNMENTS, values)
-        return {item for item, has_moved in cursor.fetchall() if has_moved}
+    return {item for item, has_moved in fetch_rows(_UPDATE_ASSIGNMENTS, **values) if has_moved}
 
 
 def _update_items(locked: Sequence[LockedItem], counted: Sequence[LockedItem], *, shard: int) -> None:

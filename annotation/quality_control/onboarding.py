@@ -13,8 +13,9 @@ from annotation.models import Assignment, Membership
 from annotation.models.quality_control import ConsentText, GoldPair, JudgmentExclusion
 from annotation.queue.annotators import closed, needs_qualification
 from annotation.queue.undo import end_lease
-from corpus.labels import join_reference, reference_grades
+from corpus.labels import reference_grades
 from corpus.models import Item
+from store.sql import read_sql
 
 PRACTICE = 5  # Examples with feedback before the test (DREAM A.2).
 SHOWN = 50  # Returned batches that their author reads of.
@@ -99,18 +100,7 @@ def acknowledge_guidelines(membership: Membership, version: int) -> None:
     Membership.objects.filter(pk=membership.pk, guideline_read__lt=version).update(guideline_read=version)
 
 
-RESULT = f"""
-SELECT count(j.id) FILTER (WHERE i.priority = 0) AS answered,
-       count(*) FILTER (WHERE i.priority = 0
-                        AND (j.grade >= c.relevant_from) = (gold.grade >= c.relevant_from)) AS right,
-       count(*) FILTER (WHERE i.priority = 0) AS total,
-       count(j.id) FILTER (WHERE i.priority < 0) AS practised
-FROM corpus_item i JOIN corpus_collection c ON c.id = i.collection_id
-LEFT JOIN annotation_assignment a ON a.item_id = i.id AND a.membership_id = %(membership)s AND a.state = 'done'
-LEFT JOIN corpus_judgment j ON j.id = a.judgment_id
-{join_reference("i.pair_id")}
-WHERE i.collection_id = %(collection)s AND i.reason = 'qualification' AND i.seq = %(trial)s AND i.state = 'standing'
-"""
+RESULT = read_sql(__file__, "read_trial_result")
 
 
 def read_result(membership: Membership) -> QualificationResult:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import SomeScope, record
@@ -17,6 +17,7 @@ from annotation.models.snapshots import QuerySplit
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.models import Collection, Query
+from store.sql import fetch_rows
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", re.ASCII)
 SHOWN = 20  # Names or ids in a message.
@@ -24,11 +25,7 @@ MOST = 200  # Names that are offered.
 CARRIED = """
     SELECT DISTINCT metadata ->> 'split' AS name FROM corpus_query
     WHERE collection_id = %(collection)s AND is_current AND jsonb_typeof(metadata -> 'split') = 'string'
-      AND metadata ->> 'split' <> ''
-"""
-NAMES = f"""
-    SELECT name FROM annotation_querysplit WHERE collection_id = %(collection)s UNION {CARRIED} ORDER BY 1
-    LIMIT %(most)s
+      AND metadata ->> 'split' <> '' ORDER BY 1 LIMIT %(most)s
 """
 
 
@@ -60,9 +57,7 @@ def list_splits(collection: Collection) -> list[QuerySplit]:
 
 def carried_names(collection: Collection) -> list[str]:
     """Return the names that queries carry as their split."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"{CARRIED} ORDER BY 1 LIMIT %(most)s", {"collection": collection.pk, "most": MOST})
-        return [name for (name,) in cursor.fetchall()]
+    return [name for (name,) in fetch_rows(CARRIED, collection=collection.pk, most=MOST)]
 
 
 def find_queries(collection: Collection, name: str) -> NamedQueries | None:
@@ -77,10 +72,9 @@ def find_queries(collection: Collection, name: str) -> NamedQueries | None:
 
 
 def list_names(collection: Collection) -> list[str]:
-    """Return every name that a split can be given. One statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(NAMES, {"collection": collection.pk, "most": MOST})
-        return [name for (name,) in cursor.fetchall()]
+    """Return every name that a split can be given."""
+    kept = QuerySplit.objects.filter(collection=collection).order_by("name").values_list("name", flat=True)
+    return sorted({*kept[:MOST], *carried_names(collection)})[:MOST]
 
 
 def keep_split(

@@ -24,8 +24,8 @@ WITH judged AS (
 ), reserved AS (
     INSERT INTO annotation_reservedfor (item_id, membership_id) SELECT id, :membership FROM repeat
 ), standing AS (
-    -- A check, or an item of the qualification test: one that this member never had, of a pair that they never had. All
-    -- members share these items, each gets them in an order of their own.
+    -- A check, or an item of the qualification test: one that this member never had, of a pair that they never had.
+    -- All members share these items, each gets them in an order of their own.
     SELECT i.id, i.arm = '' AND i.taken = 0 AS draws
     FROM corpus_item i
     WHERE :kind IN ('check', 'qualification') AND i.collection_id = :collection AND i.state = 'standing'

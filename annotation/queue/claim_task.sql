@@ -3,8 +3,8 @@
 -- Lock order: the item (SKIP LOCKED), the membership, the assignment.
 WITH found AS (
     -- The member's own assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the
-    -- member ever judged. An item that nobody has yet, and without an arm, gets the one that comes next for this member
-    -- (corpus.collections.arm_allocation): two members of one item read the same.
+    -- member ever judged. An item that nobody has yet, and without an arm, gets the one that comes next for this
+    -- member (corpus.collections.arm_allocation): two members of one item read the same.
     SELECT i.id, i.priority, i.place,
            i.arm = '' AND i.taken = 0 AND i.reason NOT IN ('audit', 'evidence') AS draws
     FROM corpus_item i

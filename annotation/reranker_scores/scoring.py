@@ -18,25 +18,13 @@ from annotation.reranker_scores.client import Client, Teacher
 from annotation.reranker_scores.formats import scores_of
 from corpus.models import Collection
 from judges.errors import BadAnswer, ProviderError
+from store.sql import read_sql
 
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
 BATCH = 100  # Documents in one call.
 THREADS = 4
-# Without a score of this teacher; a score that was imported (no row of ours) stays unless it is to be replaced.
-MISSING = """
-    SELECT p.query_id, p.id FROM corpus_pair p
-    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-    WHERE p.collection_id = %(collection)s AND p.is_candidate
-      AND (NOT %(labelled)s OR EXISTS (SELECT FROM corpus_label l WHERE l.pair_id = p.id AND l.aspect_id IS NULL))
-      AND NOT EXISTS (
-          SELECT FROM annotation_teacherscore s JOIN annotation_teacheranswer a ON a.id = s.answer_id
-          WHERE s.pair_id = p.id AND a.api = %(api)s AND a.url = %(url)s AND a.model = %(model)s)
-      AND (%(replace)s OR p.teacher_score IS NULL
-           OR EXISTS (SELECT FROM annotation_teacherscore s WHERE s.pair_id = p.id))
-    ORDER BY p.query_id, p.id
-"""
+MISSING = read_sql(__file__, "find_unscored")
 TEXTS = """
     SELECT p.id, q.text, CASE WHEN d.title = '' THEN d.text ELSE d.title || E'\\n' || d.text END
     FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id

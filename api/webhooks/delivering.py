@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -22,6 +22,7 @@ from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from api.webhooks.sending import BackgroundLoop, Problem, ReceiverAnswer, send_request
 from api.webhooks.services import disable_webhook
 from api.webhooks.signing import Undecipherable, sign_delivery
+from store.sql import fetch_row, fetch_rows, read_sql
 
 SIDE_BY_SIDE = 32
 # So that a slow receiver holds up no other.
@@ -40,37 +41,20 @@ GONE = 410
 State = WebhookDelivery.DeliveryState
 Requests = dict["Future[ReceiverAnswer]", WebhookDelivery]
 
-# Of each subject the earliest pending delivery alone: whoever claims it holds up the later ones.
-_DUE = """
-SELECT one.id FROM api_webhookdelivery one
-WHERE one.webhook_id = w.id AND one.state = 'pending' AND one.due_at <= statement_timestamp() AND NOT EXISTS (
-    SELECT FROM api_webhookdelivery earlier
-    WHERE earlier.webhook_id = one.webhook_id AND earlier.subject = one.subject
-      AND earlier.state = 'pending' AND earlier.id < one.id)
-ORDER BY one.due_at, one.id"""
-
-# SKIP LOCKED: two workers at the same moment take different deliveries, and neither waits. Requests that are out
-# already count against those of their webhook.
-CLAIM = f"""
-WITH due AS (
-    SELECT d.id FROM api_webhook w
-    LEFT JOIN unnest(%(webhooks)s::bigint[], %(counts)s::bigint[]) AS out (webhook, requests) ON out.webhook = w.id
-    CROSS JOIN LATERAL ({_DUE} LIMIT %(each)s - coalesce(out.requests, 0) FOR UPDATE SKIP LOCKED) d
-    WHERE w.disabled = '' LIMIT %(most)s
-)
-UPDATE api_webhookdelivery d
-SET fencing_token = d.fencing_token + 1, due_at = statement_timestamp() + make_interval(secs => %(lease)s)
-FROM due WHERE d.id = due.id RETURNING d.id
+CLAIM = read_sql(__file__, "claim_deliveries")
+ANY_DUE = """
+SELECT EXISTS (
+    SELECT FROM api_webhook w JOIN api_webhookdelivery one ON one.webhook_id = w.id
+    WHERE w.disabled = '' AND one.state = 'pending' AND one.due_at <= statement_timestamp() AND NOT EXISTS (
+        SELECT FROM api_webhookdelivery earlier
+        WHERE earlier.webhook_id = one.webhook_id AND earlier.subject = one.subject
+          AND earlier.state = 'pending' AND earlier.id < one.id))
 """
-
-ANY_DUE = f"SELECT EXISTS (SELECT FROM api_webhook w CROSS JOIN LATERAL ({_DUE} LIMIT 1) d WHERE w.disabled = '')"
 
 
 def is_any_due() -> bool:
     """Return whether any delivery is due now."""
-    with connection.cursor() as cursor:
-        cursor.execute(ANY_DUE)
-        return bool((cursor.fetchone() or (False,))[0])
+    return bool(fetch_row(ANY_DUE)[0])
 
 
 def deliver_due(stopping: Callable[[], bool] = lambda: False) -> int:
@@ -101,9 +85,7 @@ def claim_due(out: Sequence[WebhookDelivery] = ()) -> list[WebhookDelivery]:
     lease = min(LEASE_S, float(settings.LEASE_SECONDS))
     given: dict[str, Any] = {"each": OF_ONE_WEBHOOK, "most": room, "lease": lease}
     given |= {"webhooks": list(counted), "counts": list(counted.values())}
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, given)
-        claimed = [pk for (pk,) in cursor.fetchall()]
+    claimed = [pk for (pk,) in fetch_rows(CLAIM, **given)]
     # RETURNING has no order; the earliest event is sent first.
     return list(WebhookDelivery.objects.select_related("webhook__collection").filter(pk__in=claimed).order_by("pk"))
 

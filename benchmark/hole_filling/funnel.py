@@ -3,51 +3,18 @@
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from django.db import connection
-
 from benchmark.hole_filling.pairs import FINAL
 from benchmark.models import Filling
 from judges.campaigns import lifecycle
 from judges.domain.protocol import Protocol
 from judges.domain.routing import RoutingPolicy
 from judges.models import Campaign
+from store.sql import fetch_rows, read_sql
 
-# What stands of each pair: its outcome in a campaign of this configuration, and the label. DISTINCT ON keeps one row of
-# work for each pair: of an ended campaign before one that goes on, and a failure only where none gave an outcome.
-STANDING = """
-asked AS MATERIALIZED (SELECT unnest(pairs) AS pair_id FROM benchmark_filling WHERE id = %(filling)s),
-work AS MATERIALIZED (
-    SELECT DISTINCT ON (w.pair_id) w.pair_id, w.state, w.label, w.agreed_in_round, w.campaign_id
-    FROM asked JOIN judges_work w ON w.pair_id = asked.pair_id AND w.campaign_id = ANY(%(campaigns)s)
-    ORDER BY w.pair_id, w.state IN ('pending', 'running'), w.state = 'failed', w.campaign_id DESC
-)
-"""
-# People said it, or the policy of this filling.
-SETTLED = (
-    "(COALESCE(l.origin = ANY(%(final)s), false) OR COALESCE(w.state = 'labelled' AND l.grade IS NOT NULL, false))"
-)
-# A pair was dropped by the filter when nobody else was asked about it.
-COUNTS = f"""
-WITH {STANDING}
-SELECT w.state, w.agreed_in_round, COALESCE(l.origin = ANY(%(final)s), false), COALESCE(l.grade >= %(relevant)s, false),
-    COALESCE(%(filtered)s AND w.state = 'labelled' AND w.label = 0 AND w.agreed_in_round IS NULL AND NOT EXISTS (
-        SELECT FROM judges_attempt a WHERE a.campaign_id = w.campaign_id AND a.pair_id = w.pair_id
-            AND a.role IN ('for', 'against', 'vote')), false),
-    count(*)
-FROM asked LEFT JOIN work w ON w.pair_id = asked.pair_id
-LEFT JOIN corpus_label l ON l.pair_id = asked.pair_id AND l.aspect_id IS NULL
-GROUP BY 1, 2, 3, 4, 5
-"""
+COUNTS = read_sql(__file__, "count_funnel")
+LABELS = read_sql(__file__, "read_labels")
 # Of COUNTS: its last is how many pairs stand alike in all others.
 COLUMNS = ("state", "agreed", "people", "relevant", "dropped", "n")
-LABELS = f"""
-WITH {STANDING}
-SELECT p.query_id, p.document_id, l.grade, l.origin
-FROM asked JOIN corpus_pair p ON p.id = asked.pair_id
-JOIN corpus_label l ON l.pair_id = asked.pair_id AND l.aspect_id IS NULL
-LEFT JOIN work w ON w.pair_id = asked.pair_id
-WHERE {SETTLED} ORDER BY p.query_id, p.document_id
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +68,15 @@ def compute_funnel(filling: Filling) -> Funnel:
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     filtered = campaign is not None and bool(Protocol.of(campaign.protocol).filter)
     values = _query_values(filling, campaign) | {"relevant": filling.collection.relevant_from, "filtered": filtered}
-    with connection.cursor() as cursor:
-        cursor.execute(COUNTS, values)
-        parts = [dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()]
+    parts = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_rows(COUNTS, **values)]
     return _build_funnel(filling, campaign, parts)
 
 
 def labels_of(filling: Filling) -> list[tuple[int, int, int, str]]:
     """Query, document, grade and origin of each settled pair, by query and document."""
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
-    with connection.cursor() as cursor:
-        cursor.execute(LABELS, _query_values(filling, campaign))
-        return list(cursor.fetchall())
+    rows = fetch_rows(LABELS, **_query_values(filling, campaign))
+    return [(query, document, grade, origin) for query, document, grade, origin in rows]
 
 
 def _query_values(filling: Filling, campaign: Campaign | None) -> dict[str, Any]:

@@ -4,14 +4,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 from numpy.typing import NDArray
 
 from corpus import table_statistics
-from corpus.collections.task_order import MEASURING, PRIORITY_SQL, forget_watermarks, open_items
+from corpus.collections.task_order import forget_watermarks
 from corpus.importing.staging import copy_lines, create_temporary_table, execute_sql, ignore_progress, plan_for_bulk
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection, Item, Label
+from store.sql import execute, fetch_rows, read_sql
 
 Integers = NDArray[np.int64]
 FINAL = (PEOPLE, ADJUDICATOR)  # Origins of labels that no judge is asked about any more.
@@ -19,26 +20,30 @@ FINAL = (PEOPLE, ADJUDICATOR)  # Origins of labels that no judge is asked about 
 # keep it when the collection's order changes (corpus.collections.task_order.reprioritise_tasks).
 FIRST = -2.0
 
-_HOLES = """
-holes AS MATERIALIZED (
-    SELECT w.pair, w.place, %(first)s + (w.place - 1) / %(count)s::float8 AS in_order
+OPEN = read_sql(__file__, "open_tasks")
+HURRY = """
+WITH holes AS MATERIALIZED (
+    SELECT w.pair, %(first)s + (w.place - 1) / %(count)s::float8 AS in_order
     FROM unnest(%(pairs)s::bigint[]) WITH ORDINALITY AS w(pair, place)
-)"""
-_UNASKED = f"""
-SELECT c.id AS collection, p.id AS pair, NULL::bigint AS campaign, 'hole' AS reason,
-    CASE WHEN %(ordered)s THEN h.in_order ELSE {PRIORITY_SQL.format(order="c.order", seed="c.seed")} END AS priority,
-    c.overlap, h.place
-FROM holes h JOIN corpus_pair p ON p.id = h.pair JOIN corpus_collection c ON c.id = p.collection_id
-WHERE NOT EXISTS (
-    SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.state IN ('open', 'conflict')
-        AND i.reason <> 'evidence' AND i.reason <> ALL (%(measuring)s))"""
-# A pair that waits for people already, for whatever reason, is not asked about twice.
-# In the order given, so that numbers of items follow it too.
-OPEN = f"WITH {_HOLES} {open_items(_UNASKED, order='wanted.place')}"
-HURRY = f"""
-WITH {_HOLES}
+)
 UPDATE corpus_item i SET priority = h.in_order FROM holes h
 WHERE i.pair_id = h.pair AND i.reason = 'hole' AND i.state IN ('open', 'conflict') AND i.priority > h.in_order
+"""
+BECOME_CANDIDATES = """
+UPDATE corpus_pair p SET is_candidate = true FROM filling_pool s
+WHERE p.query_id = s.query_id AND p.document_id = s.document_id AND NOT p.is_candidate
+"""
+MAKE_PAIRS = """
+INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
+SELECT %(collection)s, s.query_id, s.document_id, true, 0 FROM filling_pool s
+JOIN corpus_query q ON q.id = s.query_id AND q.is_current AND q.collection_id = %(collection)s
+JOIN corpus_document d ON d.id = s.document_id AND d.is_current AND d.collection_id = %(collection)s
+WHERE NOT EXISTS (SELECT FROM corpus_pair p WHERE p.query_id = s.query_id AND p.document_id = s.document_id)
+ORDER BY s.query_id, s.document_id
+"""
+POOL = """
+SELECT p.id FROM filling_pool s
+JOIN current_pair p ON p.query_id = s.query_id AND p.document_id = s.document_id ORDER BY s.place
 """
 WITHDRAW = """
 UPDATE corpus_item SET state = 'withdrawn'
@@ -58,24 +63,10 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
     lines = (f"{place}\t{query}\t{document}\n" for place, (query, document) in pairs)
     copy_lines("filling_pool", lines, "pairs", ignore_progress)
     execute_sql("ANALYZE filling_pool")
-    here = "p.query_id = s.query_id AND p.document_id = s.document_id"
     # Only rows that change: an UPDATE of all would rewrite and lock a million rows.
-    execute_sql(f"UPDATE corpus_pair p SET is_candidate = true FROM filling_pool s WHERE {here} AND NOT p.is_candidate")
-    execute_sql(
-        f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, is_candidate, uncertainty)
-            SELECT %(c)s, s.query_id, s.document_id, true, 0 FROM filling_pool s
-            JOIN corpus_query q ON q.id = s.query_id AND q.is_current AND q.collection_id = %(c)s
-            JOIN corpus_document d ON d.id = s.document_id AND d.is_current AND d.collection_id = %(c)s
-            WHERE NOT EXISTS (SELECT FROM corpus_pair p WHERE {here}) ORDER BY s.query_id, s.document_id""",
-        {"c": collection.pk},
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"""SELECT p.id FROM filling_pool s JOIN corpus_pair p ON {here}
-                JOIN corpus_query q ON q.id = s.query_id AND q.is_current
-                JOIN corpus_document d ON d.id = s.document_id AND d.is_current ORDER BY s.place"""
-        )
-        return [pair for (pair,) in cursor.fetchall()]
+    execute(BECOME_CANDIDATES)
+    execute(MAKE_PAIRS, collection=collection.pk)
+    return [pair for (pair,) in fetch_rows(POOL)]
 
 
 def known_to_people(collection: Collection, queries: Integers, documents: Integers) -> int:
@@ -105,18 +96,10 @@ def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool =
     They come by the collection's order; with `in_order` before everything else, in the order given, and what waits
     already as a hole moves up.
     """
-    values: dict[str, Any] = {
-        "pairs": list(pairs),
-        "first": FIRST,
-        "count": max(len(pairs), 1),
-        "ordered": in_order,
-        "measuring": list(MEASURING),
-    }
-    with connection.cursor() as cursor:
-        if in_order:
-            cursor.execute(HURRY, values)
-        cursor.execute(OPEN, values)
-        opened = int(cursor.rowcount)
+    values: dict[str, Any] = {"pairs": list(pairs), "first": FIRST, "count": max(len(pairs), 1)}
+    if in_order:
+        execute(HURRY, **values)
+    opened = execute(OPEN, **values, ordered=in_order)
     # A bulk insert leaves the planner with old statistics, and the queue's statements with slow plans.
     table_statistics.renew_statistics(opened, Item)
     forget_watermarks(collection)
@@ -125,6 +108,4 @@ def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool =
 
 def withdraw_tasks(pairs: Sequence[int]) -> int:
     """Withdraw the `hole` tasks among these pairs that nobody has begun; return their number."""
-    with connection.cursor() as cursor:
-        cursor.execute(WITHDRAW, {"pairs": list(pairs)})
-        return int(cursor.rowcount)
+    return execute(WITHDRAW, pairs=list(pairs))

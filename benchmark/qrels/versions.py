@@ -12,26 +12,14 @@ from benchmark.models import Qrels, QrelsRow
 from benchmark.qrels.reading import ReadQrel, fetch_rows
 from corpus.errors import BadInput
 from corpus.models import Collection, Label
+from store.sql import read_sql
 
 ORIGINAL = "original"  # Where the grades of imported qrels come from.
 # The reference assessor of the collection's own experts, whose gold measures people and belongs to no qrels.
 EXPERTS = "experts"
 BATCH = 500
 
-# Reference grades of what is current; of several the newest.
-REFERENCE = f"""
-SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(s.grade ORDER BY p.document_id),
-       array_agg('{ORIGINAL}'::text)
-FROM (
-    SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade
-    FROM corpus_assessor a JOIN current_judgment j ON j.assessor_id = a.id
-    WHERE a.collection_id = %(collection)s AND a.kind = 'reference' AND a.name <> '{EXPERTS}' AND j.aspect_id IS NULL
-    ORDER BY j.pair_id, j.id DESC
-) s JOIN corpus_pair p ON p.id = s.pair_id
-JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-GROUP BY p.query_id
-"""
+REFERENCE = read_sql(__file__, "read_reference")
 # Queries that a model wrote measure nothing.
 LABELS = """
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(l.grade ORDER BY p.document_id),

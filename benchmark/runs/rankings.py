@@ -148,18 +148,19 @@ def unranked_queries(run: Run) -> list[Query]:
     return [query for query in current_queries(run.collection, run.recipe) if query.pk not in done]
 
 
+# Arrays as text: psycopg builds a Python list number by number, and this is read by numpy at once.
+LOAD = """
+SELECT run_id, array_agg(query_id), array_agg(cardinality(best)), string_agg(array_to_string(best, ' '), ' ')
+FROM benchmark_ranking, LATERAL (SELECT documents[1:coalesce(%(depth)s, cardinality(documents))] AS best) cut
+WHERE run_id = ANY(%(runs)s) GROUP BY run_id, query_id / 1000
+"""
+
+
 def load(runs: Sequence[int], depth: int | None = None) -> dict[int, dict[int, Keys]]:
     """Documents (primary keys, int64) best first, by run and query; the best `depth`, or all. Reads in one pass."""
-    part = "documents" if depth is None else f"documents[1:{int(depth)}]"
     found: dict[int, dict[int, Keys]] = {int(run): {} for run in runs}
     with connection.cursor() as cursor:
-        cursor.execute(
-            # Arrays as text: psycopg builds a Python list number by number, and this is read by numpy at once.
-            f"""SELECT run_id, array_agg(query_id), array_agg(cardinality({part})),
-                       string_agg(array_to_string({part}, ' '), ' ')
-                FROM benchmark_ranking WHERE run_id = ANY(%s) GROUP BY run_id, query_id / 1000""",
-            [list(found)],
-        )
+        cursor.execute(LOAD, {"runs": list(found), "depth": depth})
         for run, queries, lengths, text in cursor:
             everything = np.fromstring(text or "", dtype=np.int64, sep=" ")
             parts = np.split(everything, np.cumsum(lengths)[:-1])

@@ -16,32 +16,12 @@ from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from benchmark.systems.figures import MEASURE
 from corpus.models import Collection, Document, Query
+from store.sql import read_sql
 
 SHOWN = 20  # Queries of a list.
 HOLES = 30  # Holes that are named.
 
-# LIMIT 1 of what is unique: each row is looked up by its index, also before the tables' statistics are known.
-NEW_AND_RELEVANT = """
-SELECT q.id, q.external_id, q.text, d.id, d.external_id, d.title, one.rank, now.grades[one.at], now.origins[one.at],
-    coalesce(cardinality(was.documents), 0) > 0
-FROM unnest(%(keys)s::bigint[]) WITH ORDINALITY AS asked(query, place)
-CROSS JOIN LATERAL (
-    SELECT * FROM benchmark_ranking WHERE run_id = %(run)s AND query_id = asked.query LIMIT 1
-) r
-CROSS JOIN LATERAL (
-    SELECT * FROM benchmark_qrelsrow WHERE qrels_id = %(after)s AND query_id = asked.query LIMIT 1
-) now
-LEFT JOIN LATERAL (
-    SELECT * FROM benchmark_qrelsrow WHERE qrels_id = %(before)s AND query_id = asked.query LIMIT 1
-) was ON true
-CROSS JOIN LATERAL (
-    SELECT document, rank, array_position(now.documents, document) AS at
-    FROM unnest(r.documents[:%(k)s]) WITH ORDINALITY AS returned(document, rank)
-) one
-JOIN corpus_query q ON q.id = asked.query JOIN corpus_document d ON d.id = one.document
-WHERE now.grades[one.at] >= %(relevant)s AND NOT one.document = ANY (coalesce(was.documents, '{}'))
-ORDER BY asked.place, one.rank
-"""
+NEW_AND_RELEVANT = read_sql(__file__, "read_new_relevant")
 
 
 class Hole(NamedTuple):

@@ -12,6 +12,7 @@ from corpus.aspects.revising import Act, AspectChange, RevisionDecision, lock_as
 from corpus.collections.audit_log import record_act
 from corpus.formats.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
+from store.sql import read_sql
 
 IMPORTER = "aspects"  # The assessor under whose name imported sets stand.
 
@@ -77,28 +78,7 @@ def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], doc
     return True
 
 
-ROWS = """
-SELECT q.external_id, a.external_id, a.text, a.rationale, a.importance,
-       COALESCE((SELECT array_agg(d.external_id ORDER BY d.external_id COLLATE "C")
-                 FROM corpus_label l JOIN corpus_pair p ON p.id = l.pair_id
-                 JOIN corpus_document d ON d.id = p.document_id
-                 WHERE l.aspect_id = a.id AND l.grade >= %(relevant_from)s AND d.is_current), '{}'),
-       CASE WHEN v.id IS NULL THEN NULL
-            WHEN v.final_id <> (SELECT n.id FROM corpus_aspectrevision n WHERE n.query_id = q.id
-                                ORDER BY n.number DESC LIMIT 1) THEN 'outdated'
-            WHEN v.accepted THEN 'accepted' ELSE 'changed' END,
-       (SELECT (e ->> 'importance')::int FROM jsonb_array_elements(v.found) e WHERE e ->> 'id' = a.external_id),
-       (v.own ->> a.external_id)::int
-FROM corpus_aspect a JOIN corpus_query q ON q.id = a.query_id
-LEFT JOIN LATERAL (
-    SELECT r.id, r.final_id, r.accepted, f.aspects AS found, s.answers -> 'importances' AS own
-    FROM corpus_aspectreview r JOIN corpus_aspectrevision f ON f.id = r.revision_id
-    JOIN corpus_reviewstep s ON s.review_id = r.id AND s.kind = 'weights'
-    WHERE r.query_id = q.id AND r.state = 'submitted' ORDER BY r.id DESC LIMIT 1
-) v ON true
-WHERE q.collection_id = %(collection)s AND q.is_current AND a.is_current
-ORDER BY q.external_id COLLATE "C", a.place, a.id
-"""
+ROWS = read_sql(__file__, "read_aspects")
 
 
 def export_lines(collection: Collection) -> Iterator[str]:

@@ -16,6 +16,7 @@ from corpus.importing import candidates, judgments, staging
 from corpus.importing.grades import read_grades
 from corpus.importing.staging import ImportProgress, escape_copy_text, ignore_progress
 from corpus.models import Assessor, Collection, Judgment, Pair
+from store.sql import read_sql
 
 KINDS = {
     "human": Assessor.Kind.HUMAN_IMPORT,
@@ -184,29 +185,9 @@ def _ensure_assessors(collection: Collection) -> list[tuple[str, str]]:
     return found
 
 
-# Grades of known ids, each beside the first row of the same pair and assessor, and what the assessor said before. A
-# person who judged a pair in several tasks, as our own judgments.jsonl has it, is heard by the latest.
-_COMPARED = """
-WITH said AS MATERIALIZED (
-    SELECT p.query_id, p.document_id, j.assessor_id, j.grade, j.step = 'adjudication' AS adjudicates
-    FROM import_assessor a JOIN judgment_head j ON j.assessor_id = a.assessor_id
-    JOIN corpus_pair p ON p.id = j.pair_id
-    WHERE j.aspect_id IS NULL AND j.item_id IS NULL
-),
-found AS (
-    SELECT f.*, a.assessor_id, f.step = 'adjudication' AS adjudicates, f.said_at <> '' AND f.said_at < max(f.said_at)
-               OVER (PARTITION BY f.query_id, f.document_id, a.assessor_id, f.step) AS is_earlier
-    FROM import_found f JOIN import_assessor a ON a.name = f.assessor AND a.kind = f.kind
-    WHERE f.query_id IS NOT NULL AND f.document_id IS NOT NULL AND f.grade IS NOT NULL
-)
-SELECT f.line, f.grade, f.query_id, f.document_id, f.assessor_id, f.step, f.said_at, said.grade AS before,
-       row_number() OVER same AS place, min(f.line) OVER same AS first_line, first_value(f.grade) OVER same AS first
-FROM found f
-LEFT JOIN said ON said.query_id = f.query_id AND said.document_id = f.document_id
-                  AND said.assessor_id = f.assessor_id AND said.adjudicates = f.adjudicates
-WHERE NOT f.is_earlier
-WINDOW same AS (PARTITION BY f.query_id, f.document_id, f.assessor_id, f.step ORDER BY f.line)
-"""
+COMPARED = """line int, grade smallint, query_id bigint, document_id bigint, assessor_id bigint, step text,
+    said_at text, before smallint, place bigint, first_line int, first smallint"""
+_COMPARED = read_sql(__file__, "compare_grades")
 
 
 def _find_bad(source: FileSource, bad: BadRows) -> None:
@@ -222,9 +203,8 @@ def _find_bad(source: FileSource, bad: BadRows) -> None:
             "no_document": _('no document has the id "%(id)s"') % {"id": "%1$s"},
         },
     )
-    staging.execute_sql(
-        f"DROP TABLE IF EXISTS import_compared; CREATE TEMP TABLE import_compared ON COMMIT DROP AS {_COMPARED}"
-    )
+    staging.create_temporary_table("import_compared", COMPARED)
+    staging.execute_sql(_COMPARED, {})
     staging.execute_sql(
         """INSERT INTO import_checked
            SELECT line, CASE WHEN grade = first THEN 'duplicate' ELSE 'conflicting' END,

@@ -16,22 +16,47 @@ from corpus.models import Assessor, Collection, Query
 LINE = """line int, query text, document text, teacher_score float8, grade int, assessor text, kind text,
     step text DEFAULT 'import', said_at text DEFAULT ''"""
 CANDIDATE = "query_id bigint, document_id bigint, teacher_score float8"
-FOUND = """
-DROP TABLE IF EXISTS import_found;
-CREATE TEMP TABLE import_found ON COMMIT DROP AS
+FOUND = "line int, query text, document text, teacher_score float8, grade int, assessor text, kind text, step text,\
+    said_at text, query_id bigint, document_id bigint"
+FIND = """
+INSERT INTO import_found
 SELECT s.*, q.id AS query_id, d.id AS document_id FROM import_line s
-LEFT JOIN corpus_query q ON q.collection_id = {c} AND q.is_current AND q.external_id = s.query
-LEFT JOIN corpus_document d ON d.collection_id = {c} AND d.is_current AND d.external_id = s.document
+LEFT JOIN corpus_query q ON q.collection_id = %(c)s AND q.is_current AND q.external_id = s.query
+LEFT JOIN corpus_document d ON d.collection_id = %(c)s AND d.is_current AND d.external_id = s.document
 """
 # Pairs, runs and BM25 may name the same pair, and only the first have a score: max skips NULL.
-_NAMED = """(SELECT query_id, document_id, max(teacher_score) AS teacher_score FROM import_candidate
-            GROUP BY query_id, document_id)"""
-_HERE = judgments.PAIR
-_NOT_GRADED = """(%(file)s = 0 OR NOT EXISTS (SELECT FROM import_grade g WHERE g.query_id = f.query_id
-    AND g.document_id = f.document_id AND g.assessor_id = %(assessor)s))"""
+MERGE = """
+INSERT INTO import_named SELECT query_id, document_id, max(teacher_score) FROM import_candidate
+GROUP BY query_id, document_id
+"""
+# Of a pair with several rows in one file (qrels have each once by now), unless an earlier file graded it.
+GRADE_ONCE = """
+INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s, %(file)s
+FROM import_found f WHERE grade IS NOT NULL AND (%(file)s = 0 OR NOT EXISTS (
+    SELECT FROM import_grade g WHERE g.query_id = f.query_id AND g.document_id = f.document_id
+      AND g.assessor_id = %(assessor)s)) GROUP BY query_id, document_id
+"""
 _OTHER_GRADE = """SELECT f.line, f.grade, g.file, g.line, g.grade FROM import_found f
     JOIN import_grade g ON g.query_id = f.query_id AND g.document_id = f.document_id AND g.assessor_id = %(assessor)s
     WHERE f.grade <> g.grade ORDER BY f.line LIMIT 1"""
+OTHER_SCORE = """
+SELECT q.external_id, d.external_id FROM import_named s
+JOIN corpus_pair p ON p.query_id = s.query_id AND p.document_id = s.document_id
+JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
+WHERE p.teacher_score <> s.teacher_score LIMIT 1
+"""
+UPDATE_PAIRS = """
+UPDATE corpus_pair p SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)
+FROM import_named s
+WHERE p.query_id = s.query_id AND p.document_id = s.document_id AND (
+    NOT p.is_candidate OR s.teacher_score IS NOT NULL AND s.teacher_score IS DISTINCT FROM p.teacher_score)
+"""
+ADD_PAIRS = """
+INSERT INTO corpus_pair (collection_id, query_id, document_id, teacher_score, is_candidate, uncertainty)
+SELECT %(c)s, query_id, document_id, teacher_score, true, 0 FROM import_named s
+WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE p.query_id = s.query_id AND p.document_id = s.document_id)
+ORDER BY query_id, document_id
+"""
 
 
 def stage_candidates(
@@ -76,11 +101,7 @@ def stage_candidates(
         values = {"assessor": judgments.ensure_assessor(collection, kind, "gold").pk, "file": number}
         if number:
             _refuse_other_grade(files, number, values)
-        staging.execute_sql(
-            f"""INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s, %(file)s
-               FROM import_found f WHERE grade IS NOT NULL AND {_NOT_GRADED} GROUP BY query_id, document_id""",
-            values,
-        )
+        staging.execute_sql(GRADE_ONCE, values)
     return unjudged
 
 
@@ -162,11 +183,7 @@ def stage_qrels(
     values = {"assessor": judgments.ensure_assessor(collection, kind, "qrels").pk, "file": number}
     if number:
         _refuse_other_grade(files, number, values)
-    staging.execute_sql(
-        f"""INSERT INTO import_grade SELECT line, query_id, document_id, grade, %(assessor)s, %(file)s
-           FROM import_found f WHERE grade IS NOT NULL AND {_NOT_GRADED}""",
-        values,
-    )
+    staging.execute_sql(GRADE_ONCE, values)
     graded = staging.fetch_number("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")
     return graded, unjudged
 
@@ -205,7 +222,8 @@ def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what
     # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.
     unjudged = staging.execute_sql("UPDATE import_line SET grade = NULL WHERE grade < 0")
     staging.execute_sql("ANALYZE import_line")
-    staging.execute_sql(FOUND.format(c=int(collection.pk)))
+    staging.create_temporary_table("import_found", FOUND)
+    staging.execute_sql(FIND, {"c": collection.pk})
     return unjudged
 
 
@@ -215,32 +233,18 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]
     Return how many are new, how many were updated, and how many are the same as before.
     """
     values = {"c": collection.pk}
-    staging.execute_sql("ANALYZE import_candidate")
+    staging.create_temporary_table("import_named", CANDIDATE)
+    staging.execute_sql(MERGE)
+    staging.execute_sql("ANALYZE import_named")
     updated = named = 0
     if staging.fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
         if not update:
-            other = staging.fetch_one(
-                f"""SELECT q.external_id, d.external_id FROM {_NAMED} s JOIN corpus_pair p ON {_HERE}
-                    JOIN corpus_query q ON q.id = p.query_id JOIN corpus_document d ON d.id = p.document_id
-                    WHERE p.teacher_score <> s.teacher_score LIMIT 1"""
-            )
+            other = staging.fetch_one(OTHER_SCORE)
             if other:
                 said = _("query %(query)s, document %(document)s: another teacher_score; --update takes the new one")
                 raise BadInput(said % {"query": other[0], "document": other[1]})
-        updated = staging.execute_sql(
-            f"""UPDATE corpus_pair p
-                SET is_candidate = true, teacher_score = COALESCE(s.teacher_score, p.teacher_score)
-                FROM {_NAMED} s
-                WHERE {_HERE} AND (NOT p.is_candidate OR s.teacher_score IS NOT NULL
-                                  AND s.teacher_score IS DISTINCT FROM p.teacher_score)"""
-        )
-        named = staging.fetch_number(f"SELECT count(*) FROM {_NAMED} s")
+        updated = staging.execute_sql(UPDATE_PAIRS)
+        named = staging.fetch_number("SELECT count(*) FROM import_named")
     # In the order of the unique index, which so grows at its end.
-    new = staging.execute_sql(
-        f"""INSERT INTO corpus_pair (collection_id, query_id, document_id, teacher_score, is_candidate, uncertainty)
-            SELECT %(c)s, query_id, document_id, teacher_score, true, 0 FROM {_NAMED} s
-            WHERE NOT EXISTS (SELECT 1 FROM corpus_pair p WHERE {_HERE})
-            ORDER BY query_id, document_id""",
-        values,
-    )
+    new = staging.execute_sql(ADD_PAIRS, values)
     return new, updated, max(0, named - new - updated)

@@ -1,11 +1,11 @@
-"""What statements share: numbers and order of the queue's items, reference grades, the texts of a task."""
+"""What statements share: numbers and order of the queue's items, reference grades, current pairs, labels in exports."""
 
 from pathlib import Path
 
 from django.db import migrations
 
 UNDO = """
-DROP VIEW task_text;
+DROP VIEW held_label, current_pair, task_text;
 DROP FUNCTION reference_of, reference_grades, queue_priority, next_seq, is_measuring
 """
 

@@ -46,3 +46,28 @@ FROM corpus_item i
 JOIN corpus_pair p ON p.id = i.pair_id
 JOIN corpus_query q ON q.id = p.query_id
 JOIN corpus_document d ON d.id = p.document_id;
+
+-- Pairs with current texts, with the ids of both. A pair of an older version of a text keeps its evidence but has the ids
+-- of the newer one: in an export it would be in twice.
+
+CREATE VIEW current_pair AS
+SELECT p.id, p.collection_id, p.query_id, p.document_id, p.is_candidate, p.teacher_score,
+       q.external_id AS query, d.external_id AS document
+FROM corpus_pair p
+JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+JOIN corpus_document d ON d.id = p.document_id AND d.is_current;
+
+-- Labels as exports hold them, with the label of now: read as the export would read it today, policies' alone where it
+-- was made of theirs. `grade` null: the export holds judgments.
+
+CREATE VIEW held_label AS
+SELECT r.id AS record, r.export, e.query_id, e.split, held.pair, held.grade, held.origin, n.grade AS now,
+       l.origin AS origin_now, held.grade IS NOT NULL AND held.grade IS DISTINCT FROM n.grade AS has_changed
+FROM corpus_exportrecord r JOIN corpus_exportedlabels e ON e.record_id = r.id
+CROSS JOIN LATERAL unnest(e.pairs, e.grades, e.origins) AS held (pair, grade, origin)
+LEFT JOIN corpus_label l ON l.pair_id = held.pair AND l.aspect_id IS NULL
+LEFT JOIN LATERAL (
+    SELECT j.grade FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.kind = 'policy'
+    WHERE r.by_policies AND j.pair_id = held.pair AND j.aspect_id IS NULL AND j.step <> 'adjudication'
+    ORDER BY j.id DESC LIMIT 1) policy ON r.by_policies
+CROSS JOIN LATERAL (SELECT CASE WHEN r.by_policies THEN policy.grade ELSE l.grade END AS grade) n;

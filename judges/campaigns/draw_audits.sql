@@ -24,6 +24,7 @@ opened AS (
         FROM more m JOIN corpus_pair p ON p.id = m.pair_id JOIN corpus_collection c ON c.id = p.collection_id
         WHERE m.item IS NULL
 
+
     ) wanted ORDER BY pair
     RETURNING id, pair_id
 ),

@@ -13,6 +13,7 @@ WITH failed AS (
         FROM failed WHERE NOT EXISTS (SELECT 1 FROM corpus_item i
             WHERE i.pair_id = pair AND i.reason = 'error' AND i.state IN ('open', 'conflict'))
 
+
     ) wanted ORDER BY pair
 )
 SELECT count(*) FROM failed;

@@ -42,11 +42,6 @@ FROM pair_states(%(collections)s) GROUP BY 1, 2, 3, 4, 5, 6, 7
 OF_PAIRS = "SELECT pair, state, reason FROM pair_states(ARRAY[%(collection)s::bigint], %(pairs)s)"
 
 
-def write_states(collection: Collection) -> str:
-    """Return a SELECT of every pair of the collection with its state, without parameters: to be joined or filtered."""
-    return f"SELECT * FROM pair_states(ARRAY[{int(collection.pk)}::bigint])"
-
-
 def states_of(collection: Collection, pairs: Iterable[int]) -> dict[int, tuple[str, str]]:
     """Return the state of each of these pairs, with the reason why people were asked, or empty."""
     rows = fetch_rows(OF_PAIRS, collection=collection.pk, pairs=list(pairs))

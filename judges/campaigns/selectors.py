@@ -35,10 +35,6 @@ SELECT sum(milliseconds)::float8 AS summed, 1000 * extract(
 FROM judges_attempt WHERE campaign_id = %(campaign)s AND NOT cached AND pair_id = %(pair)s HAVING count(*) > 0
 """
 
-# Orders the turns `{of}` of a pair by campaign: its newest debate first, one that was broken off after all others.
-LAST_DEBATE = """(EXISTS (SELECT FROM judges_work w WHERE w.campaign_id = {of}.campaign_id AND w.pair_id = {of}.pair_id
-    AND w.state IN ('labelled', 'escalated'))) DESC, {of}.campaign_id DESC"""
-
 LATENCY_SAMPLE = 400
 TOKENS = ("in", "cached", "written", "out", "reasoning")
 

@@ -1,16 +1,18 @@
--- Book stored calls in counters, ledger and budgets: of the `rows` that were sent those that were `stored` now, so that
--- nothing is counted twice. Every row that it updates belongs to the writer's shard or to its process: processes that
--- commit at once do not wait for each other (docs/adr/0110). Lock order: tallies, ledger, reservations, the collection's
--- tally, each INSERT in the order of its keys, since two writers that update the same counters in different orders would
--- deadlock.
+-- Book stored calls in counters, ledger and budgets: of the `rows` that were sent those that were `stored` now, so
+-- that nothing is counted twice. Every row that it updates belongs to the writer's shard or to its process: processes
+-- that commit at once do not wait for each other (docs/adr/0110). Lock order: tallies, ledger, reservations, the
+-- collection's tally, each INSERT in the order of its keys, since two writers that update the same counters in
+-- different orders would deadlock.
 WITH stored AS MATERIALIZED (
-    SELECT r.campaign, r.judge, r.role, CASE WHEN r.pair IS NULL THEN 0 ELSE r.round END AS round, r.outcome, r.cached, r.cost,
+    SELECT r.campaign, r.judge, r.role, CASE WHEN r.pair IS NULL THEN 0 ELSE r.round END AS round,
+        r.outcome, r.cached, r.cost,
         CASE WHEN r.cost IS NULL THEN r.bound ELSE 0 END AS assumed, r.tokens_in, r.tokens_cached,
         coalesce(r.tokens_written, 0) AS tokens_written, r.tokens_out, r.tokens_reasoning,
         coalesce(r.answered_by, '') AS answered_by, r.holder, r.usd, r.calls
     FROM json_to_recordset(:rows::json) AS r(
         id bigint, campaign bigint, pair bigint, judge bigint, role text, round smallint, outcome text, cached bool,
-        cost float8, bound float8, tokens_in int, tokens_cached int, tokens_written int, tokens_out int, tokens_reasoning int,
+        cost float8, bound float8, tokens_in int, tokens_cached int, tokens_written int,
+        tokens_out int, tokens_reasoning int,
         answered_by text, holder text, usd float8, calls int)
     WHERE r.id = ANY(:stored::bigint[])
 ),

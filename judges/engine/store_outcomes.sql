@@ -53,6 +53,7 @@ opened AS (
             SELECT 1 FROM corpus_item i
             WHERE i.pair_id = e.pair AND i.reason = e.reason AND i.state IN ('open', 'conflict'))
 
+
     ) wanted ORDER BY pair
 ),
 routed AS MATERIALIZED (
@@ -74,6 +75,7 @@ audit_items AS (
     FROM (
         SELECT d.collection, d.pair, d.campaign, 'audit' AS reason, d.priority, 2 AS overlap
         FROM drawn d WHERE d.item IS NULL
+
 
     ) wanted ORDER BY pair
     ON CONFLICT DO NOTHING

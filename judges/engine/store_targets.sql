@@ -28,6 +28,7 @@ opened AS (
             SELECT 1 FROM corpus_item i
             WHERE i.pair_id = e.pair AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
 
+
     ) wanted ORDER BY pair
 ),
 sums AS (

@@ -1,10 +1,10 @@
-"""What statements share: the newest debate, a collection's spending, what audits are drawn from, the states of pairs."""
+"""What statements share: the newest debate, last votes, a collection's spending, what audits are drawn from, the states of pairs."""
 
 from pathlib import Path
 
 from django.db import migrations
 
-UNDO = "DROP FUNCTION pair_states, audit_frame, collection_spending, newest_debate"
+UNDO = "DROP FUNCTION pair_states, audit_frame, collection_spending, last_votes, answer_counts, debate_turns, newest_debate"
 
 
 class Migration(migrations.Migration):

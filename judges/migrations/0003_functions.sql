@@ -9,6 +9,59 @@ CREATE FUNCTION newest_debate(pair bigint) RETURNS TABLE (campaign_id bigint) LA
     ORDER BY coalesce(w.state IN ('labelled', 'escalated'), false) DESC, c.campaign_id DESC LIMIT 1
 $$;
 
+-- Its turns, as the judging page shows them.
+
+CREATE FUNCTION debate_turns(pair bigint) RETURNS TABLE (turns json) LANGUAGE sql STABLE ROWS 1 AS $$
+    SELECT json_agg(json_build_object('side', t.role, 'round', t.round, 'couple', t.agent_pair, 'verdict', t.verdict,
+                                      'reason', t.reason, 'quotes', t.quotes, 'window', t."window")
+                    ORDER BY t.round, t.agent_pair, t.role DESC)
+    FROM counted_attempt t
+    WHERE t.pair_id = pair AND t.role IN ('for', 'against')
+      AND t.campaign_id = (SELECT n.campaign_id FROM newest_debate(pair) n)
+$$;
+
+-- What a campaign's debate and panel said of a pair. `turns`: that count; `last_turns`: with a verdict, in the last round;
+-- `agreed_in`: the first round in which all agents agreed.
+
+CREATE FUNCTION answer_counts(campaign bigint, pair bigint, rounds int, agents int) RETURNS TABLE (
+    turns bigint, last_turns bigint, agreed_in smallint, agreed_verdict smallint, votes bigint, yes bigint, no bigint)
+LANGUAGE sql STABLE ROWS 1 AS $$
+    SELECT d.turns, d.last_turns, agreed.round, agreed.verdict, v.votes, v.yes, v.no
+    FROM (
+        SELECT count(*) AS turns, count(a.verdict) FILTER (WHERE a.round = rounds) AS last_turns
+        FROM counted_attempt a
+        WHERE a.campaign_id = campaign AND a.pair_id = pair AND a.role IN ('for', 'against')
+    ) d
+    LEFT JOIN (
+        SELECT a.round, min(a.verdict) AS verdict FROM counted_attempt a
+        WHERE a.campaign_id = campaign AND a.pair_id = pair AND a.role IN ('for', 'against')
+        GROUP BY a.round HAVING count(a.verdict) = agents AND min(a.verdict) = max(a.verdict)
+        ORDER BY a.round LIMIT 1
+    ) agreed ON true
+    CROSS JOIN (
+        SELECT count(*) AS votes, count(*) FILTER (WHERE a.verdict = 1) AS yes,
+            count(*) FILTER (WHERE a.verdict = 0) AS no
+        FROM counted_attempt a
+        WHERE a.campaign_id = campaign AND a.pair_id = pair AND a.role = 'vote'
+    ) v
+$$;
+
+-- Each pair's own last votes that are complete, whichever campaign cast them; where it has none, its last ones. `panel`:
+-- how many votes make them whole; a single judge is no panel.
+
+CREATE FUNCTION last_votes(campaigns bigint[], pairs bigint[] DEFAULT NULL)
+RETURNS TABLE (pair_id bigint, campaign_id bigint, yes bigint, votes bigint, panel int) LANGUAGE sql STABLE AS $$
+    SELECT DISTINCT ON (v.pair_id) v.pair_id, v.campaign_id, v.yes, v.votes,
+        CASE WHEN c.policy = 'single' THEN 0 ELSE cardinality(c.voters) END
+    FROM (
+        SELECT a.pair_id, a.campaign_id, sum(a.verdict) AS yes, count(*) AS votes FROM counted_attempt a
+        WHERE (campaigns IS NULL OR a.campaign_id = ANY(campaigns)) AND (pairs IS NULL OR a.pair_id = ANY(pairs))
+          AND a.role = 'vote' AND a.outcome = 'labelled'
+        GROUP BY a.pair_id, a.campaign_id
+    ) v JOIN judges_campaign c ON c.id = v.campaign_id
+    ORDER BY v.pair_id, (c.policy <> 'single' AND v.votes >= cardinality(c.voters)) DESC, v.campaign_id DESC
+$$;
+
 -- What a collection's campaigns spent, and how much of it today; what their workers hold. In USD.
 
 CREATE FUNCTION collection_spending(collection bigint) RETURNS TABLE (spent float8, today float8, held float8)

@@ -23,6 +23,29 @@ FILES = sorted(path for path in ROOT.glob("*/**/*.sql") if path.parts[len(ROOT.p
 STATEMENTS = [path for path in FILES if path.parent.name != "migrations"]
 
 
+NAMES_ALONE = {
+    "annotation/data/pair_order.py",  # A column to sort by, around the SQL that Django makes of a filter.
+    "config/backup.py",
+    "config/restoring.py",  # It writes the script that psql runs.
+    "corpus/collections/removal.py",
+    "corpus/importing/left_out.py",
+    "corpus/importing/staging.py",
+    "corpus/importing/texts.py",
+    "embedded/postgres.py",
+}
+"""Modules that run one statement on tables, or by columns, whose names they are told."""
+TEMPORARY = """
+CREATE TEMP TABLE import_grade (line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint,
+    file int, step text, said_at text);
+CREATE TEMP TABLE import_found (line int, query text, document text, grade int, assessor text, kind text, step text,
+    said_at text, query_id bigint, document_id bigint);
+CREATE TEMP TABLE import_assessor (kind text, name text, assessor_id bigint);
+CREATE TEMP TABLE import_compared (line int, grade smallint, query_id bigint, document_id bigint, assessor_id bigint,
+    step text, said_at text, before smallint, place bigint, first_line int, first smallint);
+"""
+"""Tables that an import makes for itself."""
+
+
 def literals(tree: ast.AST) -> Iterator[ast.Constant]:
     """Texts of a module but its docstrings."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -64,8 +87,8 @@ def test_a_long_statement_stands_in_a_file() -> None:
 
 
 def test_nothing_puts_statements_together() -> None:
-    found = [f"{path.relative_to(ROOT)}:{line}" for path in modules() for line in composed(ast.parse(path.read_text()))]
-    assert not found
+    found = {str(path.relative_to(ROOT)) for path in modules() if any(composed(ast.parse(path.read_text())))}
+    assert found == NAMES_ALONE
 
 
 @pytest.mark.parametrize("path", STATEMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -78,6 +101,7 @@ def test_a_file_says_what_it_is_for_and_a_module_beside_it_reads_it(path: Path) 
 def test_psql_prepares_every_file_as_it_is(tmp_path: Path) -> None:
     script = tmp_path / "prepare.psql"
     with script.open("w") as file:
+        file.write(TEMPORARY)
         for path in STATEMENTS:
             text = path.read_text()
             names = re.findall(r"%\((\w+)\)s", read_sql(str(path), path.stem))

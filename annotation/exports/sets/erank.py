@@ -9,29 +9,15 @@ from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow, newest_label
-from annotation.exports.sets.source import LABELLED_AT, SetSource, in_pieces
-from annotation.label_sources.statements import ORDER
+from annotation.exports.sets.source import SetSource, in_pieces
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from judges.domain.chains import HIGHEST, SYSTEM, render_answer, render_prompt
 from judges.retrieval.synthesis import KINDS, read_scored_pairs
+from store.sql import read_sql
 
 # The drawn documents of each query, as the newest synthesize_scores of the query drew them.
-SCORED = f"""
-    WITH newest AS (
-        SELECT p.query_id, max(w.campaign_id) AS campaign
-        FROM judges_work w JOIN corpus_pair p ON p.id = w.pair_id
-        JOIN judges_campaign c ON c.id = w.campaign_id AND c.policy = 'evidence'
-        WHERE c.collection_id = %(collection)s AND w.stratum = ANY(%(kinds)s::text[]) GROUP BY p.query_id
-    )
-    SELECT p.id, n.campaign, q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, {LABELLED_AT}
-    FROM newest n JOIN judges_work w ON w.campaign_id = n.campaign AND w.stratum = ANY(%(kinds)s::text[])
-    JOIN corpus_pair p ON p.id = w.pair_id AND p.query_id = n.query_id
-    JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-    JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-    LEFT JOIN corpus_label l ON l.pair_id = p.id AND l.aspect_id IS NULL
-    ORDER BY {ORDER}
-"""
+SCORED = read_sql(__file__, "read_scored")
 # Options about whose labels are taken, and documents from elsewhere: what was drawn and scored is fixed.
 FIXED = ("run", "agreement", "origins", "balance", "aggregate", "qrels")
 

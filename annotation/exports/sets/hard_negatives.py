@@ -13,23 +13,24 @@ from django.db import connection
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
-from annotation.exports.sets.source import LAST_VOTES, SetSource, in_pieces, teacher_of
+from annotation.exports.sets.source import SetSource, in_pieces, teacher_of
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource as Lines
 from corpus.importing.run_lines import top_of_run
 from store.files import hash_file
+from store.sql import fetch_rows
 
 HIGH = 0.5
 QUERIES = 500
 ORIGIN = "assumed"
-WANTED = f"""
-    SELECT w.query, w.document, p.id, p.teacher_score, COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int,
+WANTED = """
+    SELECT w.query, w.document, p.id, p.teacher_score, COALESCE(v.yes, 0)::int, COALESCE(v.votes, 0)::int,
            EXISTS (SELECT FROM corpus_label l WHERE l.pair_id = p.id AND l.aspect_id IS NULL),
            EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.state IN ('open', 'conflict'))
     FROM unnest(%(query)s::bigint[], %(document)s::bigint[]) AS w(query, document)
     JOIN corpus_pair p ON p.query_id = w.query AND p.document_id = w.document
-    LEFT JOIN ({LAST_VOTES}) v ON v.pair_id = p.id
+    LEFT JOIN last_votes(%(campaigns)s) v ON v.pair_id = p.id
 """
 
 
@@ -97,9 +98,8 @@ Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
 def _read_known_pairs(source: SetSource, new: dict[int, list[SetRow]]) -> Known:
     rows = [row for rows in new.values() for row in rows]
     values = {"query": [row.query for row in rows], "document": [row.document for row in rows]}
-    with connection.cursor() as cursor:
-        cursor.execute(WANTED, {**values, "campaigns": source.campaigns})
-        return {(query, document): tuple(rest) for query, document, *rest in cursor}
+    found = fetch_rows(WANTED, **values, campaigns=source.campaigns)
+    return {(query, document): tuple(rest) for query, document, *rest in found}
 
 
 def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool:

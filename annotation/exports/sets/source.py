@@ -16,55 +16,41 @@ from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.label_sources.aggregated_labels import aggregate_labels
 from annotation.label_sources.failed_routes import list_unsettled_pairs
-from annotation.label_sources.qrels_versions import QRELS_PAIRS, QRELS_VERSION, find_version
-from annotation.label_sources.statements import AGGREGATED, KEPT, ORDER, PAIRS
+from annotation.label_sources.qrels_versions import find_version
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns.selectors import campaigns_that_count
+from store.sql import fetch_rows, read_sql
 
 PIECE = 2_000  # Texts in memory at a time.
 # Of the released code, for the mean of its two teachers; the paper takes one score as it is.
 EXPONENT = 1.609
-# Each pair's own last votes that are complete, whichever campaign cast them; where it has none, its last ones. A single
-# judge is no panel.
-_LAST_VOTES = """
-    SELECT DISTINCT ON (pair_id) pair_id, campaign_id, yes, n,
-           CASE WHEN c.policy = 'single' THEN 0 ELSE cardinality(c.voters) END AS panel
-    FROM (
-        SELECT pair_id, campaign_id, sum(verdict) AS yes, count(*) AS n FROM counted_attempt
-        WHERE {which} AND role = 'vote' AND outcome = 'labelled'
-        GROUP BY pair_id, campaign_id
-    ) each JOIN judges_campaign c ON c.id = campaign_id
-    ORDER BY pair_id, (c.policy <> 'single' AND n >= cardinality(c.voters)) DESC, campaign_id DESC
+READ_ROWS = read_sql(__file__, "read_rows")
+READ_QRELS = read_sql(__file__, "read_qrels_rows")
+NOTHING_MADE: dict[str, list[Any]] = {
+    name: [] for name in ("label_pairs", "label_grades", "label_origins", "label_posteriors")
+}
+LABELLED = """
+SELECT p.id FROM corpus_label l JOIN current_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
+WHERE l.aspect_id IS NULL
 """
-LAST_VOTES = _LAST_VOTES.format(which="campaign_id = ANY(%(campaigns)s)")
-MACHINE = """(
-    SELECT DISTINCT ON (j.pair_id) j.pair_id, j.grade, a.name AS origin, NULL::bigint AS aspect_id
-    FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id AND a.collection_id = %(collection)s
-    WHERE a.kind = 'policy' AND j.step <> 'adjudication' AND j.aspect_id IS NULL
-    ORDER BY j.pair_id, j.id DESC
-)"""
-# When the newest judgment on a pair was made, which its label stands on: labels themselves may be rebuilt at any time.
-LABELLED_AT = "(SELECT max(j.created_at) FROM current_judgment j WHERE j.pair_id = p.id AND j.aspect_id IS NULL)"
-ROWS = f"""
-    SELECT COALESCE(p.id, 0), q.id, d.id, q.external_id, d.external_id, l.grade, l.origin, p.teacher_score,
-           COALESCE(v.yes, 0)::int, COALESCE(v.n, 0)::int, COALESCE(v.panel, 0)::int, {LABELLED_AT}, {{posterior}}
-    FROM {{labels}} l {{pairs}} LEFT JOIN ({LAST_VOTES}) v ON v.pair_id = p.id
-    WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[])) AND {KEPT}
-    ORDER BY {ORDER}
+VOTERS = "SELECT DISTINCT campaign_id FROM last_votes(%(campaigns)s)"
+DOCUMENTS = "SELECT id, external_id, title, text, metadata FROM corpus_document WHERE id = ANY(%(keys)s)"
+CORPUS = """
+SELECT external_id, title, text, metadata FROM corpus_document
+WHERE collection_id = %(collection)s AND is_current ORDER BY external_id COLLATE "C"
 """
-LABELLED = f"SELECT p.id FROM corpus_label l {PAIRS.format(of='l')} WHERE l.aspect_id IS NULL"
-DOCUMENT = "external_id, title, text, metadata"
+QUERIES = "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%(keys)s)"
 # Each with the judge's number among its own votes: a model that is sampled several times has as many.
-VOTES = f"""
-    SELECT a.pair_id, a.judge_id,
-           (SELECT count(*) FROM unnest(c.voters[1:a.place]) AS before WHERE before = a.judge_id), a.verdict
-    FROM ({_LAST_VOTES.format(which="pair_id = ANY(%(pairs)s)")}) last
-    JOIN counted_attempt a ON a.pair_id = last.pair_id AND a.campaign_id = last.campaign_id
-    JOIN judges_campaign c ON c.id = a.campaign_id
-    WHERE a.role = 'vote' AND a.outcome = 'labelled'
-    ORDER BY a.pair_id, a.place
+VOTES = """
+SELECT a.pair_id, a.judge_id,
+       (SELECT count(*) FROM unnest(c.voters[1:a.place]) AS before WHERE before = a.judge_id), a.verdict
+FROM last_votes(NULL, %(pairs)s) last
+JOIN counted_attempt a ON a.pair_id = last.pair_id AND a.campaign_id = last.campaign_id
+JOIN judges_campaign c ON c.id = a.campaign_id
+WHERE a.role = 'vote' AND a.outcome = 'labelled'
+ORDER BY a.pair_id, a.place
 """
 
 
@@ -96,9 +82,7 @@ class SetSource:
     @cached_property
     def judges(self) -> dict[tuple[int, int], str]:
         """The names of those whose votes are the last of some pair, by judge and sample."""
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT DISTINCT campaign_id FROM ({LAST_VOTES}) last", {"campaigns": self.campaigns})
-            return vote_names([campaign for (campaign,) in cursor.fetchall()])
+        return vote_names([campaign for (campaign,) in fetch_rows(VOTERS, campaigns=self.campaigns)])
 
     def rows(self, asked: SetOptions, left: Left) -> list[SetRow]:
         """Return the labelled pairs by query id and document id; `left` counts those with other labels."""
@@ -108,9 +92,8 @@ class SetSource:
         left_out = list_unsettled_pairs(self.collection) if asked.leave_out_failed else []
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
         parameters |= {"left_out": left_out, "qrels": asked.qrels}
-        labels, pairs, posterior = self._choose_labels(asked, parameters, left)
-        sql = ROWS.format(labels=labels, pairs=pairs, posterior=posterior)
-        rows = [self._row(values, asked) for batch in fetch_batches(sql, parameters) for values in batch]
+        sql, chosen = self._choose_labels(asked, left)
+        rows = [self._row(values, asked) for batch in fetch_batches(sql, parameters | chosen) for values in batch]
         if asked.qrels is not None:
             left[gettext_noop("a text of it has a newer version")] += self.described["qrels"]["judged"] - len(rows)
         elif origins is not None or asked.labels == "machine":
@@ -121,19 +104,17 @@ class SetSource:
             left[gettext_noop("unresolved, from a route that failed its label audit")] += len(left_out)
         return rows
 
-    def _choose_labels(self, asked: SetOptions, parameters: dict[str, Any], left: Left) -> tuple[str, str, str]:
-        """Return the relation that the labels come from, how pairs are joined to it, and its column of posteriors."""
-        by_pair = PAIRS.format(of="l")
+    def _choose_labels(self, asked: SetOptions, left: Left) -> tuple[str, dict[str, Any]]:
+        """Return the statement that reads the rows, and its parameters that say which labels they have."""
         if asked.qrels is not None:
             self.described["qrels"] = find_version(self.collection, asked.qrels)
-            return QRELS_VERSION, QRELS_PAIRS, "NULL::float8"
+            return READ_QRELS, {}
         if asked.aggregate is not None:
             made = aggregate_labels(self.collection, asked.aggregate, asked.assessors)
-            parameters |= made.columns
             left[gettext_noop("its grades have no majority")] += made.ties
             self.described["aggregate"] = made.described
-            return AGGREGATED, by_pair, "l.posterior"
-        return MACHINE if asked.labels == "machine" else "corpus_label", by_pair, "NULL::float8"
+            return READ_ROWS, {"labels": "made", **made.columns}
+        return READ_ROWS, {"labels": "machine" if asked.labels == "machine" else "resolved", **NOTHING_MADE}
 
     def _row(self, values: Sequence[Any], asked: SetOptions) -> SetRow:
         pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel, at, posterior = values
@@ -185,7 +166,7 @@ def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
 
 def read_documents(keys: Sequence[int]) -> dict[int, SetText]:
     """Read documents by their rows' ids."""
-    return _read_texts(f"SELECT id, {DOCUMENT} FROM corpus_document WHERE id = ANY(%s)", keys)
+    return _read_texts(DOCUMENTS, keys)
 
 
 def read_digests(keys: Sequence[int]) -> dict[int, str]:
@@ -197,9 +178,7 @@ def read_digests(keys: Sequence[int]) -> dict[int, str]:
 
 def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
     """Read queries by their rows' ids; `title` is the query's own instruction."""
-    return _read_texts(
-        "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%s)", keys
-    )
+    return _read_texts(QUERIES, keys)
 
 
 def mark_synthetic(queries: Iterable[SetQuery], prefixes: Mapping[str, str]) -> None:
@@ -243,9 +222,7 @@ def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
 
 def read_corpus(source: "SetSource") -> Iterator[SetText]:
     """Yield every current document of a collection, in the order of their ids."""
-    sql = f"""SELECT {DOCUMENT} FROM corpus_document d WHERE collection_id = %(collection)s AND is_current
-              ORDER BY external_id COLLATE "C" """
-    for batch in fetch_batches(sql, {"collection": source.collection.pk}):
+    for batch in fetch_batches(CORPUS, {"collection": source.collection.pk}):
         for values in batch:
             yield _build_text([source.prefix + values[0], *values[1:]])
 
@@ -256,18 +233,14 @@ def _build_text(values: Sequence[Any]) -> SetText:
 
 
 def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [list(set(keys))])
-        return {key: _build_text(values) for key, *values in cursor}
+    return {key: _build_text(values) for key, *values in fetch_rows(sql, keys=list(set(keys)))}
 
 
 def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
     """Read for each pair its last complete votes, by judge and sample: those that its score rests on."""
     found: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
-    with connection.cursor() as cursor:
-        cursor.execute(VOTES, {"pairs": list(pairs)})
-        for pair, judge, sample, verdict in cursor:
-            found[pair][judge, sample] = verdict
+    for pair, judge, sample, verdict in fetch_rows(VOTES, pairs=list(pairs)):
+        found[pair][judge, sample] = verdict
     return dict(found)
 
 

@@ -1,0 +1,14 @@
+-- The figures beside an admin's entries of the navigation; pairs and conflicts are counted up to `many`. Reads only.
+SELECT
+    (SELECT count(*) FROM (SELECT FROM corpus_item WHERE collection_id = :collection AND state = 'conflict'
+                           LIMIT :many) conflicts),
+    (SELECT count(*) FROM (SELECT FROM corpus_pair WHERE collection_id = :collection LIMIT :many) pairs),
+    (SELECT count(*) FROM judges_campaign WHERE collection_id = :collection AND kind = 'judging'),
+    (SELECT count(*) FROM annotation_membership WHERE collection_id = :collection AND is_active),
+    (SELECT count(*) FROM annotation_snapshot WHERE collection_id = :collection),
+    (SELECT count(*) FROM benchmark_run WHERE collection_id = :collection),
+    -- Krippendorff's alpha of the judges over all pairs; where they have none, that of people.
+    (SELECT coalesce("values" #>> '{kappas,0,kappa,value}', "values" #>> '{kappas,3,kappa,value}')::float
+     FROM annotation_computed WHERE collection_id = :collection),
+    -- Webhooks that were disabled by nobody.
+    (SELECT count(*) FROM api_webhook WHERE collection_id = :collection AND disabled IN ('failing', 'gone'));
