@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.bulk import judgment_acts, queue_acts, reassigning
 from annotation.models.pair_table import BulkAct
 from corpus.models import Collection
+from store.sql import fetch_row
 
 Result = tuple[int, dict[str, Any]]
 Kind = BulkAct.Kind
@@ -48,8 +49,7 @@ class BulkKind:
 
 def _count_by(kind: str) -> Callable[[Collection, list[int]], int]:
     def count(collection: Collection, pairs: list[int]) -> int:
-        [(found,)] = queue_acts.fetch_rows(queue_acts.COUNTS[kind], collection, pairs)
-        return int(found)
+        return int(fetch_row(queue_acts.COUNTS[kind], collection=collection.pk, pairs=pairs)[0])
 
     return count
 
