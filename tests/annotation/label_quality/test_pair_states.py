@@ -18,7 +18,7 @@ from corpus.models import Label, Pair
 from judges.campaigns import counters, lifecycle
 from judges.campaigns.pair_states import PairState, count_states, recent_states, states_of
 from judges.campaigns.selectors import collection_status
-from judges.engine.rows import LOCK_PAIRS, OUTCOMES
+from judges.engine.rows import LOCK_PAIRS, STORE_OUTCOMES
 from judges.models import Campaign, Work
 from tests.engine_parts import sums_up
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
@@ -68,7 +68,7 @@ class History:
         }  # fmt: skip
         with connection.cursor() as cursor:
             cursor.execute(LOCK_PAIRS, [[work.pair_id]])
-            cursor.execute(OUTCOMES, {"rows": json.dumps([row]), "shard": 0})
+            cursor.execute(STORE_OUTCOMES, {"rows": json.dumps([row]), "shard": 0})
 
     def cancel(self) -> None:
         live = [one for one in Campaign.objects.filter(collection=self.books) if one.state in LIVE]
