@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from config import startup
 from config.backup import DUMP, FORMAT, KEPT, MANIFEST, HashingReader, Say, run_postgres_program, server_version
@@ -26,14 +26,6 @@ from store.paths import decode_path, encode_path
 
 CHUNK = 1 << 20
 MOST_MANIFEST = 256 << 20
-# Columns that hold a path as text, which moves with VAR.
-PATHS = {"training_job": ("folder",), "training_model": ("folder", "base"), "annotation_snapshot": ("folder",)}
-# Columns of JSON that hold paths among other things.
-PATHS_IN_JSON = {
-    "training_job": ("options", "result"),
-    "training_model": ("summary",),
-    "annotation_snapshot": ("options", "manifest"),
-}
 # Base models that are named, by the folder in which they lie.
 BASES = """
 SELECT base FROM training_model WHERE starts_with(base, %(plain)s) OR starts_with(base, %(stored)s)
@@ -58,9 +50,8 @@ def restore_backup(
             manifest = _read_manifest(tar, path)
             say(f"checking {len(manifest['files']):,} files ...")
             _unpack_files(tar, folder, manifest, path)
-        old = Path(manifest["var"])
-        script = _write_script(folder, manifest, old, var)
-        _move_paths_in_files(folder / "var", old, var)
+        script = _write_script(folder, manifest)
+        _move_paths_in_files(folder / "var", Path(manifest["var"]), var)
         # Only now, with the whole file checked: a damaged backup costs no copy of what is there.
         before()
         say("loading the database ...")
@@ -79,11 +70,9 @@ def restore_backup(
 def missing_bases(bases: Path) -> list[str]:
     """Return the missing base models of this folder that jobs and models name: a backup does not hold them."""
     begin = f"{bases}/"
-    # An old backup lacks tables until `migrate`.
-    with contextlib.suppress(DatabaseError), connection.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(BASES, {"plain": begin, "stored": encode_path(begin)})
         return [base for (found,) in cursor.fetchall() if not Path(base := decode_path(found)).exists()]
-    return []
 
 
 @contextlib.contextmanager
@@ -176,7 +165,7 @@ def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], 
         raise BadInput(f"{path} is cut off: {min(wanted)!r} is missing, nothing was changed")
 
 
-def _write_script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) -> Path:
+def _write_script(folder: Path, manifest: dict[str, Any]) -> Path:
     """Write the SQL that replaces the database, to be run in one transaction; return the path of its file."""
     plain, script = folder / "plain.sql", folder / "database.sql"
     with plain.open("wb") as file:
@@ -191,9 +180,7 @@ def _write_script(folder: Path, manifest: dict[str, Any], old: Path, new: Path) 
             if knows_timeout or line != TOO_NEW:
                 file.write(line)
         shutil.copyfileobj(source, file, CHUNK)
-        file.write(
-            f"\nSET search_path = public;\n{_row_count_checks(manifest['rows'])}{_move_paths_sql(old, new)}".encode()
-        )
+        file.write(f"\nSET search_path = public;\n{_row_count_checks(manifest['rows'])}".encode())
     plain.unlink()
     return script
 
@@ -205,30 +192,6 @@ def _row_count_checks(rows: dict[str, int]) -> str:
         f"THEN RAISE EXCEPTION 'table {table} is not whole'; END IF; END $$;\n"
         for table, count in rows.items()
     )
-
-
-def _move_paths_sql(old: Path, new: Path) -> str:
-    """Return the statements that replace the old path of VAR by the new one in columns that hold paths."""
-    if old == new:
-        return ""
-    before, after = _quote_literal(f"{old}/"), _quote_literal(f"{new}/")
-    texts = "".join(
-        f"UPDATE {table} SET {column} = {after} || substr({column}, {len(str(old)) + 2}) "
-        f"WHERE starts_with({column}, {before});\n"
-        for table, columns in PATHS.items()
-        for column in columns
-    )
-    before, after = (_quote_literal(_in_json(path)) for path in (old, new))
-    return texts + "".join(
-        f"UPDATE {table} SET {column} = replace({column}::text, {before}, {after})::jsonb "
-        f"WHERE strpos({column}::text, {before}) > 0;\n"
-        for table, columns in PATHS_IN_JSON.items()
-        for column in columns
-    )
-
-
-def _quote_literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _in_json(path: Path, *, ascii: bool = False) -> str:

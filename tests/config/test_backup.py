@@ -22,6 +22,7 @@ from corpus.errors import BadInput, QuorumError
 from embedded import identity, postgres, startup
 from store import files
 from store.models import StoredFile
+from store.paths import VarPathField
 from tests.factories import make_collection
 from tests.instances import PATIENCE, Instance, until
 from training.models import Job
@@ -290,13 +291,9 @@ def test_base_models_that_a_backup_does_not_hold_are_named(tmp_path: Path) -> No
     assert "Base models in VAR/bases are not in it: copy them" in BackupCommand.help
 
 
-def test_paths_that_move_are_those_of_every_folder() -> None:
-    fields = {model: {one.name for one in model._meta.get_fields()} for model in apps.get_models()}
-    named = {model._meta.db_table for model, names in fields.items() if "folder" in names}
-    assert named == set(restoring.PATHS) and all("folder" in columns for columns in restoring.PATHS.values())
-    tables = {model._meta.db_table: model for model in apps.get_models()}
-    for table, columns in [*restoring.PATHS.items(), *restoring.PATHS_IN_JSON.items()]:
-        assert all(tables[table]._meta.get_field(column) for column in columns)
+def test_every_column_of_a_folder_follows_var() -> None:
+    fields = [field for model in apps.get_models() for field in model._meta.get_fields() if field.name == "folder"]
+    assert len(fields) == 3 and all(isinstance(field, VarPathField) for field in fields)
 
 
 def test_paths_in_files_of_jobs_move_and_others_stay(tmp_path: Path) -> None:
