@@ -64,19 +64,6 @@ PLACES = {
     "pending": gettext_noop("in progress"),
     "running": gettext_noop("in progress"),
 }
-# Why pairs went to people, in a word each (judges.domain.routing.EscalationReason).
-REASONS = (
-    gettext_noop("disagreement"),
-    gettext_noop("conflict"),
-    gettext_noop("split"),
-    gettext_noop("unparsed"),
-    gettext_noop("refused"),
-    gettext_noop("error"),
-    gettext_noop("stopped"),
-    gettext_noop("policy"),
-    gettext_noop("long"),
-    gettext_noop("uncertain"),
-)
 
 
 @dataclass(frozen=True, slots=True)
