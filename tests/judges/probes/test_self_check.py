@@ -193,9 +193,10 @@ def test_what_is_no_verdict_is_no_grade_and_a_rate_limit_is_tried_again(books, m
 
 
 @pytest.mark.django_db
-def test_a_key_that_is_refused_ends_the_asking_at_once(books, model_server: LocalModels):
+def test_a_key_that_is_refused_ends_the_asking_at_once(books, model_server: LocalModels, monkeypatch):
     model_server.script({"locked": {"fault": "401"}})
-    make_judge(model_server, "locked")
+    monkeypatch.setenv("LOCKED_KEY", KEY)  # An account of its own: its state in Redis outlives the test.
+    make_judge(model_server, "locked", api_key_env="LOCKED_KEY")
     _, document = check("--candidates", "locked")
     (locked,) = document["judges"]
     assert locked["answered"] == 0 and "401" in locked["error"]
@@ -203,9 +204,10 @@ def test_a_key_that_is_refused_ends_the_asking_at_once(books, model_server: Loca
 
 
 @pytest.mark.django_db
-def test_an_account_that_asks_to_wait_for_long_ends_the_asking_at_once(books, model_server: LocalModels):
+def test_an_account_that_asks_to_wait_for_long_ends_the_asking_at_once(books, model_server: LocalModels, monkeypatch):
     model_server.script({"spent": {"fault": "429", "retry_after": "900"}})
-    make_judge(model_server, "spent")
+    monkeypatch.setenv("SPENT_KEY", KEY)
+    make_judge(model_server, "spent", api_key_env="SPENT_KEY")
     _, document = check("--candidates", "spent")
     (spent,) = document["judges"]
     assert spent["answered"] == 0 and "429" in spent["error"]
