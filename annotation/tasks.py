@@ -12,8 +12,7 @@ from annotation.exports.snapshots import begin_again, write_snapshot
 from annotation.imports import importing
 from annotation.imports.uploads import sweep_uploads
 from annotation.label_errors import suspects
-from annotation.label_quality.statistics import COMPUTE, store_statistics
-from annotation.models import StoredAgreement
+from annotation.label_quality.statistics import STATISTICS
 from annotation.models.imports import FileImport
 from annotation.models.quality_control import ArgumentsRequest
 from annotation.models.snapshots import Snapshot
@@ -23,11 +22,10 @@ from annotation.policies import lara_live
 from annotation.quality_control import gold_reasons
 from annotation.web_search.searching import WEB_SEARCHES
 from corpus.errors import Incomplete, QuorumError
-from corpus.models import Collection
 from corpus.search import full_text
-from jobs.leases import Lease, LeaseLost
+from jobs.leases import Lease
 from jobs.models import BackgroundJob
-from jobs.tasks import CHORES, JobKind, register_background, register_job_kind
+from jobs.tasks import CHORES, JobKind, register_background, register_job_kind, register_result
 from judges.models import Campaign
 from store.files import sweep_contents
 
@@ -56,27 +54,11 @@ def _act_on(rows: QuerySet[Any], act: Callable[[Any], object]) -> Callable[[Back
     return work
 
 
-AGREEMENT = StoredAgreement.objects.select_related("collection")
 CAMPAIGNS = Campaign.objects.select_related("collection")
-compute_statistics = register_background(COMPUTE, _act_on(Collection.objects.all(), store_statistics))
-compute_agreement = register_background(agreement.COMPUTE, _act_on(AGREEMENT, agreement.store))
-compare_policies = register_background(policies.COMPUTE, _act_on(CAMPAIGNS, policies.store_comparison))
-
-
-def _find_label_errors(job: BackgroundJob, lease: Lease) -> None:
-    """Rank the labels by what speaks against them; a job that is lost or cancelled stores nothing."""
-
-    def tell(done: int, total: int, phase: str) -> None:
-        # Between the steps alone, since a step itself cannot be broken off.
-        lease.progress(done, total, phase)
-        if lease.should_stop():
-            raise LeaseLost
-
-    if (found := Collection.objects.filter(pk=job.subject).first()) is not None:
-        suspects.store_suspects(found, tell)
-
-
-find_label_errors = register_background(suspects.COMPUTE, _find_label_errors)
+compute_statistics = register_result(STATISTICS)
+compute_agreement = register_result(agreement.AGREEMENT)
+compare_policies = register_result(policies.POLICIES)
+find_label_errors = register_result(suspects.LABEL_ERRORS)
 
 
 def _self_check(job: BackgroundJob, _lease: Lease) -> None:

@@ -9,6 +9,6 @@ SELECT
     (SELECT count(*) FROM benchmark_run WHERE collection_id = :collection),
     -- Krippendorff's alpha of the judges over all pairs; where they have none, that of people.
     (SELECT coalesce("values" #>> '{kappas,0,kappa,value}', "values" #>> '{kappas,3,kappa,value}')::float
-     FROM annotation_computed WHERE collection_id = :collection),
+     FROM annotation_storedresult WHERE collection_id = :collection AND kind = 'label-quality'),
     -- Webhooks that were disabled by nobody.
     (SELECT count(*) FROM api_webhook WHERE collection_id = :collection AND disabled IN ('failing', 'gone'));

@@ -87,3 +87,17 @@ class BackgroundJob(LeasedJob):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"
+
+
+class ResultRow(models.Model):
+    """A stored result (jobs.results). An app's table of them adds the `collection` that they are about."""
+
+    kind = models.CharField(max_length=30)
+    key = models.CharField(max_length=64, help_text="Of the options.")
+    options = models.JSONField(default=dict)
+    values = models.JSONField(null=True, help_text="Null: not computed yet.")
+    at = models.DateTimeField(null=True, help_text="The moment whose data the values describe.")
+    failure = models.TextField(blank=True, default="", db_default="", help_text="Why it failed last, one line.")
+
+    class Meta:
+        abstract = True

@@ -19,6 +19,7 @@ from jobs import leases, workers
 from jobs.models import BackgroundJob, LeasedJob
 from jobs.notifications import notify, redis_client, redis_key
 from jobs.processes import watch_parent
+from jobs.results import ResultKind
 
 BEAT_S = 2.0
 LOOK_S = 5.0
@@ -78,6 +79,23 @@ def register_background(
         leases.perform(job, partial(work, job), expected=expected)
 
     return register_job_kind(JobKind(task, BackgroundJob, perform, only=lambda: {"kind": task}))
+
+
+def register_result(kind: ResultKind) -> Any:
+    """Return the Celery task that computes a kind of stored results; what is lost or cancelled stores nothing."""
+
+    def compute(job: BackgroundJob, lease: leases.Lease) -> None:
+        def tell(done: int, total: int, phase: str) -> None:
+            # Between the steps alone, since a step itself cannot be broken off.
+            lease.progress(done, total, phase)
+            if lease.should_stop():
+                raise leases.LeaseLost
+
+        row = kind.table._default_manager.filter(pk=job.subject).select_related("collection").first()
+        if row is not None:
+            kind.store(row, tell)
+
+    return register_background(kind.task, compute)
 
 
 def is_shutting_down() -> bool:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_noop
 from annotation.accounts import second_factor, sessions
 from annotation.accounts.withdrawing import Withdrawn, withdraw
 from annotation.audit_log.recording import record
-from annotation.models import Computed, Invitation, Membership, User
+from annotation.models import Invitation, Membership, StoredResult, User
 from annotation.queue.undo import end_lease
 from corpus.errors import BadInput
 from corpus.models import Assessor, Target
@@ -97,8 +97,8 @@ def pseudonymise(person: User, *, by: User) -> Withdrawn:
     SocialAccount.objects.filter(user=person).delete()
     collections = Membership.objects.filter(user=person).values("collection")
     Assessor.objects.filter(membership__user=person).update(name=new)
-    # Stored figures name people; they are computed anew when a page asks.
-    Computed.objects.filter(collection__in=collections).delete()
+    # Stored figures but agreement's name people; they are computed anew when a page asks.
+    StoredResult.objects.filter(collection__in=collections).exclude(kind="agreement").delete()
     Invitation.objects.filter(accepted_by=person).update(note="")
     # Some tables name people by text. Texts are append-only, but for this.
     with pgtrigger.ignore("corpus.Target:append_only"):

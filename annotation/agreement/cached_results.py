@@ -3,19 +3,16 @@
 What is stored names nobody: assessors stand in it by kind and id, so a name that changes, or goes, leaves no trace.
 """
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from django.db import Error, transaction
+from django.db import Error
 from django.http import Http404
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.agreement.aggregates import Second, differing_pairs, fit_dawid_skene
@@ -31,16 +28,15 @@ from annotation.agreement.measures import MANY, AgreementMeasures, Couples, Stat
 from annotation.agreement.page import AgreementFilters
 from annotation.agreement.report import AgreementReport, OneAssessor, agreement_report
 from annotation.agreement.resampling import RESAMPLES
-from annotation.models import StoredAgreement
+from annotation.models import StoredResult
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
-from jobs import background, workers
+from jobs.results import ResultKind, Tell
 from judges.domain.copies import sample_name
 from store.sql import fetch_row
 
 logger = logging.getLogger(__name__)
 
-COMPUTE = "annotation.compute_agreement"
 GRADES = 200_000  # Grades up to which the page waits, ...
 GRADES_OF_MANY = 20_000  # ... where there are more than MANY assessors, ...
 # ... and couples up to which it waits: each that may have met is resampled, however few its grades.
@@ -82,14 +78,12 @@ def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence
             return Figures(None, None, [], stored=False, at=None, asked=False, failure=str(error))
         # Figures that were just measured take the way of stored ones, so that both pages are alike.
         return Figures(*_restore_figures(collection, asked, known, found), stored=False, at=None, asked=False)
-    row = StoredAgreement.objects.filter(collection=collection, key=key_of(asked)).first()
-    job = background.last(COMPUTE, row.pk) if row is not None else None
-    waits = job is not None and not job.is_over
-    failure = (job.error if job else "") or (row.failure if row is not None else "")
-    if row is None or row.at is None:
+    result = AGREEMENT.read(collection, **_build_options(asked))
+    waits, failure = result.is_in_progress, (result.job.error if result.job else "") or result.failure
+    if result.values is None:
         return Figures(None, None, [], stored=True, at=None, asked=waits, failure=failure)
-    shown = _restore_figures(collection, asked, known, row.values)
-    return Figures(*shown, stored=True, at=row.at, asked=waits, failure=failure)
+    shown = _restore_figures(collection, asked, known, result.values)
+    return Figures(*shown, stored=True, at=result.at, asked=waits, failure=failure)
 
 
 def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
@@ -106,34 +100,10 @@ def refresh(collection: Collection, asked: AgreementFilters) -> bool:
 
     Raises MeasuringFailed.
     """
-    row, _made = StoredAgreement.objects.update_or_create(
-        collection=collection, key=key_of(asked), defaults={"options": _build_options(asked)}
-    )
-    if not workers.has_workers():
-        if failure := store(row):
-            raise MeasuringFailed(failure)
-        return True
-    background.enqueue(COMPUTE, row.pk)
-    return False
-
-
-def store(row: StoredAgreement) -> str:
-    """Measure now and keep the figures with their time, or why there are none, which is returned."""
-    at = timezone.now()
-    try:
-        with transaction.atomic():
-            values = compute_figures(row.collection, _load_filters(row))
-    except Exception as error:
-        logger.exception("the agreement of %s cannot be measured", row.collection)
-        failure = describe_error(error)
-        StoredAgreement.objects.filter(pk=row.pk).update(failure=failure)
-        return failure
-    StoredAgreement.objects.filter(pk=row.pk).update(values=values, at=at, failure="")
-    # The oldest choices make room for this one.
-    every = StoredAgreement.objects.filter(collection=row.collection_id)
-    kept = every.order_by("-pk").values_list("pk", flat=True)[:KEPT]
-    every.exclude(pk__in=list(kept)).delete()
-    return ""
+    result = AGREEMENT.refresh(collection, **_build_options(asked))
+    if result is not None and result.failure:
+        raise MeasuringFailed(result.failure)
+    return result is not None
 
 
 @contextmanager
@@ -155,11 +125,6 @@ def describe_error(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
-def key_of(asked: AgreementFilters) -> str:
-    """Return a key that is the same for the same choice, whatever the order of its names."""
-    return sha256(json.dumps(_build_options(asked)).encode()).hexdigest()
-
-
 def _build_options(asked: AgreementFilters) -> dict[str, Any]:
     chosen = None if asked.everybody else sorted(_assessor_key(one) for one in asked.chosen)
     return {"population": asked.population, "binarize": asked.binarize, "chosen": chosen}
@@ -170,12 +135,17 @@ def _assessor_key(one: KnownAssessors) -> list[Any]:
     return [one.kind, one.id, *([one.sample] if one.sample else [])]
 
 
-def _load_filters(row: StoredAgreement) -> AgreementFilters:
-    """Read what a stored row is about, with the assessors of now."""
-    known = known_assessors(row.collection)
-    chosen, options = row.options["chosen"], row.options
+def _compute(collection: Collection, options: dict[str, Any], _tell: Tell) -> dict[str, Any]:
+    """Measure what stored options ask for, with the assessors of now."""
+    known, chosen = known_assessors(collection), options["chosen"]
     named = choose_assessors(known) if chosen is None else [one for one in known if _assessor_key(one) in chosen]
-    return AgreementFilters(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
+    asked = AgreementFilters(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
+    return compute_figures(collection, asked)
+
+
+AGREEMENT = ResultKind(
+    "agreement", "annotation.compute_agreement", StoredResult, _compute, keep=KEPT, explain=describe_error
+)
 
 
 def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str, Any]:

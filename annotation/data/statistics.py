@@ -1,13 +1,14 @@
 """The statistics page: what a collection holds and what became of its candidates."""
 
-from typing import Any, cast
+from typing import Any
 
-from django.core.cache import cache
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from annotation.models import StoredResult
 from corpus.models import Collection
 from corpus.search.text import text_length
+from jobs.results import ResultKind
 from judges.campaigns.selectors import campaigns_of, collection_status, count_filtered
 from judges.models import Campaign
 from store.sql import fetch_row, fetch_rows, read_sql
@@ -52,8 +53,7 @@ def statistics_of(collection: Collection) -> dict[str, Any]:
     the words are counted in a sample. `positive_a_query` and `aspects_a_query` are of the queries with aspects.
     """
     # By language, too: the steps of the funnel are stored in words.
-    key = f"collection-statistics:{collection.pk}:{get_language()}"
-    return cast(dict[str, Any], cache.get_or_set(key, lambda: _compute_statistics(collection), KEPT_S))
+    return STATISTICS.recent(collection, KEPT_S, language=get_language())
 
 
 def _compute_statistics(collection: Collection) -> dict[str, Any]:
@@ -91,6 +91,15 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "campaign": campaign.number if campaign else None,
         "funnel": _build_funnel(pairs, document, campaign, dropped),
     }
+
+
+STATISTICS = ResultKind(
+    "statistics",
+    "",  # No worker is asked for it.
+    StoredResult,
+    lambda collection, _options, _tell: _compute_statistics(collection),
+    keep=2,  # Languages.
+)
 
 
 def _mean_text_length(statement: str, collection: Collection, rows: int) -> float | None:

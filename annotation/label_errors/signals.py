@@ -1,6 +1,6 @@
 """The signals of a collection's labels: judges' votes, Dawid-Skene, near-duplicates, and a model out of fold."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from annotation.label_errors.margins import score_out_of_fold
 from annotation.label_errors.suspicion import Signals
 from corpus.models import Collection, Document, Label, Query
 from corpus.search.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
+from jobs.results import Tell
 
 # Jaccard similarity of shingles from which texts count as near-duplicates.
 QUERIES_ALIKE, DOCUMENTS_ALIKE = 0.9, 0.8
@@ -23,7 +24,6 @@ MOST = 100_000  # Newest labels that are looked at: their texts are in memory to
 PIECE = 2_000  # Texts that are read at a time.
 STEPS = 4
 Integers = NDArray[np.int64]
-Tell = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from django.db import transaction
-from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from annotation.data.pairs import load_rows
-from annotation.label_errors.signals import LabelRows, Tell, gather_signals, read_labels
+from annotation.label_errors.signals import LabelRows, gather_signals, read_labels
 from annotation.label_errors.suspicion import PRIOR, Signals, combine_chances, rank_labels
-from annotation.models import Computed
+from annotation.models import StoredResult
 from corpus.models import Assessor, Collection, CurrentJudgment, Item, Label
-from jobs import background, workers
-from jobs.models import BackgroundJob
+from jobs.results import ResultKind, Tell, ignore_progress
 
-COMPUTE = "annotation.find_label_errors"
-KEY = "label_errors"  # Under which `Computed.values` keeps the list beside the other statistics.
 KEPT = 1_000
 PEOPLE = (Assessor.Kind.PERSON, Assessor.Kind.HUMAN_IMPORT)
 
@@ -55,7 +49,7 @@ class Suspect:
         return told
 
 
-def find_suspects(collection: Collection, tell: Tell = lambda done, total, phase: None) -> dict[str, Any]:
+def find_suspects(collection: Collection, tell: Tell = ignore_progress) -> dict[str, Any]:
     """Measure all signals now; return the list as it is stored. Nothing but the list is written by anyone."""
     rows = read_labels(collection)
     signals = gather_signals(collection, rows, tell)
@@ -68,7 +62,6 @@ def find_suspects(collection: Collection, tell: Tell = lambda done, total, phase
     order = [at for at in rank_labels(scores) if scores[at] > prior + 1e-9 and against[at]][:KEPT]
     names = ("votes", "dawid_skene", "near", "model")
     return {
-        "at": timezone.now().isoformat(),
         "compared": len(rows.pairs),
         "complete": rows.complete,
         "counts": dict(zip(names, (~np.isnan(chances)).sum(axis=0).tolist(), strict=True)),
@@ -93,47 +86,28 @@ def _build_suspect(rows: LabelRows, signals: Signals, score: float, at: int) -> 
     )
 
 
-def store_suspects(collection: Collection, tell: Tell = lambda done, total, phase: None) -> dict[str, Any]:
-    """Find suspected label errors and store them, with their time, among the collection's computed figures."""
-    found = find_suspects(collection, tell)
-    with transaction.atomic():
-        # Locked and merged: other statistics are kept in the same row by another worker.
-        row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
-        row.values[KEY] = found
-        row.save(update_fields=["values"])
-    return found
-
-
-def refresh_suspects(collection: Collection) -> bool:
-    """Find suspected label errors anew: return False where a worker does it, True where it was done in this call."""
-    # Where no worker would ever take it, the page waits for the result instead.
-    if workers.has_workers():
-        background.enqueue(COMPUTE, collection.pk)
-        return False
-    store_suspects(collection)
-    return True
+LABEL_ERRORS = ResultKind(
+    "label-errors",
+    "annotation.find_label_errors",
+    StoredResult,
+    lambda collection, _options, tell: find_suspects(collection, tell),
+)
 
 
 def read_suspects(collection: Collection) -> dict[str, Any]:
     """Return the stored list without labels that were changed since or are gone.
 
-    Its `suspects` are Suspects; `at` is None where it was never computed.
+    Its `suspects` are Suspects; `at` is None where it was never computed; `job`: that looks for them, or the last.
     """
-    row = Computed.objects.filter(collection=collection).first()
-    kept: dict[str, Any] | None = row.values.get(KEY) if row else None
-    if kept is None:
-        return {"suspects": (), "at": None}
-    suspects = [Suspect(**one) for one in kept["suspects"]]
+    result = LABEL_ERRORS.read(collection)
+    if result.values is None:
+        return {"suspects": (), "at": None, "job": result.job}
+    suspects = [Suspect(**one) for one in result.values["suspects"]]
     labels = Label.objects.filter(pair__in=[one.pair for one in suspects], aspect=None).values_list("pair", "grade")
     now = {pair: int(grade >= collection.relevant_from) for pair, grade in labels}
     # A label that was changed since is no suspect any more: somebody has looked at it.
     same = tuple(one for one in suspects if now.get(one.pair) == one.relevant)
-    return kept | {"suspects": same, "at": parse_datetime(kept["at"])}
-
-
-def last_job(collection: Collection) -> BackgroundJob | None:
-    """Return the job that looks for them, or the last that did."""
-    return background.last(COMPUTE, collection.pk)
+    return result.values | {"suspects": same, "at": result.at, "job": result.job}
 
 
 def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[dict[str, Any]]:

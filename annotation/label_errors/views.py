@@ -22,7 +22,7 @@ SHOWN = 50
 @require_GET
 def label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show labels that something speaks against, the most suspicious first; HTMX asks for the state of the work."""
-    job = suspects.last_job(scope.collection)
+    job = suspects.LABEL_ERRORS.read(scope.collection).job
     is_running = job is not None and not job.is_over
     context: dict[str, Any] = {"scope": scope, "job": job, "is_running": is_running}
     if request.headers.get("HX-Request"):
@@ -52,7 +52,7 @@ def _send_list(scope: Scope, found: dict[str, Any], form: str) -> HttpResponse:
 def find_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Start a search for label errors, in a worker where one is running."""
     with transaction.atomic():
-        done = suspects.refresh_suspects(scope.collection)
+        done = suspects.LABEL_ERRORS.refresh(scope.collection) is not None
         record(scope, "statistics.asked", what="label errors")
     if done:
         messages.success(request, _("Figures updated."))
@@ -63,7 +63,7 @@ def find_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def cancel_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Cancel a search for label errors; the earlier list stays."""
-    job = suspects.last_job(scope.collection)
+    job = suspects.LABEL_ERRORS.read(scope.collection).job
     if job is None or not leases.cancel(job):
         messages.error(request, _("No changes made: the job's state no longer allows this action."))
     return redirect("label_errors", scope.collection.name)

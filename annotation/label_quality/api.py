@@ -165,7 +165,7 @@ def measure_quality(request: HttpRequest, name: str) -> Any:
     """Compute the stored statistics of a large collection anew: by a worker where one lives."""
     scope = scope_of(request)
     with transaction.atomic():
-        done = statistics.refresh_statistics(scope.collection)
+        done = statistics.STATISTICS.refresh(scope.collection) is not None
         record(scope, "statistics.asked")
     return {"done": done}
 

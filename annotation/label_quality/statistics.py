@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,15 +19,15 @@ from annotation.label_quality import kappas
 from annotation.label_quality.annotators import measure_annotators
 from annotation.label_quality.audits import measure_audits, measure_collection_audits
 from annotation.label_quality.records import Audits, Kappa, PersonQuality, Point
-from annotation.models import Computed
+from annotation.models import StoredResult
 from charts import Bar, Chart, draw_bars, draw_lines
 from corpus.models import Collection
-from jobs import background, workers
 from jobs.models import BackgroundJob
+from jobs.results import ResultKind
 from judges.campaigns import counters
 from judges.models import Campaign
+from store.sql import fetch_row
 
-COMPUTE = "annotation.compute_statistics"
 SMALL = 20_000  # Votes and judgments up to which everything is computed while the page waits.
 STALE_SECONDS = 120  # A stored row older than this is worth computing anew while work goes on.
 UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (starting Monday)")}
@@ -73,9 +72,8 @@ def cached_statistics(collection: Collection, campaign: Campaign | None = None) 
     Three statements for a large collection.
     """
     if is_large(collection):
-        row = Computed.objects.filter(collection=collection).first()
-        found = _load_statistics(row.values if row else {}, row.at if row else None, stored=True)
-        found = replace(found, job=background.last(COMPUTE, collection.pk))
+        result = STATISTICS.read(collection)
+        found = replace(_load_statistics(result.values or {}, result.at, stored=True), job=result.job)
     else:
         found = _load_statistics(compute_statistics(collection), timezone.now(), stored=False)
     if campaign is None:
@@ -85,10 +83,7 @@ def cached_statistics(collection: Collection, campaign: Campaign | None = None) 
 
 def is_large(collection: Collection) -> bool:
     """Return whether a collection is so large that a worker computes its statistics. One statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(SIZE, {"collection": collection.pk, "small": SMALL + 1})
-        (size,) = cursor.fetchone()
-    return bool(size > SMALL)
+    return bool(fetch_row(SIZE, collection=collection.pk, small=SMALL + 1)[0] > SMALL)
 
 
 def compute_statistics(collection: Collection) -> dict[str, Any]:
@@ -105,25 +100,12 @@ def compute_statistics(collection: Collection) -> dict[str, Any]:
     }
 
 
-def refresh_statistics(collection: Collection) -> bool:
-    """Compute and store a large collection's statistics: by a worker where one lives (False), else now (True)."""
-    if workers.has_workers():
-        background.enqueue(COMPUTE, collection.pk)
-        return False
-    store_statistics(collection)
-    return True
-
-
-def store_statistics(collection: Collection) -> Computed:
-    """Compute now and keep the values with their time."""
-    at = timezone.now()
-    values = compute_statistics(collection)
-    with transaction.atomic():
-        # Locked and merged: other figures are kept in the same row by other workers.
-        row, _made = Computed.objects.select_for_update().get_or_create(collection=collection)
-        row.values, row.at = row.values | values, at
-        row.save()
-    return row
+STATISTICS = ResultKind(
+    "label-quality",
+    "annotation.compute_statistics",
+    StoredResult,
+    lambda collection, _options, _tell: compute_statistics(collection),
+)
 
 
 def _load_statistics(values: dict[str, Any], at: datetime | None, *, stored: bool) -> StoredStatistics:

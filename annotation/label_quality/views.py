@@ -150,10 +150,10 @@ def _parse_route(request: HttpRequest) -> Route:
 def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Compute the stored statistics of a large collection anew; a worker does it where one lives."""
     if request.headers.get("HX-Request"):  # a page that saw old figures asks by itself: nobody's act
-        statistics.refresh_statistics(scope.collection)
+        statistics.STATISTICS.refresh(scope.collection)
         return HttpResponse(status=204)
     with transaction.atomic():
-        done = statistics.refresh_statistics(scope.collection)
+        done = statistics.STATISTICS.refresh(scope.collection) is not None
         record(scope, "statistics.asked")
     messages.info(request, _("Figures updated.") if done else _("Recomputing in the background."))
     return redirect("collection", scope.collection.name)

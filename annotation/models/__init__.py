@@ -11,6 +11,7 @@ from django.db.models.functions import Cast, Floor, Now, Random
 from django.utils.translation import gettext_lazy
 
 from corpus.models import NUMBER, Assessor, Collection, Item, Judgment, Numbered, Pair, append_only
+from jobs.models import ResultRow
 
 
 class User(AbstractUser):
@@ -304,35 +305,18 @@ class InstructionVersion(models.Model):
         return f"{self.collection} instruction {self.version}"
 
 
-class Computed(models.Model):
-    """Statistics that take too long for a page: computed by a worker, shown with their time."""
-
-    collection = models.OneToOneField(Collection, models.CASCADE, related_name="computed")
-    values = models.JSONField(default=dict)
-    at = models.DateTimeField(db_default=Now(), help_text="The moment whose data they describe.")
-
-    def __str__(self) -> str:
-        return f"{self.collection} at {self.at}"
-
-
-class StoredAgreement(models.Model):
-    """Agreement that takes too long for a page, for one choice of assessors, pairs and grades. It names nobody."""
+class StoredResult(ResultRow):
+    """A result that takes too long for a page: computed by a worker, shown with its time."""
 
     # The unique constraint below begins with this column, so it needs no index of its own.
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="stored_agreement", db_index=False)
-    key = models.CharField(max_length=64, help_text="Of the choice: annotation.agreement.cached_results.")
-    options = models.JSONField(default=dict)
-    values = models.JSONField(default=dict)
-    at = models.DateTimeField(null=True, help_text="The moment whose data they describe; null: not computed yet.")
-    failure = models.TextField(
-        blank=True, default="", db_default="", help_text="Why measuring failed the last time, one line."
-    )
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="results", db_index=False)
+    objects = models.Manager["StoredResult"]()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["collection", "key"], name="stored_agreement_once")]
+        constraints = [models.UniqueConstraint(fields=["collection", "kind", "key"], name="stored_result_once")]
 
     def __str__(self) -> str:
-        return f"{self.collection} agreement at {self.at}"
+        return f"{self.kind} of {self.collection} at {self.at}"
 
 
 class TeacherAnswer(models.Model):

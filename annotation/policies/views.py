@@ -73,7 +73,7 @@ def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     campaign = _get_campaign(scope, request.POST.get("campaign", ""))
     if campaign is not None:
         with transaction.atomic():
-            done = cached_results.refresh_comparison(scope.collection, campaign)
+            done = cached_results.POLICIES.refresh(scope.collection, campaign=campaign.pk) is not None
             record(scope, "policies.compared", campaign=campaign.number)
         messages.info(
             request, _("Figures updated.") if done else _("Computing in the background. Reload this page in a moment.")

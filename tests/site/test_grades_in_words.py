@@ -122,7 +122,7 @@ def test_lineage_and_suspected_errors_name_grades_on_the_scale_of_the_collection
     books = make_books()
     pair, model = travelled_label(books, tmp_path)
     make_judgment(pair, make_assessor(books, "qrels", "reference"), 3)
-    suspects.store_suspects(books)
+    suspects.LABEL_ERRORS.compute_now(books)
     client = signed_in(make_member(books, "charlie", Role.ADMIN).user)
     lineage = client.get(f"/c/books/pairs/{pair.pk}/lineage/").text
     assert "Today's label: grade 0 not relevant, from people." in flat(lineage)

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.label_errors.files import NAMES, suspect_values
-from annotation.label_errors.suspects import describe_suspects, read_suspects, store_suspects
+from annotation.label_errors.suspects import LABEL_ERRORS, describe_suspects, read_suspects
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 
@@ -24,7 +24,7 @@ class Command(QuorumCommand):
         if options["limit"] < 1:
             raise BadInput(f"--limit must be 1 or more, not {options['limit']}")
         collection = collection_named(options["name"])
-        stored = store_suspects(collection)
+        stored = LABEL_ERRORS.compute_now(collection).values or {}
         found = read_suspects(collection)
         shown = describe_suspects(collection, found["suspects"][: options["limit"]])
         self.say(f"{len(found['suspects'])} of {stored['compared']} labels have something that speaks against them")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.agreement import cached_results
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import MANY, Couples, compute_measures
-from annotation.models import Role, StoredAgreement
+from annotation.models import Role, StoredResult
 from annotation.tasks import compute_agreement
 from corpus.models import Collection
 from jobs.leases import MOST_ATTEMPTS
@@ -138,20 +138,20 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
 
     class Messenger:
         def send_task(self, name, args, **options):
-            assert name == cached_results.COMPUTE
+            assert name == cached_results.AGREEMENT.task
             sent.append(args)
 
     monkeypatch.setattr("jobs.notifications.message_sender", Messenger)
     client = sees(crowd)
     page = client.get("/c/crowd/quality/")
-    assert "Not computed yet" in page.text and not StoredAgreement.objects.exists()
+    assert "Not computed yet" in page.text and not StoredResult.objects.exists()
     from django.test import TestCase
 
     with TestCase.captureOnCommitCallbacks(execute=True):
         assert client.post("/c/crowd/agreement/measure/").status_code == 302
     assert "Computing in the background" in client.get("/c/crowd/quality/").text
     compute_agreement(*sent[0])
-    row = StoredAgreement.objects.get()
+    row = StoredResult.objects.get()
     assert "worker-0" not in json.dumps(row.values) + json.dumps(row.options), "it names nobody"
 
     def never(*args, **options):

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.grade_matrix import pairs_where
-from annotation.models import Computed, Membership, Role
+from annotation.models import Membership, Role, StoredResult
 from corpus.models import Collection, Item, Pair
 from tests.admin_site import ROUTE, audited, only_collection, people_at_work
 from tests.factories import make_collection, make_member, make_pair
@@ -168,10 +168,10 @@ def test_the_home_of_a_large_collection_reads_stored_figures(
     monkeypatch.setattr("annotation.label_quality.statistics.SMALL", 10)
     audited(books, right=8, wrong=1)
     assert "not computed yet" in get(charlie, "/c/books/")
-    from annotation.label_quality.statistics import refresh_statistics
+    from annotation.label_quality.statistics import STATISTICS
 
-    refresh_statistics(books)
-    assert Computed.objects.count() == 1
+    STATISTICS.refresh(books)
+    assert StoredResult.objects.count() == 1
     assert "as of" in get(charlie, "/c/books/")
     with CaptureQueriesContext(connection) as found:
         get(charlie, "/c/books/")

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.label_quality.statistics import store_statistics
+from annotation.label_quality.statistics import STATISTICS
 from tests.large_site import large_site
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ def test_the_home_of_many_pairs_costs_few_statements(monkeypatch: pytest.MonkeyP
     client.force_login(charlie.user)
     for computed in (False, True):
         if computed:
-            store_statistics(collection)
+            STATISTICS.compute_now(collection)
         client.get("/c/large/")
         with CaptureQueriesContext(connection) as found:
             page = client.get("/c/large/")

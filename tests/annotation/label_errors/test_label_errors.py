@@ -12,11 +12,11 @@ from django.test import Client
 from annotation.label_errors import suspects
 from annotation.label_errors.signals import gather_signals, read_labels
 from annotation.label_errors.suspicion import Signals
-from annotation.models import AuditEntry, Computed, Role
+from annotation.models import AuditEntry, Role, StoredResult
 from annotation.models.pair_table import BulkAct
 from annotation.tasks import find_label_errors
 from corpus.models import Collection, Item, Judgment, Label, Pair
-from jobs import background, leases
+from jobs import leases
 from jobs.models import BackgroundJob
 from tests.called import call
 from tests.evidence import make_assessor, make_judgment
@@ -49,7 +49,7 @@ def wrong(books: Collection) -> Pair:
 
 
 def test_the_label_against_all_votes_comes_first_with_each_signal_in_words(books: Collection) -> None:
-    suspects.store_suspects(books)
+    suspects.LABEL_ERRORS.compute_now(books)
     found = suspects.read_suspects(books)
     first = found["suspects"][0]
     assert (first.pair, first.relevant, first.against, first.votes) == (wrong(books).pk, 1, 4, 5)
@@ -102,10 +102,10 @@ def test_an_empty_collection_has_no_suspects(alice: Client) -> None:
 
 def test_finding_changes_nothing_but_the_stored_list(books: Collection) -> None:
     before = [list(model.objects.order_by("pk").values()) for model in (Label, Judgment, Item)]
-    suspects.store_suspects(books)
-    suspects.store_suspects(books)
+    suspects.LABEL_ERRORS.compute_now(books)
+    suspects.LABEL_ERRORS.compute_now(books)
     assert before == [list(model.objects.order_by("pk").values()) for model in (Label, Judgment, Item)]
-    assert list(Computed.objects.get().values) == [suspects.KEY]
+    assert StoredResult.objects.get().kind == "label-errors"
 
 
 def test_a_selected_label_goes_to_people_once_that_was_confirmed(alice: Client, books: Collection) -> None:
@@ -150,18 +150,18 @@ def test_a_worker_tells_how_far_it_is_and_one_that_is_cancelled_stores_nothing(
     monkeypatch.setattr(leases.Lease, "progress", progress)
     find_label_errors()
     job.refresh_from_db()
-    assert job.state == "cancelled" and not Computed.objects.exists()
+    assert job.state == "cancelled" and StoredResult.objects.get().values is None
     assert told == ["reading votes", "reading texts", "comparing texts"]
-    background.enqueue(suspects.COMPUTE, books.pk)
+    suspects.LABEL_ERRORS.refresh(books)
     told += ["again"] * 5
     find_label_errors()
-    assert Computed.objects.get().values[suspects.KEY]["compared"] == 30
+    assert StoredResult.objects.get().values["compared"] == 30
     done = alice.get("/c/books/quality/label-errors/", headers={"HX-Request": "true"})
     assert (done.status_code, done["HX-Refresh"]) == (286, "true")
 
 
 def test_the_list_is_saved_as_csv_latex_and_json(alice: Client, books: Collection) -> None:
-    suspects.store_suspects(books)
+    suspects.LABEL_ERRORS.compute_now(books)
     address = "/c/books/quality/label-errors/"
     rows = json.loads(alice.get(f"{address}?as=json").text)
     first: dict[str, Any] = rows[0]
@@ -177,7 +177,7 @@ def test_the_command_ranks_stores_and_refuses_in_one_line(books: Collection) -> 
     call_command("label_errors", "books", "--limit", "2", "--json", stdout=out, stderr=StringIO())
     document = json.loads(out.getvalue())
     assert document["suspects"][0]["grade"] == 2 and len(document["suspects"]) <= 2
-    assert Computed.objects.get().values[suspects.KEY]["compared"] == document["compared"] == 30
+    assert StoredResult.objects.get().values["compared"] == document["compared"] == 30
     told = StringIO()
     call_command("label_errors", "books", stdout=told)
     assert "Judges: 4 of 5 votes for the other label" in told.getvalue()

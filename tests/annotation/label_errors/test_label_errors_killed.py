@@ -8,7 +8,7 @@ import pytest
 from django.db import connections
 
 from annotation.label_errors import suspects
-from annotation.models import Computed
+from annotation.models import StoredResult
 from config.env import ROOT
 from corpus.models import Label, Pair
 from jobs import background
@@ -46,18 +46,19 @@ def test_label_errors_whose_worker_is_killed_in_the_middle_are_found_by_another(
         other.set_autocommit(False)
         with other.cursor() as cursor:
             cursor.execute("LOCK TABLE judges_attempt IN ACCESS EXCLUSIVE MODE")  # it waits in its middle
-        background.enqueue(suspects.COMPUTE, books.pk)
+        suspects.LABEL_ERRORS.refresh(books)
+        row = StoredResult.objects.get()
         until(is_reading)
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
         other.rollback()
-        assert background.is_unfinished(suspects.COMPUTE, books.pk) and not Computed.objects.exists()
+        assert background.is_unfinished(suspects.LABEL_ERRORS.task, row.pk) and row.values is None
         start()
-        until(lambda: not background.is_unfinished(suspects.COMPUTE, books.pk))
+        until(lambda: not background.is_unfinished(suspects.LABEL_ERRORS.task, row.pk))
     finally:
         other.close()
         stop_children(workers)
-    stored = Computed.objects.get(collection=books).values[suspects.KEY]
+    stored = StoredResult.objects.get(collection=books).values
     assert stored["suspects"][0]["pair"] == wrong.pk
-    assert stored | {"at": ""} == suspects.find_suspects(books) | {"at": ""}
+    assert stored == suspects.find_suspects(books)
     assert Label.objects.get(pair=wrong).grade == 2

@@ -11,7 +11,7 @@ from annotation.label_quality import returning, statistics
 from annotation.label_quality.audits import measure_audits
 from annotation.label_quality.costs import campaign_costs
 from annotation.label_quality.statistics import cached_statistics
-from annotation.models import Assignment, Computed, Role
+from annotation.models import Assignment, Role, StoredResult
 from annotation.tasks import compute_statistics
 from corpus.collections.task_order import next_place
 from corpus.models import Collection, Item
@@ -227,7 +227,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books,
     before = cached_statistics(books)
     assert before.stored and before.kappas is None and before.audits is None, "not computed yet"
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
-    assert not statistics.refresh_statistics(books) and not statistics.refresh_statistics(books)
+    assert statistics.STATISTICS.refresh(books) is None and statistics.STATISTICS.refresh(books) is None
     assert not cached_statistics(books, campaign).job.is_over
     compute_statistics()
     with CaptureQueriesContext(
@@ -235,7 +235,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books,
     ) as queries:
         found = cached_statistics(books)
     assert len(queries) <= 3
-    assert found.at == Computed.objects.get().at and found.stored
+    assert found.at == StoredResult.objects.get().at and found.stored
     assert found.audits == measure_audits(books, campaign, counters.read(campaign.pk))
     assert {one.group for one in found.kappas} == {"judges", "people"}
     assert [one.name for one in found.people] == ["alice", "bob"]
@@ -243,7 +243,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books,
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     assert client.post("/c/books/statistics/refresh/", headers={"HX-Request": "true"}).status_code == 204
     compute_statistics()
-    assert Computed.objects.get().at > found.at
+    assert StoredResult.objects.get().at > found.at
 
 
 def test_an_audit_page_shows_neither_debate_nor_label(client, books, judges):

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.label_quality import statistics
-from annotation.models import Computed, Role
+from annotation.models import Role, StoredResult
 from annotation.policies import cached_results, crossing, page, reading
 from annotation.policies.crossing import CrossingCell, SimulatedPeople, expected_error, simulate_escalation
 from annotation.tasks import compare_policies
@@ -235,15 +235,16 @@ def test_a_large_collection_shows_what_a_worker_compared(
     monkeypatch.setattr(statistics, "SMALL", 5)
     counters.add(campaign.pk, "calls", 6)
     assert "Not compared yet" in get(charlie, "/c/books/policies/")
-    statistics.store_statistics(campaign.collection)
+    statistics.STATISTICS.compute_now(campaign.collection)
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     charlie.post("/c/books/policies/compare/")
     assert "In progress" in get(charlie, "/c/books/policies/")
     compare_policies()
     shown = get(charlie, "/c/books/policies/")
     assert "As of" in shown and "debate + ensemble, 2 rounds, 3 of 5" in shown
-    statistics.store_statistics(campaign.collection)
-    assert {"kappas", "policies"} <= Computed.objects.get().values.keys(), "one does not wipe out the other"
+    statistics.STATISTICS.compute_now(campaign.collection)
+    kinds = set(StoredResult.objects.values_list("kind", flat=True))
+    assert kinds == {"label-quality", "policies"}, "one does not wipe out the other"
     assert charlie.get("/c/books/").status_code == 200
 
 
@@ -252,8 +253,9 @@ def test_the_home_does_not_mind_that_only_policies_were_compared(
 ) -> None:
     monkeypatch.setattr(statistics, "SMALL", 5)
     counters.add(campaign.pk, "calls", 6)
-    for key in (campaign.pk + 1, campaign.pk):  # the first is gone
-        background.enqueue(cached_results.COMPUTE, key)
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
+    cached_results.POLICIES.refresh(campaign.collection, campaign=campaign.pk)
+    background.enqueue(cached_results.POLICIES.task, StoredResult.objects.get().pk + 1)  # it is gone
     compare_policies()
     assert charlie.get("/c/books/").status_code == 200
     assert not BackgroundJob.objects.exclude(state="ready").exists()

@@ -114,12 +114,8 @@ def test_agreement_says_whose_kappa_is_that_of_one_model_with_itself(sampled: Ca
 def test_stored_figures_of_samples_keep_who_they_are(sampled: Campaign) -> None:
     books, known = sampled.collection, known_assessors(sampled.collection)
     asked = agreement_page.AgreementFilters(tuple(choose_assessors(known)), "all", "kappa", None, True)
-    row, _made = cached_results.StoredAgreement.objects.update_or_create(
-        collection=books, key=cached_results.key_of(asked), defaults={"options": cached_results._build_options(asked)}
-    )
-    cached_results.store(row)
-    row.refresh_from_db()
-    report, _second, _clusters = cached_results._restore_figures(books, asked, known, row.values)
+    stored = cached_results.AGREEMENT.compute_now(books, **cached_results._build_options(asked))
+    report, _second, _clusters = cached_results._restore_figures(books, asked, known, stored.values or {})
     assert [one.name for one in report.assessors] == ["judge #1", "judge #2", "judge #3"]
     assert report.copies == ((0, 1, 2),)
 

@@ -64,7 +64,7 @@ def test_a_label_is_followed_and_suspects_are_sent_to_people_in_every_look_and_b
     books = make_books()
     alice = make_member(books, "alice", Role.ADMIN)
     pair, model = travelled_label(books, tmp_path)
-    suspects.store_suspects(books)
+    suspects.LABEL_ERRORS.compute_now(books)
     addresses = [
         f"/c/books/pairs/{pair.pk}/lineage/",
         f"/c/books/training/models/{model.pk}/lineage/",
