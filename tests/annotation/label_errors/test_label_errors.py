@@ -132,7 +132,7 @@ def test_a_selected_label_goes_to_people_once_that_was_confirmed(alice: Client, 
 def test_a_worker_tells_how_far_it_is_and_one_that_is_cancelled_stores_nothing(
     alice: Client, books: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.label_errors.suspects.workers.has_workers", lambda: True)
+    monkeypatch.setattr("jobs.workers.has_workers", lambda: True)
     alice.post("/c/books/quality/label-errors/find/")
     alice.post("/c/books/quality/label-errors/find/")  # the second joins the first
     job = BackgroundJob.objects.get()
