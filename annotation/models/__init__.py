@@ -310,7 +310,7 @@ class StoredResult(ResultRow):
 
     # The unique constraint below begins with this column, so it needs no index of its own.
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="results", db_index=False)
-    objects = models.Manager["StoredResult"]()
+    objects: ClassVar[models.Manager["StoredResult"]] = models.Manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["collection", "kind", "key"], name="stored_result_once")]
