@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -90,8 +89,7 @@ class ResultKind:
         """Compute now and keep the values with their time, or why there are none where that is to be explained."""
         at = timezone.now()
         try:
-            with transaction.atomic():
-                values = self.compute(row.collection, row.options, tell)
+            values = self.compute(row.collection, row.options, tell)
         except Exception as error:
             if self.explain is None:
                 raise

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db import Error
+from django.db import Error, transaction
 from django.http import Http404
 from django.utils.translation import gettext as _
 
@@ -140,7 +140,9 @@ def _compute(collection: Collection, options: dict[str, Any], _tell: Tell) -> di
     known, chosen = known_assessors(collection), options["chosen"]
     named = choose_assessors(known) if chosen is None else [one for one in known if _assessor_key(one) in chosen]
     asked = AgreementFilters(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
-    return compute_figures(collection, asked)
+    # What breaks is kept in the same transaction, where a request has one.
+    with transaction.atomic():
+        return compute_figures(collection, asked)
 
 
 AGREEMENT = ResultKind(
