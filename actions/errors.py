@@ -26,6 +26,10 @@ class BadOption(BadInput):
         super().__init__(" ".join(dict.fromkeys(sentence for _option, sentence in self.problems)))
 
 
+class OptionWouldHelp(BadOption):
+    """Wrong input that an option would let pass, so that a command names the option last."""
+
+
 class Deleted(QuorumError):
     """Something that was there a moment ago, and that somebody has deleted: exit 2, or a 404 (corpus.holding)."""
 

@@ -6,7 +6,7 @@ title, help, bounds and choices of an option stand in its record and nowhere els
 
 import tomllib
 from argparse import BooleanOptionalAction
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from actions.errors import BadOption
+from actions.errors import BadOption, OptionWouldHelp
 
 Door = Literal["page", "operation", "command"]
 Choices = Iterable[tuple[Any, Any]]
@@ -235,13 +235,15 @@ class ActionForm(forms.Form):
             try:
                 self.options = self.record.read({**given, **self.fixed})
             except BadOption as error:
-                self.refuse(error)
+                show_refusal(self, error)
         return self.cleaned_data
 
-    def refuse(self, error: BadOption) -> None:
-        """Put each sentence under its field, or above the form where it has no such field."""
-        for name, sentence in error.problems:
-            self.add_error(name if name in self.fields else None, sentence)
+
+def show_refusal(form: forms.BaseForm, error: Exception) -> None:
+    """Put what a service refused under the fields it names, or above the form where it has no such field."""
+    problems = error.problems if isinstance(error, BadOption) else [("", str(error))]
+    for name, sentence in problems:
+        form.add_error(name if name in form.fields else None, sentence)
 
 
 def make_field(record: type[Options], name: str, choices: Choices | None = None) -> forms.Field:
@@ -314,8 +316,12 @@ def read_arguments(record: type[O], given: Mapping[str, Any], **known: Any) -> O
     return record.read({**said, **known})
 
 
-def flags_of(error: BadOption, positional: Sequence[str] = ()) -> str:
-    """Return an error as a command writes it: each option by its flag."""
-    flags = (name if name in positional else "--" + name.replace("_", "-") for name, _sentence in error.problems)
-    lines = zip(flags, (sentence for _name, sentence in error.problems), strict=True)
-    return "; ".join(f"{flag}: {sentence}" if flag != "--" else sentence for flag, sentence in lines)
+def flags_of(error: BadOption, known: Container[str] | None = None) -> str:
+    """Return an error as a command writes it: each option by its flag, or by its name where it is none of `known`."""
+    lines = []
+    for name, sentence in error.problems:
+        flag = "--" + name.replace("_", "-")
+        option = flag if known is None or flag in known else name
+        named = f"{sentence} ({option})" if isinstance(error, OptionWouldHelp) else f"{option}: {sentence}"
+        lines.append(named if name else sentence)
+    return "; ".join(lines)

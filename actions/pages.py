@@ -6,8 +6,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from actions.errors import BadInput, BadOption
-from actions.options import ActionForm, Options
+from actions.errors import BadInput
+from actions.options import ActionForm, Options, show_refusal
 from actions.services import ACTIONS, Actor
 
 Show = Callable[[ActionForm], HttpResponse]
@@ -44,10 +44,8 @@ def answer_action(
             context = {"scope": scope, "form": form, "hidden": hidden_fields(request, list(form.fields))}
             return render(request, confirm, {**context, **estimate(Actor.of(scope), scope.collection, form.options)})
         return redirect(done(service(Actor.of(scope), scope.collection, form.options)))
-    except BadOption as error:
-        form.refuse(error)
     except BadInput as error:
-        form.add_error(None, str(error))
+        show_refusal(form, error)
     return show(form)
 
 

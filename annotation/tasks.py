@@ -64,7 +64,7 @@ find_label_errors = register_result(suspects.LABEL_ERRORS)
 def _self_check(job: BackgroundJob, _lease: Lease) -> None:
     """Ask judges known questions. A worker that died may have paid for some, so that is for a person to ask again."""
     if job.fencing_token > 1:
-        raise Incomplete("the worker that ran the self-check was stopped")
+        raise Incomplete("The worker that ran the self-check was stopped")
     run_later(job.subject, job.arguments["judges"])
 
 

@@ -26,7 +26,6 @@ from psycopg.errors import UniqueViolation
 from pydantic import AfterValidator, ConfigDict
 
 from actions.options import say_problem
-from annotation.for_reader import say_to_program
 from annotation.judging.forms import Invalid
 from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
 from api.etags import PreconditionFailed
@@ -89,9 +88,8 @@ def describe_problems(document: dict[str, Any]) -> None:
 
 def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:
     """Return an answer with a problem."""
-    wrong = [{**error, "problem": say_to_program(error["problem"])} for error in errors or []]
-    said = "; ".join(f"{one['field']}: {one['problem']}" for one in wrong) or say_to_program(detail)
-    body = {"title": HTTPStatus(status).phrase, "status": status, "detail": said, "errors": wrong}
+    detail = "; ".join(f"{one['field']}: {one['problem']}" for one in errors or []) or detail
+    body = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or []}
     return JsonResponse(body, status=status, content_type=JSON)
 
 

@@ -157,7 +157,7 @@ def _add_stored_file(tar: tarfile.TarFile, name: str, row: StoredFile) -> str:
         hashing = HashingReader(source)
         tar.addfile(entry, hashing)
     if (found := hashing.digest.hexdigest()) != row.content_id:
-        raise StoreUnavailable(f"the store gave other bytes than those of {name}: restore it from an older backup")
+        raise StoreUnavailable(f"The store gave other bytes than those of {name}: restore it from an older backup")
     return found
 
 

@@ -46,7 +46,7 @@ class Extra:
         self.begun = self.told = 0.0
 
     def leave_out(self) -> None:
-        self.tell("left-out", "left out (TRAINING=0): `make install-training` sets it up, then start again")
+        self.tell("left-out", "left out (TRAINING=0): run make install-training, then start again")
 
     def start(self) -> None:
         self.begun = time.monotonic()
@@ -69,7 +69,7 @@ class Extra:
             return
         self.process = None
         if code:
-            self.tell("failed", f"{self.last_line()}: `make install-training` tries again, then start the demo again")
+            self.tell("failed", f"{self.last_line()}: make install-training tries again, then start the demo again")
         else:
             self.ready()
             self.tell("ready", "training is set up")

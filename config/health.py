@@ -70,7 +70,7 @@ def _unready_reasons() -> list[str]:
     if schema is not None and schema.unknown:
         return ["The database is of a newer version than this code."]
     if schema is not None and schema.is_pending:
-        return ["The database has pending migrations: run `manage.py migrate`."]
+        return ["The database has pending migrations: run manage.py migrate."]
     _is_migrated = True
     return []
 

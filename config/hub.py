@@ -73,7 +73,7 @@ def push_folder(
         )
     except (HfHubHTTPError, OfflineModeIsEnabled, httpx2.HTTPError, ValueError, RuntimeError) as error:
         reason = (getattr(error, "server_message", None) or str(error)).strip().partition("\n")[0][:300]
-        words = {"hub": api.endpoint, "repository": repository, "reason": reason or type(error).__name__}
+        words = {"hub": api.endpoint, "repository": repository, "reason": reason or "Unexpected error"}
         raise BadInput(_("%(hub)s did not take %(repository)s: %(reason)s") % words) from None
     pushed = {"repository": repository, "commit": commit.oid, "public": public}
     with transaction.atomic():

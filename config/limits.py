@@ -64,4 +64,4 @@ def refuse_nul(request: HttpRequest) -> HttpResponse:
     """Refuse a request with a NUL character: a program gets a problem, a reader the page of the site."""
     if request.path_info.startswith("/api/"):
         return refuse(400, "a NUL character")
-    raise BadRequest("a NUL character")
+    raise BadRequest("A NUL character")

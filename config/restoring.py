@@ -236,4 +236,4 @@ def _refill_store(say: Say) -> None:
         if gone:
             say(f"{len(gone):,} files are neither in the backup nor in the store")
     except StoreUnavailable as error:
-        say(f"{error}; once it is there, `store publish` fills it")
+        say(f"{error}; once it is there, store publish fills it")

@@ -23,7 +23,7 @@ from config import env
 from config.checks import count_connections
 from config.health import STOPPING
 from config.operating import web_metrics
-from corpus.errors import BadInput, QuorumError
+from corpus.errors import BadOption, QuorumError
 from embedded import are_embedded, start_keeper
 from jobs.processes import die_with_parent, spawn_child, stop_children
 from jobs.workers import live_workers
@@ -80,7 +80,7 @@ def listen(bind: str, port: int) -> socket.socket:
     try:
         return socket.create_server((bind, port), family=family, backlog=512)
     except (OSError, OverflowError) as error:
-        raise BadInput(f"cannot listen on {bind} port {port} ({error}): choose another --port or --bind") from error
+        raise BadOption("port", f"Cannot listen on {bind} port {port} ({error}): choose another one.") from error
 
 
 def hand_over(listener: socket.socket) -> socket.socket:
@@ -155,9 +155,7 @@ class Children:
     def judge_workers(self, count: int) -> None:
         """Start one Celery worker with `count` children; none for 0."""
         if count_connections(count) > settings.MAX_CONNECTIONS:
-            raise BadInput(
-                f"--judge-workers {count} needs more database connections than PostgreSQL allows: take fewer"
-            )
+            raise BadOption("judge_workers", f"PostgreSQL has not enough connections for {count} workers: take fewer.")
         if count:
             self._start("judge workers", worker_command(count, "serve"))
 

@@ -119,8 +119,6 @@ TEMPLATES = [
                 "config.version.version_context",
                 "annotation.languages.look_context",
             ],
-            # Errors are shown on nearly every page, so no template has to load what words them.
-            "builtins": ["annotation.templatetags.reader"],
         },
     }
 ]

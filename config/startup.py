@@ -85,7 +85,7 @@ def apply_or_refuse(takes_newer: bool = False) -> None:
         _apply_migrations()
         stamp.write_text(migrations_fingerprint())
     elif schema.is_pending:
-        refuse("The database has pending migrations: run `manage.py migrate` first.")
+        refuse("The database has pending migrations: run manage.py migrate first.")
 
 
 def remove_stamp(var: Path) -> None:
@@ -123,7 +123,7 @@ class Schema:
         others = f" and {len(self.unknown) - 1} more" if len(self.unknown) > 1 else ""
         return (
             f"The database is of another version: this one does not know its migration {self.unknown[-1]}{others}. "
-            "Install the version that migrated it, or `manage.py restore` a backup of before."
+            "Install the version that migrated it, or restore a backup of before."
         )
 
 

@@ -72,6 +72,7 @@ class QuorumCommand(BaseCommand):
             "--json", action="store_true", help="print the result as one JSON document on standard output"
         )
         self.arguments(parser)
+        self.flags = {flag for option in parser._actions for flag in option.option_strings}
 
     def arguments(self, parser: CommandParser) -> None: ...
 
@@ -95,7 +96,7 @@ class QuorumCommand(BaseCommand):
         except QuorumError as error:
             if isinstance(error, Incomplete):
                 self.print_document(error.document)
-            said = flags_of(error, self.positional) if isinstance(error, BadOption) else str(error)
+            said = flags_of(error, self.flags) if isinstance(error, BadOption) else str(error)
             self.stderr.write(" ".join(said.split("\n")))
             sys.exit(error.exit_code)
         except StoreUnavailable as error:
@@ -180,8 +181,8 @@ def collection_named(name: str) -> Collection:
     found = Collection.objects.filter(name=name).first()
     if found is None:
         names = ", ".join(Collection.objects.order_by("name").values_list("name", flat=True)[:10])
-        others = _('there is no collection "%(name)s"; there are: %(names)s')
-        raise BadInput((others if names else _('there is no collection "%(name)s"')) % {"name": name, "names": names})
+        others = _('There is no collection "%(name)s"; there are: %(names)s')
+        raise BadInput((others if names else _('There is no collection "%(name)s"')) % {"name": name, "names": names})
     return found
 
 

@@ -220,7 +220,7 @@ def perform(
             finish(job, job.FAILED, error=" ".join(str(error).split()), **last())
         except Exception as error:
             logger.exception("%s failed", job)
-            why = " ".join(f"{type(error).__name__}: {error}".split())[:1000]
+            why = " ".join(f"Unexpected error: {error}".split())[:1000]
             finish(job, job.FAILED, error=why, **last())
         else:
             if lease.left:

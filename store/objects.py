@@ -33,7 +33,7 @@ class ObjectStore:
             # Listings are not remembered: other machines write here, too.
             self.files, root = fsspec.core.url_to_fs(address, use_listings_cache=False)
         except ImportError as error:
-            needs = "the cloud extra: `make install-cloud` sets it up" if scheme in EXTRA else f"a package: {error}"
+            needs = "the cloud extra (make install-cloud)" if scheme in EXTRA else f"a package: {error}"
             raise StoreUnavailable(f"QUORUM_STORE={scheme}://... needs {needs}") from error
         except (ValueError, TypeError) as error:
             raise StoreUnavailable(
@@ -56,8 +56,8 @@ class ObjectStore:
             raise
         except Exception as error:
             # The libraries of the clouds have no common error: each raises its own, and OSError in places.
-            why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            raise StoreUnavailable(f"the store {self.address} failed ({why}): see docs/several-machines.md") from error
+            why = " ".join(str(error).split())[:300]
+            raise StoreUnavailable(f"The store {self.address} failed ({why}): see docs/several-machines.md") from error
 
     def has(self, digest: str) -> bool:
         """Return whether the content is in the store."""
@@ -88,7 +88,7 @@ class ObjectStore:
         with target.open("rb") as file:
             found = file_digest(file, "sha256").hexdigest()
         if found != digest:
-            raise StoreUnavailable(f"the store {self.address} gave other bytes than {digest}: restore it from a backup")
+            raise StoreUnavailable(f"The store {self.address} gave other bytes than {digest}: restore it from a backup")
 
     def open(self, digest: str) -> IO[bytes]:
         """Open the content for reading, without a local copy."""
@@ -113,4 +113,4 @@ class ObjectStore:
             found = self.files.cat_file(path)
             self.files.rm_file(path)
         if found != b"quorum":
-            raise StoreUnavailable(f"the store {self.address} gave other bytes than were written to it")
+            raise StoreUnavailable(f"The store {self.address} gave other bytes than were written to it")

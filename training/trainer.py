@@ -46,7 +46,7 @@ def main(path: Path) -> int:
         return _report_end(folder, leads, "cancelled", CANCELLED, "")
     except BaseException as error:
         traceback.print_exc()
-        return _report_end(folder, leads, "failed", FAILED, " ".join(f"{type(error).__name__}: {error}".split())[:1000])
+        return _report_end(folder, leads, "failed", FAILED, " ".join(f"Unexpected error: {error}".split())[:1000])
     if leads:
         folder.say(state="finished", phase="finished", error="", result=found)
     return FINISHED

@@ -64,7 +64,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  #
         """The account, the connection and the membership, or nothing of them; BadInput when the invitation closed."""
         invitation = invitation_of(request)
         if invitation is None:
-            raise BadInput("this invitation is closed: ask for a new one")
+            raise BadInput("This invitation is closed: ask for a new one")
         with transaction.atomic():
             user: User = super().save_user(request, sociallogin, form)
             record(user, "account.made", invitation.collection, way="single sign-on")
@@ -164,7 +164,7 @@ def disconnect_provider(user: User) -> bool:
     if connection is None:
         return False
     if not user.has_usable_password():
-        raise BadInput("you have no password yet, and would have no way in: ask an owner for a link to set one")
+        raise BadInput("You have no password yet, and would have no way in: ask an owner for a link to set one")
     connection.delete()
     record(user, "provider.disconnected")
     return True

@@ -48,7 +48,7 @@ def close_account(person: User, *, by: User) -> Withdrawn:
 def reopen_account(person: User, *, by: User) -> None:
     """Open a closed account again, with the password it had."""
     if not person.has_usable_password() and re.fullmatch(rf"{_base_pseudonym(person)}(-[0-9]+)?", person.username):
-        raise BadInput(_("a pseudonymised account cannot be reopened. Send a new invitation"))
+        raise BadInput(_("A pseudonymised account cannot be reopened. Send a new invitation"))
     _set_active(person, True)
     record(by, "account.started", concerns=person)
 
@@ -74,7 +74,7 @@ def set_owner(person: User, *, by: User, owner: bool) -> Withdrawn:
     if not owner:
         _refuse_oneself(person, by)
     if person.is_owner == owner:
-        raise BadInput(_("nothing to change"))
+        raise BadInput(_("Nothing to change"))
     person.is_owner = owner
     person.save(update_fields=["is_owner"])
     record(by, "account.owner", concerns=person, owner=owner)
@@ -89,7 +89,7 @@ def pseudonymise(person: User, *, by: User) -> Withdrawn:
     """
     _refuse_oneself(person, by)
     if person.is_owner:
-        raise BadInput(_("remove the owner role first"))
+        raise BadInput(_("Remove the owner role first"))
     old, new = person.username, _free_pseudonym(person)
     _set_active(person, False)
     sessions.end_others(person, None)
@@ -160,7 +160,7 @@ def _free_pseudonym(person: User) -> str:
 
 def _refuse_oneself(person: User, by: User) -> None:
     if person.pk == by.pk:
-        raise BadInput(_("you would lose your own access. Ask another owner to make this change"))
+        raise BadInput(_("You would lose your own access. Ask another owner to make this change"))
 
 
 def _set_active(person: User, active: bool) -> None:

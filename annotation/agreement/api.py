@@ -61,7 +61,7 @@ def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -
     asked_for = _filters_of(collection, asked)
     # Measuring takes minutes then, in which the request would hold a process of the web server.
     if cached_results.is_large(collection, asked_for.chosen):
-        raise BadInput(_("so many grades are measured by a worker: ask for it, and read the table when it is done"))
+        raise BadInput(_("So many grades are measured by a worker: ask for it, and read the table when it is done"))
     report = agreement_report(
         collection,
         asked_for.chosen,

@@ -122,7 +122,7 @@ def describe_error(error: Exception) -> str:
     """Say in one line what broke a measurement: memory in plain words, anything else as Python has it."""
     if isinstance(error, MemoryError):
         return _("not enough memory")
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return " ".join(f"Unexpected error: {error}".split())[:300]
 
 
 def _build_options(asked: AgreementFilters) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def choose_assessors(
     names = [name for name in names if name not in every]
     if unknown := [name for name in names if name not in by_name]:
         raise BadInput(
-            _("no assessor named %(names)s; this collection has %(known)s")
+            _("No assessor named %(names)s; this collection has %(known)s")
             % {"names": ", ".join(unknown), "known": ", ".join(o.name for o in known) or _("none")}
         )
     wanted = {one for name in names for one in by_name[name]}

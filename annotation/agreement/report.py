@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors, Population, find_copies, load_grade_matrix
 from annotation.agreement.measures import FAMILY, AgreementMeasures, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.models import Assessor, Collection, Query
 
 
@@ -73,9 +73,9 @@ def agreement_report(
     Raises BadInput for a grade that the collection does not have, or a negative number of resamples.
     """
     if binarize is not None and not 1 <= binarize <= collection.grades:
-        raise BadInput(f"--binarize {binarize}: this collection has grades 0 to {collection.grades}; use 1 or more")
+        raise BadOption("binarize", f"This collection has grades 0 to {collection.grades}: use 1 or more.")
     if bootstrap < 0:
-        raise BadInput(f"--bootstrap {bootstrap}: the number of resamples cannot be negative")
+        raise BadOption("bootstrap", "The number of resamples cannot be negative.")
     found = load_grade_matrix(collection, chosen, population=population)
     graded, relevant = found.counts(), (found.grades >= collection.relevant_from).sum(axis=1)
     grades = found.grades

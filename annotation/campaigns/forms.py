@@ -11,24 +11,6 @@ from judges.campaigns.configurations import Configuration
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline, judges_that_vote
 
-# Options of the command `judge` in its errors, as this page calls them.
-OPTIONS = {
-    "--budget": gettext_lazy("A budget"),
-    "--max-calls": gettext_lazy("The maximum number of calls"),
-    "--limit": gettext_lazy("The maximum number of pairs"),
-    "--again": gettext_lazy("“start a new one”"),
-    "--debaters a,b": gettext_lazy("another panel"),
-    "--judges a,b,c": gettext_lazy("another panel"),
-    "--judges": gettext_lazy("The panel"),
-    "another --policy": gettext_lazy("another policy"),
-    "--temperature": gettext_lazy("The temperature"),
-    "--agents": gettext_lazy("The number of agents"),
-    "--filter": gettext_lazy("The filter"),
-    "--adjudicator": gettext_lazy("The adjudicator"),
-    "--batch": gettext_lazy("Batches"),
-    "--no-debate-for-people": gettext_lazy("“No debate for people”"),
-}
-
 SWITCHES = ("batch", "guard", "play_on")  # Options of the protocol that are on or off.
 
 POLICIES = [(value, words) for value, words in Campaign.Policy.choices if value in configurations.JUDGING]
@@ -197,10 +179,3 @@ class StartForm(forms.Form):
         return any(self[name].errors or self[name].value() for name in names) or (
             self["stance_order"].value() == "irrelevant-first"
         )
-
-    @staticmethod
-    def for_people(error: str) -> str:
-        """A command's error with the words of this page."""
-        for option, words in OPTIONS.items():
-            error = error.replace(option, str(words))
-        return error

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
+from actions.options import show_refusal
 from annotation.audit_log.recording import record
 from annotation.campaigns.forms import StartForm, WriteForm
 from annotation.campaigns.people import estimate_people
@@ -46,7 +47,7 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
             return _start_campaign(request, scope, form)
         return _confirm_start(request, scope, form)
     except BadInput as error:
-        form.add_error(None, form.for_people(str(error)))
+        show_refusal(form, error)
         return _render_campaigns(request, scope, form, status=422)
 
 
@@ -72,7 +73,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
             number = started.campaign.number if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
-        form.add_error(None, StartForm.for_people(str(error)))
+        show_refusal(form, error)
         return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
     if started.campaign is None or started.idle:
         messages.info(request, _("Nothing to do: every relevant pair has evidence or waits for a person."))

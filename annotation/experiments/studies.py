@@ -106,11 +106,11 @@ def make_study(
 
 def _check_sizes(pairs: int, overlap: int, people: int) -> None:
     if not 1 <= pairs <= MOST:
-        raise BadInput(_("a study must have 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
+        raise BadInput(_("A study must have 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
     if not 1 <= overlap <= 25:
         raise BadInput(_("1 to 25 people per group must judge each pair, not %(overlap)d") % {"overlap": overlap})
     if people < overlap:
-        said = _("two groups of %(overlap)d need %(people)d active people. Choose more people, or fewer per group")
+        said = _("Two groups of %(overlap)d need %(people)d active people. Choose more people, or fewer per group")
         raise BadInput(said % {"overlap": overlap, "people": 2 * overlap})
 
 

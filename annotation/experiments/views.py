@@ -10,6 +10,7 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from actions.options import show_refusal
 from annotation.data.forms import ArmWeightsForm
 from annotation.experiments import report
 from annotation.experiments.forms import StudyForm
@@ -64,7 +65,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
             seed=scope.collection.seed,
         )
     except BadInput as wrong:
-        form.add_error(None, str(wrong))
+        show_refusal(form, wrong)
         return _render_debate_effect(request, scope, form, status=422)
     messages.success(request, _("Study started. Participants receive its pairs first."))
     return redirect("debate_effect", scope.collection.name)

@@ -100,7 +100,7 @@ def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
     scope, form = scope_of(request), EVERY.get(body.format)
     if form is None:
         raise BadInput(
-            _("unknown format %(name)s; choose one of %(known)s") % {"name": body.format, "known": ", ".join(EVERY)}
+            _("Unknown format %(name)s; choose one of %(known)s") % {"name": body.format, "known": ", ".join(EVERY)}
         )
     asked = None
     if form.is_set:
@@ -111,7 +111,7 @@ def create_export(request: HttpRequest, name: str, body: ExportIn) -> Any:
             del given["teacher"]
         asked = SetOptions(**{**format_defaults(form.name), **given, "named_splits": named})
     elif body.set is not None:
-        raise BadInput(_("format %(form)s is no training set, so it takes no options of one") % {"form": form.name})
+        raise BadInput(_("Format %(form)s is no training set, so it takes no options of one") % {"form": form.name})
     snapshot = create_snapshot(
         collection=scope.collection,
         form=form,

@@ -232,5 +232,5 @@ EVERY = FORMATS | SETS
 def format_named(name: str) -> Format:
     """Return the format; raises BadInput for one that does not exist."""
     if name not in EVERY:
-        raise BadInput(f"no format named {name}; there are {', '.join(EVERY)}")
+        raise BadInput(f"No format named {name}; there are {', '.join(EVERY)}")
     return EVERY[name]

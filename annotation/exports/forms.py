@@ -12,6 +12,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from actions.options import show_refusal
 from annotation.exports.sets.options import (
     ENTROPIES,
     LABELS,
@@ -198,7 +199,7 @@ class SetForm(forms.Form):
                 defaults = format_defaults(self.data.get("format", ""))
                 self.options = SetOptions(**{**defaults, **given, **files, "ranks": (first, last)})
             except BadInput as error:
-                raise forms.ValidationError(str(error)) from None
+                show_refusal(self, error)
         return self.cleaned_data
 
 

@@ -63,16 +63,16 @@ def build_snapshot(
     format without labels does not take.
     """
     if origins is not None and not form.labels:
-        raise BadInput(_("format %(form)s has no labels, so it cannot be limited by source") % {"form": form.name})
+        raise BadInput(_("Format %(form)s has no labels, so it cannot be limited by source") % {"form": form.name})
     if leave_out_failed and not form.labels:
-        raise BadInput(_("format %(form)s has no labels, so none can be left out") % {"form": form.name})
+        raise BadInput(_("Format %(form)s has no labels, so none can be left out") % {"form": form.name})
     if aggregate is not None:
         _check_aggregate(form, aggregate, origins)
         if asked is not None:
             # Checked with the other options of a set, too.
             asked = replace(asked, aggregate=aggregate, assessors=tuple(assessors))
     elif assessors:
-        raise BadInput(_("assessors are named where labels are made of their grades alone: choose an aggregate"))
+        raise BadInput(_("Assessors are named where labels are made of their grades alone: choose an aggregate"))
     options: dict[str, Any] = {"origins": sorted(set(origins)) if origins is not None else None}
     options["leave_out_failed"] = leave_out_failed
     options |= {"aggregate": aggregate, "assessors": list(assessors)}
@@ -124,7 +124,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
             written.discard()
             raise
     except BaseException as error:
-        snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or type(error).__name__
+        snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or "Unexpected error"
         _record_outcome(snapshot, state=snapshot.state, error=snapshot.error)
         raise
     snapshot.state, snapshot.manifest, snapshot.created_at = Snapshot.State.READY, manifest, moment
@@ -208,10 +208,10 @@ def _manifest_text(manifest: dict[str, Any]) -> str:
 def _check_aggregate(form: Format, aggregate: str, origins: Sequence[str] | None) -> None:
     check_aggregate(aggregate)
     if not form.labels:
-        raise BadInput(_("format %(form)s has no labels, so none can be aggregated") % {"form": form.name})
+        raise BadInput(_("Format %(form)s has no labels, so none can be aggregated") % {"form": form.name})
     if origins is not None and aggregate in MADE_OF_GRADES:
         raise BadInput(
-            _("labels by %(aggregate)s are made of all grades, so they cannot be limited by source")
+            _("Labels by %(aggregate)s are made of all grades, so they cannot be limited by source")
             % {"aggregate": aggregate}
         )
 

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
+from actions.options import show_refusal
 from annotation.data.statistics import statistics_of
 from annotation.exports import listing
 from annotation.exports.formats import EVERY, FORMATS, SETS, Format
@@ -137,7 +138,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         snapshot = create_snapshot(user=scope.user, **_read_choices(request, scope, form, asked))
     except BadInput as error:
-        asked.add_error(None, str(error))
+        show_refusal(asked, error)
         return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
     # Where no worker lives, the page waits for a large one all the same.
     if listing.is_large(form, scope.collection) and workers.has_workers():
@@ -151,7 +152,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         # Options that are refused leave no row behind; a failure of ours stands in the list.
         snapshot.delete()
-        asked.add_error(None, str(error))
+        show_refusal(asked, error)
         return _exports_page(request, scope, _snapshot_context(scope), asked, status=422)
     except OSError:
         messages.error(request, _("The export failed and wrote no files. The list below gives the reason."))

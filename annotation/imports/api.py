@@ -22,13 +22,6 @@ from corpus.numbered import numbered_or_404
 
 router = Router(tags=["files"])
 MOST_FILES = 100
-# Options of the command in its errors, by the field of ImportOptionsIn.
-FIELDS = {
-    "--empty keep": 'empty: "keep"',
-    "--update": "update: true",
-    "--bm25": "bm25",
-    "--skip-unknown": "skip_unknown: true",
-}
 # Of the protocol, and of parts alone.
 TUS_REFUSALS = describe_refusals(415, tus.DAMAGED)
 WHOLE = "Upload-Length"
@@ -163,17 +156,10 @@ def show_import(row: FileImport) -> dict[str, Any]:
         "imported": ready and not row.dry_run,
         "files": [_show_file(one) for one in row.files],
         "report": row.report,
-        "error": _name_fields(row.error),
+        "error": row.error,
         "done": row.done,
         "total": row.total,
     }
-
-
-def _name_fields(error: str) -> str:
-    """Return an error with the options of the command replaced by the fields of ImportOptionsIn."""
-    for option, field in FIELDS.items():
-        error = error.replace(option, field)
-    return error
 
 
 def _show_file(file: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def place_corrections(
         header = file["holds"]["header"] or ()
         said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(header) if one in chosen}
     if unknown := (kinds.keys() | columns.keys()) - known:
-        raise BadInput(_("no file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
+        raise BadInput(_("No file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
     return said
 
 

@@ -1,6 +1,5 @@
 """Data of the pages of imports: files with their columns, the result of a check, the progress of an import."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +45,7 @@ FIELDS = {
     "rank": gettext_lazy("Rank"),
     "assessor": gettext_lazy("Assessor"),
     "assumed": gettext_lazy("Not judged (yes or no)"),
-    "metadata": gettext_lazy("Other (kept)"),
+    "metadata": gettext_lazy("Metadata (kept)"),
     "ignore": gettext_lazy("Ignore"),
 }
 # What the importer counts, and how its report calls it.
@@ -65,16 +64,6 @@ PHASES = {
     "run lines": gettext_lazy("Reading runs"),
     "BM25 candidates": gettext_lazy("Finding BM25 candidates"),
 }
-# Options of the command in its errors, as the page calls them.
-OPTIONS = {
-    "--update takes the new one": gettext_lazy("choose “Update documents whose text changed”"),
-    "--empty keep takes such documents": gettext_lazy("choose “Keep documents without text”"),
-    "--skip-unknown leaves out such rows": gettext_lazy("choose “Leave out rows that name no known query or document”"),
-}
-
-
-# The command's option for what a column is, which on this page is a choice above the column.
-_COLUMN = re.compile(r'name it with --column (.+?)=(\w+)|keep "[^"]*" as it is with --column (.+?)=metadata')
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,26 +94,11 @@ def list_files(row: FileImport) -> list[ShownFile]:
             choices = [(kind, KINDS[kind]) for kind in holds.choices]
         columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
         kind = "by-columns" if file.is_table and (holds.kind or holds.problem) else holds.kind
-        unused, problem = list(holds.unused.items()), say_for_page(holds.problem)
+        unused, problem = list(holds.unused.items()), holds.problem
         if problem and not kind:
             choices = [("", _("Choose …")), *choices]
         found.append(ShownFile(number, file, kind, [*choices, ("skip", _("Leave out"))], columns, unused, problem))
     return found
-
-
-def say_for_page(problem: str) -> str:
-    """Return a problem with the command's option in the words of this page."""
-
-    def choose(option: "re.Match[str]") -> str:
-        if option[3]:
-            said = _("“%(field)s” above the column “%(header)s”")
-            return said % {"field": FIELDS["metadata"], "header": option[3]}
-        field = FIELDS.get(option[2], option[2])
-        if option[1] == "HEADER":
-            return _("choose “%(field)s” above its column") % {"field": field}
-        return _("choose “%(field)s” above the column “%(header)s”") % {"field": field, "header": option[1]}
-
-    return _COLUMN.sub(choose, problem)
 
 
 def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
@@ -137,14 +111,6 @@ def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
         for part, words in PARTS.items()
     ]
     return [one for one in counts if any(one[1:])]
-
-
-def show_error(row: FileImport) -> str:
-    """Return why a check or an import failed; options of the command are named as on this page."""
-    error = row.error
-    for option, words in OPTIONS.items():
-        error = error.replace(option, str(words))
-    return say_for_page(error)
 
 
 def recent_imports(collection: Collection) -> QuerySet[FileImport]:
@@ -162,7 +128,7 @@ def build_import_page(row: FileImport) -> dict[str, Any]:
         "fields": FIELDS,
         "counts": list_counts(row),
         "repeated": [(PARTS[part], n) for part, n in row.report.get("repeated", {}).items() if n],
-        "error": show_error(row),
+        "error": row.error,
         "phase": PHASES.get(row.phase, row.phase),
         "can_correct": row.dry_run or row.state in (FileImport.FAILED, FileImport.CANCELLED),
         "unattended": row.state == FileImport.WAITING and not has_workers(),

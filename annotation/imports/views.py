@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from actions.options import show_refusal
 from annotation.imports import importing, tus, uploads
 from annotation.imports.forms import FilesForm, OptionsForm
 from annotation.imports.page import build_import_page, recent_imports
@@ -86,7 +87,7 @@ def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpRes
         try:
             importing.correct_import(row, {"said": _file_messages(request)}, form.as_options())
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
         else:
             return redirect("file_import", scope.collection.name, row.number)
     return _render_import(request, scope, row, form)

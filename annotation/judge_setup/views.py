@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
+from actions.options import show_refusal
 from annotation.audit_log.recording import record
 from annotation.judge_setup.forms import JudgesFileForm, MembersForm
 from annotation.judge_setup.loading import load_judges_text
@@ -56,7 +57,7 @@ def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         # An upload is shown, so that it can be mended here; a model that was to be added stays in its fields alone.
         shown = form.with_text(text)
-        shown.add_error(None, str(error))
+        show_refusal(shown, error)
         return _render_models(request, scope, file_form=shown, status=422)
     said = ngettext(
         "Loaded: %(count)s model is new or changed.", "Loaded: %(count)s models are new or changed.", len(changed)

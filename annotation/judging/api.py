@@ -153,7 +153,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     member = scope_of(request).member
     # The scale is the collection's, so that the schema of the request cannot hold it.
     if body.grade > member.collection.grades:
-        raise Invalid(f"grade {body.grade} is outside the scale of 0 to {member.collection.grades}; nothing was saved")
+        raise Invalid(f"Grade {body.grade} is outside the scale of 0 to {member.collection.grades}; nothing was saved")
     answer = SubmittedAnswer(
         item=body.item,
         token=body.token,

@@ -14,7 +14,7 @@ from annotation.agreement.aggregates import Second, fit_matrix
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix
 from annotation.agreement.resampling import MISSING
 from annotation.label_sources.choices import check_aggregate
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.models import Collection, Label
 
 # Decimals of a posterior: those after them differ between machines, and the same rows must give the same file.
@@ -67,12 +67,14 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     if how == "resolved":
         return _resolved_labels(collection, found, usable, described)
     if how == "dawid-skene" and not usable:
-        raise BadInput(f"--aggregate dawid-skene has no labels for {collection.name}: {why}; use majority or resolved")
+        raise BadOption(
+            "aggregate", f"Dawid-Skene has no labels for {collection.name}: {why}. Use majority or resolved."
+        )
     pairs, grades = (
         (found.pairs, found.labels) if how == "dawid-skene" else _count_majority(matrix.pairs, matrix.grades)
     )
     if not len(pairs):
-        raise BadInput(f"--aggregate {how}: nobody has graded a pair of {collection.name} yet")
+        raise BadOption("aggregate", f"Nobody has graded a pair of {collection.name} yet.")
     # ADR 0101: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the column has one
     # meaning.
     posteriors = found.posterior_of(pairs, grades) if usable else np.full(len(pairs), np.nan)

@@ -1,7 +1,7 @@
 """Ways to make labels of grades: the choices of `--aggregate`. Pure."""
 
 from charts.translation import gettext_noop
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 
 AGGREGATES = {
     "majority": gettext_noop("the grade that most judges, people and imports gave; ties are left out"),
@@ -14,4 +14,4 @@ MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are no label of 
 def check_aggregate(name: str) -> None:
     """Raise BadInput unless the name is one of AGGREGATES."""
     if name not in AGGREGATES:
-        raise BadInput(f"--aggregate must be one of {', '.join(AGGREGATES)}, not {name}")
+        raise BadOption("aggregate", f"Choose one of {', '.join(AGGREGATES)}, not {name}.")

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import connection
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
 
 FORMATS = ("beir", "mteb")  # What a version can be exported as: corpus, queries and qrels.
@@ -48,10 +48,9 @@ def _judged_pairs(counts: Any) -> int:
 def check_version_options(name: str, asked: Any) -> None:
     """Raise BadInput for options of a set (SetOptions) that would change a version of the qrels."""
     if name not in FORMATS:
-        raise BadInput(f"--qrels goes with the formats {' and '.join(FORMATS)}, not with {name}")
+        raise BadOption("qrels", f"Only the formats {' and '.join(FORMATS)} take a version of the qrels, not {name}.")
     given = [option for option in CHANGING if getattr(asked, option)]
     if asked.labels != "resolved":
         given.append("labels")
     if given:
-        option = given[0].replace("_", "-")
-        raise BadInput(f"--{option} does not go with --qrels: a version of the qrels is exported as it is")
+        raise BadOption(given[0], "A version of the qrels is exported as it is: leave this out.")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 
 SCORES = 6  # Equal bins of the teacher's score in [0, 1].
 # Words or tokens where a length bin ends; the last bin has no end.
@@ -30,10 +30,11 @@ def balance_pairs(
     cells = cells_of(scores, lengths)
     counts = np.bincount(cells, minlength=ALL)
     if entropy == "prism" and (reached := _cell_entropies(np.minimum(counts, 1))[1]) < AIM:
-        raise BadInput(
-            f"the entropy over all {ALL} cells cannot reach {AIM}: only {np.count_nonzero(counts)} cells of score by "
-            f"length hold a pair, which gives {reached:.3f} at most; balance over the filled cells "
-            "(--balance-entropy filled), or bring graded teacher scores and texts of every length"
+        raise BadOption(
+            "balance_entropy",
+            f"The entropy over all {ALL} cells cannot reach {AIM}: only {np.count_nonzero(counts)} cells of score by "
+            f"length contain a pair, which gives {reached:.3f} at most. Balance over the filled cells, or bring graded "
+            "teacher scores and texts of every length.",
         )
     cap = largest_cap(counts, entropy)
     room = np.minimum(counts, cap)

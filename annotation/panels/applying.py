@@ -91,19 +91,19 @@ def base_panel(collection: Collection, *, lock: bool = False) -> Panel:
     rows = Panel.objects.select_for_update() if lock else Panel.objects.all()
     panel = rows.filter(name=chosen_name(collection)).first() or rows.filter(is_default=True).first()
     if panel is None:
-        raise BadInput(_("there is no default panel: run configure_judges F"))
+        raise BadInput(_("There is no default panel: run configure_judges F"))
     return panel
 
 
 def _check_judges(judges: Sequence[str]) -> None:
     if len(judges) not in SIZES or len(set(judges)) != len(judges):
         raise BadInput(
-            _("a panel has 1, 3, 5, 7 or 9 different judges, not %(named)s") % {"named": ", ".join(judges) or _("none")}
+            _("A panel has 1, 3, 5, 7 or 9 different judges, not %(named)s") % {"named": ", ".join(judges) or _("none")}
         )
     known = {row.name: row for row in JudgeVersion.objects.filter(name__in=judges, is_current=True)}
     if missing := [name for name in judges if name not in known]:
         raise BadInput(
-            _("no judge %(names)s is configured: load it with configure_judges") % {"names": ", ".join(missing)}
+            _("No judge %(names)s is configured: load it with configure_judges") % {"names": ", ".join(missing)}
         )
     for places in copies.copy_groups([known[name] for name in judges]):
         raise BadInput(

@@ -25,7 +25,7 @@ from annotation.agreement.grade_matrix import (
 from annotation.agreement.resampling import MISSING
 from annotation.panels.quality import Truth, Votes
 from annotation.panels.subsets import SIZE, most_candidates
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Assessor, Collection
 from judges.models import Campaign, JudgeVersion
 
@@ -128,8 +128,9 @@ def _choose_candidates(
     if names:
         chosen = choose_assessors(known, names=names)
         if others := [one.name for one in chosen if one.kind not in JUDGES]:
-            raise BadInput(
-                _("%(join)s: only judges and imports of the kind `judge` are candidates") % {"join": ", ".join(others)}
+            raise BadOption(
+                "candidates",
+                _("Only judges and imported judges can be candidates, not %(names)s.") % {"names": ", ".join(others)},
             )
         return chosen, []
     judges = [one for one in known if one.kind in JUDGES]
@@ -192,9 +193,10 @@ def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidat
             % {"collection": collection.name, "pairs": PAIRS, "name": name}
         )
     if len(candidates) > (most := most_candidates(size)):
-        raise BadInput(
-            _("%(candidates)s candidates are too many (%(most)s): name them with --candidates a,b,...")
-            % {"candidates": len(candidates), "most": most}
+        raise BadOption(
+            "candidates",
+            _("There are %(candidates)s candidates: choose at most %(most)s.")
+            % {"candidates": len(candidates), "most": most},
         )
     there = votes != MISSING
     shared = int(there.all(axis=0).sum())
@@ -202,12 +204,13 @@ def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidat
         without = [int(np.delete(there, place, axis=0).all(axis=0).sum()) for place in range(len(candidates))]
         worst = int(np.argmax(without))
         values = {"shared": shared, "name": candidates[worst].name, "without": without[worst]}
-        raise BadInput(
+        raise BadOption(
+            "candidates",
             _(
-                "the %(candidates)s candidates share %(shared)s pairs, %(pairs)s are needed; without %(name)s "
-                "the others share %(without)s: choose them with --candidates a,b,..."
+                "The %(candidates)s candidates share %(shared)s pairs, and %(pairs)s are needed. Without %(name)s the "
+                "others share %(without)s: choose them alone."
             )
-            % {"candidates": len(candidates), "pairs": PAIRS, **values}
+            % {"candidates": len(candidates), "pairs": PAIRS, **values},
         )
 
 

@@ -15,7 +15,7 @@ from annotation.panels.material import Material, read_material
 from annotation.panels.quality import BALANCED
 from annotation.panels.self_checks import SelfCheckState, newest_self_checks
 from annotation.panels.subsets import SIZE, SIZES_TO_CHOOSE
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.models import Collection
 from judges.domain.ensemble import usual_majority
 
@@ -83,7 +83,7 @@ def choose_panel(
 ) -> Chosen:
     """Read votes, labels made elsewhere and reference, and choose. Raises BadInput (annotation.panels.material)."""
     if size not in SIZES_TO_CHOOSE:
-        raise BadInput(_("--size %(size)s: choose 3, 5, 7 or 9 judges") % {"size": size})
+        raise BadOption("size", _("Choose 3, 5, 7 or 9 judges."))
     found = read_material(collection, names, known, size=size)
     costs = [one.cost for one in found.candidates]
     choice = choose_judges(

@@ -76,7 +76,7 @@ def current_versions(names: Iterable[str]) -> list[JudgeVersion]:
     names = list(names)
     known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     if missing := [name for name in names if name not in known]:
-        raise BadInput(_("there is no judge %(join)s: load it with configure_judges") % {"join": ", ".join(missing)})
+        raise BadInput(_("There is no judge %(join)s: load it with configure_judges") % {"join": ", ".join(missing)})
     return [known[name] for name in names]
 
 
@@ -149,7 +149,7 @@ def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
         raise BadInput(_("Redis is not responding, so no worker can run this: try again when it is back"))
     # Somebody asked for it and sees its cost: they learn at once that nobody would do it.
     if not workers.live_workers():
-        raise BadInput(_("no worker is running: start one, or use the command"))
+        raise BadInput(_("No worker is running: start one, or use the command"))
     _job, is_new = background.enqueue(TASK, collection.pk, judges=[row.pk for row in judges])
     if not is_new:
         raise BadInput(_("self-check running: results within minutes"))

@@ -22,7 +22,7 @@ from annotation.policies.study import (
     measure_persistence,
     order_table,
 )
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
 from judges.domain.debate import ORDERS
 from judges.domain.protocol import Protocol
@@ -63,9 +63,9 @@ def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tupl
     rows = Campaign.objects.filter(collection=collection, policy__in=policies).order_by("pk")
     known = {campaign.number: campaign for campaign in rows}
     if unknown := [number for number in campaigns if number not in known]:
-        raise BadInput(f"--campaigns {unknown[0]}: {collection.name} has no such campaign that debates")
+        raise BadOption("campaigns", f"{collection.name} has no campaign {unknown[0]} that debates.")
     if not known:
-        raise BadInput(f"{collection.name} has no debate yet: start one with `judge {collection.name} --policy debate`")
+        raise BadInput(f"{collection.name} has no debate yet: start a campaign with the policy debate")
     studied = [studied_of(known[number]) for number in campaigns or known]
     return studied, list(compare_orders(studied))
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from annotation.policies import lara
 from annotation.queue.assignment import in_transaction
 from corpus.collections.task_order import forget_watermarks
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
 from jobs import background
@@ -103,7 +103,7 @@ def start(
     Raises BadInput for a judge without votes, a vote without log-probabilities, or a share out of (0, 1].
     """
     if not 0 < share <= 1:
-        raise BadInput(f"--share {share}: give a share above 0 and at most 1, for example 0.125")
+        raise BadOption("share", "Enter a share above 0 and at most 1, for example 0.125.")
     found, place = source_of(collection, judge, source)
     protocol: dict[str, Any] = {POLICY: {"source": found.pk, "place": place, "share": share}}
     protocol |= {} if debates else {"debate_for_people": False}
@@ -139,22 +139,23 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
     found = source or asked.order_by("-pk").first()
     place = next((at for at, pk in enumerate(found.voters) if pk in versions), None) if found else None
     if found is None or place is None:
-        raise BadInput(
-            f"--judge {judge}: it has voted in no campaign of {collection.name}; "
-            f"begin with `judge {collection.name} --policy single --judges {judge}`"
+        raise BadOption(
+            "judge", f"{judge} has voted in no campaign of {collection.name}: start one with the policy single first."
         )
     if windows := Work.objects.filter(campaign=found, window__gt=0).count():
-        raise BadInput(
-            f"--judge {judge}: {windows:,} pairs of campaign {found.number} were judged window by window, and LARA "
-            'calibrates votes about whole documents: set long_documents to "cut" or "context", and judge again'
+        raise BadOption(
+            "judge",
+            f"{windows:,} pairs of campaign {found.number} were judged window by window, and LARA calibrates votes "
+            'about whole documents: set long_documents to "cut" or "context", and judge again.',
         )
     votes = fetch_rows(VOTES, place=place, campaign=found.pk)
     lacking = sum(None in vote for vote in votes)
     if lacking or not votes:
-        raise BadInput(
-            f"--judge {judge}: {lacking:,} of {len(votes):,} pairs of campaign {found.number} have no P(yes) and "
-            "P(no); LARA needs a provider with log-probabilities: set logprobs = true in the judges file, "
-            "let `check_judges` see that the model gives them, and judge again"
+        raise BadOption(
+            "judge",
+            f"{lacking:,} of {len(votes):,} pairs of campaign {found.number} have no P(yes) and P(no). LARA needs a "
+            "provider with log-probabilities: set logprobs = true in the judges file, check that the model gives them "
+            "(check_judges), and judge again.",
         )
     return found, place
 

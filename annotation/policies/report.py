@@ -13,7 +13,7 @@ from annotation.policies.replay import Reference, Replayed, replay_policy
 from annotation.policies.rules import HUMAN, LARA, PolicyPanel, Rule, every_rule
 from annotation.policies.stored import Gathered
 from annotation.queue.judging_time import median_seconds
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
 from judges.campaigns.selectors import campaigns_that_count
 from judges.models import Campaign, Work
@@ -70,17 +70,14 @@ def evaluate_policies(
     """
     campaign = campaign or answered_campaigns(collection).first()
     if campaign is None:
-        raise BadInput(
-            _("%(collection)s has no campaign yet: start one with `judge %(collection)s`")
-            % {"collection": collection.name}
-        )
+        raise BadInput(_("%(collection)s has no campaign yet: start one first") % {"collection": collection.name})
     panel, found = reading.panel_of(campaign), reading.read_answers(campaign)
     # Gold is fewer pairs and surer; people's labels serve where there is none.
     known = {name: found.measured(name) for name in ("gold", "people")}
     if reference in known and not known[reference]:
-        raise BadInput(
-            _("--reference %(reference)s: no pair of campaign %(campaign)s has one; leave it out")
-            % {"reference": reference, "campaign": campaign.number}
+        raise BadOption(
+            "reference",
+            _("No pair of campaign %(campaign)s has this reference: leave it out.") % {"campaign": campaign.number},
         )
     against: Reference = reference or ("gold" if known["gold"] else "people" if known["people"] else "none")
     counted = median_seconds(collection) if seconds is None else seconds

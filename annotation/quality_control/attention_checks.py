@@ -90,10 +90,10 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     ordinary, gold = read_features(collection)
     if not ordinary:
         raise BadInput(
-            _("no pair is waiting for people yet, so checks have no pairs to resemble. Start a campaign first")
+            _("No pair is waiting for people yet, so checks have no pairs to resemble. Start a campaign first")
         )
     if not gold:
-        raise BadInput(_("no gold pairs left for checks. Import reference grades, or let experts create gold"))
+        raise BadInput(_("No gold pairs left for checks. Import reference grades, or let experts create gold"))
     if form == DREAM:
         made = _dream_checks(ordinary, gold, count=count, seed=seed)
     else:
@@ -102,10 +102,10 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
         made = match_checks(ordinary, pool, count=count, seed=seed, write=_argument_writer(pool))
     if not made:
         raise BadInput(
-            _("no gold pair can resemble the pairs that people read: the DREAM form needs relevant gold and a debate")
+            _("No gold pair can resemble the pairs that people read: the DREAM form needs relevant gold and a debate")
             if form == DREAM
             else _(
-                "no gold pair can resemble the pairs that people read: their debates do not end with for and against"
+                "No gold pair can resemble the pairs that people read: their debates do not end with for and against"
             )
         )
     pairs = [one.pair for one in made]

@@ -37,7 +37,7 @@ def write(*, collection: Collection, text: str, by: User) -> int:
     hold(Collection.objects, collection.pk, no_key=True)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
-        raise BadInput(_("enter the consent text"))
+        raise BadInput(_("Enter the consent text"))
     held = ConsentText.current(collection)
     # Nobody is asked again for the same text, unless asking was stopped in between.
     if held is not None and held.text == text and collection.consent_version:
@@ -61,6 +61,6 @@ def disable_consent(*, collection: Collection, by: User) -> None:
 def accept(*, membership: Membership, version: int) -> None:
     """Record that a member agreed to the text. Raises BadInput for another version than the one that holds."""
     if version != membership.collection.consent_version or not version:
-        raise BadInput(_("the text has changed since you opened it. Please read it again"))
+        raise BadInput(_("The text has changed since you opened it. Please read it again"))
     Consent.objects.get_or_create(membership=membership, version=version)
     Membership.objects.filter(pk=membership.pk).update(consent=version)

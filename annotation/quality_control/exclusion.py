@@ -112,7 +112,7 @@ def exclude_judgments(
     found = _read_keys(wanted.filter(item__in=one_array(items)) if items is not None else wanted)
     texts = list(current_texts(membership, since=since, items=items).order_by("pk"))
     if not found and not texts:
-        raise BadInput(_("nothing to exclude: this person has no active judgments"))
+        raise BadInput(_("Nothing to exclude: this person has no active judgments"))
     locked = _lock_items([*found, *texts])
     rows = _append(_WITHDRAW, found)
     withdrawn = _withdraw_texts(membership, texts)
@@ -139,7 +139,7 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     """
     membership = hold(Membership.objects.select_related("collection", "user"), act.membership_id)
     if act.is_reinstatement or JudgmentExclusion.objects.filter(reverses=act).exists():
-        raise BadInput(_("these judgments have already been reinstated"))
+        raise BadInput(_("These judgments have already been reinstated"))
     _hold_aspects(membership)
     rows, texts, locked, counted = _bring_back(membership, act.judgments, act.texts)
     if act.why == JudgmentExclusion.Why.BATCH:  # there is nothing to tell any more

@@ -189,7 +189,7 @@ def record_answer(
         .first()
     )
     if row is None:
-        raise BadInput(_("gold pair not found"))
+        raise BadInput(_("Gold pair not found"))
     known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
     own = [one for one in known if one.membership_id == membership.pk and one.who == who]
     # The same answer sent twice is one answer.
@@ -197,11 +197,11 @@ def record_answer(
         return own[-1]
     check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
     if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):
-        raise BadInput(_("you graded this pair. Another reviewer must check it"))
+        raise BadInput(_("You graded this pair. Another reviewer must check it"))
     others = [one for one in known if one.who == who and one.membership_id != membership.pk]
     if others and not row.practice:
         # Practice is graded by everybody; other pairs by one expert.
-        raise BadInput(_("another person graded this pair while you were reading it. Here is the next one"))
+        raise BadInput(_("Another person graded this pair while you were reading it. Here is the next one"))
     return GoldAnswer.objects.create(
         gold_pair=row,
         membership=membership,

@@ -61,7 +61,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     known = sorted(_free_gold_pairs(collection, gold).values_list("pk", flat=True))
     if len(known) < PRACTICE + size:
         raise BadInput(
-            _("a test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s")
+            _("A test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s")
             % {"size": size, "practice": PRACTICE + size, "known": len(known)}
         )
     chance = Random(seed)
@@ -110,7 +110,7 @@ def allow_retake(*, membership: Membership, by: User | None) -> None:
     """Let a member who failed take the next test. Raises BadInput when they have taken all tests."""
     later = [number for number in list_tests(membership.collection) if number > membership.trial]
     if not later:
-        raise BadInput(_("there is no other test. Create one, so that the same pairs are not used again"))
+        raise BadInput(_("There is no other test. Create one, so that the same pairs are not used again"))
     Membership.objects.filter(pk=membership.pk).update(trial=later[0], failed_at=None, qualified_at=None)
     record(by, "qualification.again", membership.collection, concerns=membership.user, test=later[0])
 

@@ -89,7 +89,7 @@ def keep_split(
     # ADR 0101: ids of files and not rows, so that a query whose text is updated stays on its list.
     wanted = sorted({one for text in query_ids if (one := text.strip())})
     if not wanted:
-        raise BadInput(_("the list has no query id; give one id per line"))
+        raise BadInput(_("The list has no query id; give one id per line"))
     known = set(
         Query.objects.filter(collection=collection, is_current=True, external_id__in=wanted).values_list(
             "external_id", flat=True

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from annotation.query_splits.lists import NamedQueries, find_queries, list_names, list_splits
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.models import Collection, Label
 
 SPLIT = 0.9
@@ -22,9 +22,9 @@ def find_named(
     found = [(prefix, queries) for one, prefix in sources if (queries := find_queries(one, name)) is not None]
     if not found:
         known = ", ".join(sorted({known for one, _prefix in sources for known in list_names(one)})[:20])
-        raise BadInput(
-            f"--split {side}={name}: no kept list and no query's split has this name; there are: {known or 'none yet'} "
-            "(keep one with query_splits)"
+        raise BadOption(
+            "split",
+            f"No kept list and no query's split is named {name} (for {side}). There are: {known or 'none yet'}.",
         )
     return {prefix + pk for prefix, queries in found for pk in queries.ids}, [q.described() for _prefix, q in found]
 

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from actions.options import show_refusal
 from annotation.permissions import Scope, action
 from annotation.query_splits.forms import KeptListForm
 from annotation.query_splits.lists import delete_split, keep_split, list_splits
@@ -23,7 +24,7 @@ def query_lists(request: HttpRequest, scope: Scope) -> HttpResponse:
         try:
             kept = keep_split(scope, scope.collection, name, form.read_ids(), made_by=by)
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
         else:
             words = ngettext(
                 "%(n)s query of “%(name)s” stays out of training sets.",

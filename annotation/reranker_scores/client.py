@@ -40,9 +40,9 @@ class Teacher:
             raise BadInput(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
         key = read_secret(self.key_env)
         if not key and not is_loopback(self.url):
-            raise BadInput(f"set the environment variable {self.key_env} to the API key of {self.host}")
+            raise BadInput(f"Set the environment variable {self.key_env} to the API key of {self.host}")
         if key and (not key.isascii() or not key.isprintable() or " " in key):
-            raise BadInput(f"the environment variable {self.key_env} holds characters that no key has")
+            raise BadInput(f"The environment variable {self.key_env} holds characters that no key has")
         return key
 
 

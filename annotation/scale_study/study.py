@@ -32,8 +32,7 @@ def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]
     votes = [_read_votes(collection, judge) for judge in judges]
     if missing := [judge.name for judge, found in zip(judges, votes, strict=True) if not found]:
         raise BadInput(
-            f"{missing[0]} has not voted in {collection.name}: "
-            f"judge {collection.name} --policy single --judges {missing[0]} --wait"
+            f"{missing[0]} has not voted in {collection.name}: start a campaign with the policy single and this judge"
         )
     shared = set.intersection(*(set(found) for found in votes))
     if not shared:
@@ -58,7 +57,7 @@ def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]
 def _find_judge(name: str) -> Judge:
     found = JudgeVersion.objects.filter(name=name, is_current=True).first()
     if found is None:
-        raise BadInput(f"there is no judge {name!r}; load it with configure_judges")
+        raise BadInput(f"There is no judge {name!r}; load it with configure_judges")
     return judge_of(found)
 
 

@@ -1,17 +1,13 @@
 """Filters of the admin pages."""
 
-from collections.abc import Callable
-
 from django import template
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.for_reader import say_to_reader
 from annotation.judging.text_formatting import split_blocks
 from annotation.languages import is_english, translate_stored
-from annotation.templatetags.reader import for_reader
 from corpus.collections.task_order import BACK, FRONT
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment
@@ -39,20 +35,9 @@ def choice_label(value: object) -> str:
 @register.filter
 def in_reader_language(stored: str) -> str | SafeString:
     """Translate a text that a worker stored in English to the page's language; mark it as English if unknown."""
-    return _translate_stored(stored, say_to_reader)
-
-
-@register.filter
-def stored_sentence(stored: str) -> str | SafeString:
-    """An error that a worker stored in English, as a whole sentence in the language of the page."""
-    return _translate_stored(stored, for_reader)
-
-
-def _translate_stored(stored: str, say: Callable[[str], str]) -> str | SafeString:
     if not stored or is_english():
-        return say(stored)
-    known = translate_stored(stored)
-    return say(known) if known else format_html('<span lang="en">{}</span>', say(stored))
+        return stored
+    return translate_stored(stored) or format_html('<span lang="en">{}</span>', stored)
 
 
 @register.filter

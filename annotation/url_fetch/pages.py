@@ -173,7 +173,7 @@ def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTT
     except (OSError, http.client.HTTPException, zlib.error) as error:
         if clock.left <= 0 or isinstance(error, TimeoutError):
             raise clock.too_slow() from None
-        words = " ".join(str(error).split())[:200] or type(error).__name__
+        words = " ".join(str(error).split())[:200] or "Unexpected error"
         raise NoPage("unread", host=host, error=words) from None
     finally:
         watch.cancel()

@@ -117,7 +117,7 @@ def _choose_queries(collection: Collection, limit: int | None, seed: int) -> lis
     if limit is None:
         return queries
     if int(limit) < 1:
-        raise BadInput(_("limit %(limit)s: give a number from 1") % {"limit": limit})
+        raise BadInput(_("Limit %(limit)s: give a number from 1") % {"limit": limit})
     drawn = Random(seed).sample(queries, min(int(limit), len(queries)))
     return sorted(drawn, key=lambda query: query.external_id)
 

@@ -6,6 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from actions.options import show_refusal
 from annotation.permissions import SiteScope, action
 from api.models import AccessToken
 from api.page.forms import TokenForm
@@ -25,7 +26,7 @@ def tokens(request: HttpRequest, scope: SiteScope) -> HttpResponse:
         try:
             _row, made = make_token(scope.user, given["collection"], **what)
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
     # The token stands in the answer to the POST and not behind a redirect: it is kept nowhere to be read again.
     context = {
         "scope": scope,

@@ -59,7 +59,7 @@ async def send_request(url: str, headers: Mapping[str, str], body: str) -> Recei
     except TimeoutError:
         problem = Problem.TIMEOUT
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        problem, words = Problem.CONNECTION, " ".join(str(error).split()) or type(error).__name__
+        problem, words = Problem.CONNECTION, " ".join(str(error).split()) or "Unexpected error"
     # What became of the body does not matter: with its status the receiver has decided.
     if status is not None:
         problem = "" if 200 <= status < 300 else Problem.REDIRECT if status in REDIRECTS else Problem.STATUS

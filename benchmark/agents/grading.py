@@ -85,12 +85,9 @@ def start_grading(
         depends["halves"] = EVEN
     answers = _load_answers(search, references)
     if not answers:
-        raise BadInput(_("the agents have no answers yet: wait for their job, or go on with it"))
+        raise BadInput(_("The agents have no answers yet: wait for their job, or go on with it"))
     if not any(one.reference for one in answers):
-        raise BadInput(
-            _("%(name)s has no reference answers: write them first with references %(name)s --judge J")
-            % {"name": search.collection.name}
-        )
+        raise BadInput(_("%(name)s has no reference answers: write them first") % {"name": search.collection.name})
     return jobs.start_or_join(
         search.collection,
         AgentJob.Kind.GRADE,

@@ -180,7 +180,5 @@ def require_search(collection: Collection, protocol: str | None = None) -> Agent
     only = {"options__protocol": protocol} if protocol else {}
     job = newest_job(collection, AgentJob.Kind.SEARCH, **only)
     if job is None:
-        raise BadInput(
-            _("agents have not searched %(name)s yet: start with --retrievers and --agents") % {"name": collection.name}
-        )
+        raise BadInput(_("Agents have not searched %(name)s yet: start that first") % {"name": collection.name})
     return job

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import AgentSample, Suite
 from benchmark.suites.groups import collections_of
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Query
 
 PER_MEMBER = 25
@@ -35,10 +35,10 @@ def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, 
     # Traces over two samples would not compare, and nothing in a table would tell them apart (ADR 0088).
     if per_member not in (None, found.per_member) or seed not in (None, found.seed):
         told = _(
-            "the sample of %(name)s was drawn once, with %(count)d queries per collection and seed %(seed)d, and "
-            "stays: leave --sample and --seed out, or make another suite"
+            "The sample of %(name)s was drawn once, with %(count)d queries per collection and seed %(seed)d, and "
+            "stays: leave size and seed out, or make another suite."
         )
-        raise BadInput(told % {"name": target.name, "count": found.per_member, "seed": found.seed})
+        raise BadOption("sample", told % {"name": target.name, "count": found.per_member, "seed": found.seed})
     return found
 
 
@@ -53,7 +53,7 @@ def preview_sample(
 
 def _draw_members(target: Suite | Collection, per_member: int, seed: int) -> dict[str, list[int]]:
     if per_member < 1:
-        raise BadInput(_("--sample must be at least 1"))
+        raise BadOption("sample", _("Enter a number from 1."))
     return {str(one.pk): _draw_queries(one, per_member, seed) for one in members_of(target)}
 
 

@@ -12,7 +12,7 @@ from benchmark.agents.protocol import FIXED, MOST, ROUNDS, AgentTrace, Searching
 from benchmark.agents.retrievers import RetrieverTool, check_retriever, embedders_of, open_retriever
 from benchmark.agents.traces import TOP
 from benchmark.models import AgentJob, AgentSample, Trace
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.models import Collection, Document, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
@@ -68,13 +68,13 @@ def describe_search(
 ) -> tuple[dict[str, Any], list[Judge]]:
     """All that the traces depend on beside the sample, and every judge that is asked. Raises BadInput."""
     if protocol not in ROUNDS:
-        raise BadInput(_("--protocol must be fixed or adaptive"))
+        raise BadOption("protocol", _("Choose fixed or adaptive."))
     rounds = ROUNDS[protocol] if rounds is None else rounds
     if not 1 <= rounds <= MOST[protocol]:
-        told = _("the %(protocol)s protocol takes 1 to %(most)d rounds")
-        raise BadInput(told % {"protocol": protocol, "most": MOST[protocol]})
+        told = _("The %(protocol)s protocol takes 1 to %(most)d rounds.")
+        raise BadOption("rounds", told % {"protocol": protocol, "most": MOST[protocol]})
     if not retrievers or not agents:
-        raise BadInput(_("name at least one retriever and one agent: --retrievers A,B --agents J1,J2"))
+        raise BadOption("agents" if retrievers else "retrievers", _("Name at least one retriever and one agent."))
     named = {name: model_requests.judge_for("search", name) for name in dict.fromkeys(agents)}
     given = [check_retriever(collection, name) for name in dict.fromkeys(retrievers)]
     # What would make the traces others, by version and hash, so that the same request finds the same job.

@@ -19,7 +19,7 @@ def find_target(name: str) -> Suite | Collection:
     found: Suite | Collection | None = Suite.objects.filter(name=name).first()
     found = found or Collection.objects.filter(name=name).first()
     if found is None:
-        raise BadInput(_("there is no suite and no collection %(name)s") % {"name": repr(name)})
+        raise BadInput(_("There is no suite and no collection %(name)s") % {"name": repr(name)})
     return found
 
 
@@ -64,7 +64,7 @@ def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
     # Columns go by rounds, so members with other numbers of rounds share no table.
     told = {(one.job.options["protocol"], one.job.options["rounds"]) for one in boards}
     if len(told) != 1:
-        raise BadInput(_("the collections of %(name)s were searched with different protocols") % {"name": suite.name})
+        raise BadInput(_("The collections of %(name)s were searched with different protocols") % {"name": suite.name})
     columns = boards[0].columns
     values: dict[tuple[str, str], list[dict[str, float | None]]] = {}
     for board in boards:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from actions.options import show_refusal
 from benchmark.agents import exchange, grading, jobs, references, suites, trace_figures
 from benchmark.agents.board import build_board
 from benchmark.agents.forms import FORMS, AgentJobForm
@@ -70,7 +71,7 @@ def start_agents(request: HttpRequest, scope: AccessScope, work: str) -> HttpRes
             context = {"scope": scope, "kind": work, "estimate": form.estimate(), "hidden": hidden}
             return render(request, "benchmark/agents/confirm.html", context)
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
     context = {"scope": scope, "kind": work, "form": form}
     return render(request, "benchmark/agents/start.html", context, status=422 if form.is_bound else 200)
 

@@ -139,4 +139,4 @@ def _check_results(evaluation: AnswerEvaluation, spent: str, *, answered: bool) 
     if spent:
         raise job_campaigns.describe_stop(evaluation, spent)
     if not answered:
-        raise Incomplete(_("no model responds, so nothing was answered. Resume to try again"))
+        raise Incomplete(_("No model responds, so nothing was answered. Resume to try again"))

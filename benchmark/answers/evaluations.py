@@ -50,7 +50,7 @@ def check_options(
         raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
     if kind not in contexts.KINDS:
         known = ", ".join(contexts.KINDS)
-        raise BadInput(_("contexts %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known})
+        raise BadInput(_("Contexts %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known})
     if not generators:
         raise BadInput(_("Choose at least one generator."))
     # A run that is named twice is asked about once.
@@ -73,7 +73,7 @@ def _ready_run(collection: Collection, name: str, k: int) -> Run:
     run = Run.objects.filter(collection=collection, name=name, is_deleted=False).first()
     if run is None or run.state != JobState.READY:
         raise BadInput(
-            _("run %(name)s does not exist or is not ready: name a finished run of %(collection)s")
+            _("Run %(name)s does not exist or is not ready: name a finished run of %(collection)s")
             % {"name": repr(name), "collection": collection.name}
         )
     # Below its depth a run says nothing: k documents cannot be shown.

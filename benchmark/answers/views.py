@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from actions.options import show_refusal
 from benchmark.answers import evaluations, figures, listing, results, suites
 from benchmark.answers import tables as downloads
 from benchmark.answers.forms import AnswersForm
@@ -139,7 +140,7 @@ def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
                 return _start_evaluation(scope, options)
             return _render_confirmation(request, scope, form, options)
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
     context = {"scope": scope, "form": form}
     return render(request, "benchmark/answers/start.html", context, status=422 if form.is_bound else 200)
 

@@ -73,10 +73,10 @@ def finish_filling(filling: Filling, by: str = "") -> Qrels:
     if locked.after is not None:
         return locked.after
     if locked.state == State.CANCELLED:
-        raise BadInput(_("this hole filling was cancelled. Start a new one"))
+        raise BadInput(_("This hole filling was cancelled. Start a new one"))
     funnel = compute_funnel(locked)
     if not funnel.settled:
-        raise BadInput(_("no pair is resolved yet, so a version cannot be created"))
+        raise BadInput(_("No pair is resolved yet, so a version cannot be created"))
     locked.after = make_version(locked, by)
     locked.state, locked.funnel, locked.ended_at, locked.error = State.FILLED, funnel.document, timezone.now(), ""
     locked.save(update_fields=["after", "state", "funnel", "ended_at", "error"])
@@ -128,7 +128,7 @@ def ask_to_finish(filling: Filling, by: str = "") -> bool:
     if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
         filling.refresh_from_db(fields=["state"])
         if filling.state in (State.PREPARING, State.CANCELLED):
-            raise BadInput(_("this hole filling is %(state)s") % {"state": filling.get_state_display()})
+            raise BadInput(_("This hole filling is %(state)s") % {"state": filling.get_state_display()})
         return False
     return True
 
@@ -140,7 +140,7 @@ def finish_requested(key: int) -> bool:
         finish_filling(filling, filling.options.get("finished_by", ""))
 
     failed = {"state": State.JUDGING}
-    return claim_and_act(key, State.FINISHING, finish, failed, failed, "the filled version was not made: ")
+    return claim_and_act(key, State.FINISHING, finish, failed, failed, "The filled version was not made: ")
 
 
 def claim_and_act(
@@ -169,7 +169,7 @@ def claim_and_act(
     except BadInput as error:
         waiting.update(error=f"{problem}{error}", **refused)
     except Exception as error:
-        waiting.update(error=f"{problem}{type(error).__name__}: {error}", **failed)
+        waiting.update(error=f"{problem}Unexpected error: {error}", **failed)
         raise
     return True
 
@@ -182,7 +182,7 @@ def cancel_filling(filling: Filling) -> None:
     """
     rows = Filling.objects.filter(pk=filling.pk, state__in=(State.PREPARING, *UNFINISHED))
     if not rows.update(state=State.CANCELLED, ended_at=timezone.now()):
-        raise BadInput(_("this hole filling has already ended"))
+        raise BadInput(_("This hole filling has already ended"))
     filling.refresh_from_db()
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:

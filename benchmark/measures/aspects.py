@@ -67,7 +67,7 @@ def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) 
     }
     # Every value would be 0, and read as the ranking's fault.
     if not any(one.supports for one in queries.values()):
-        raise BadInput("no aspect of the file has a document: there is nothing to measure")
+        raise BadInput("No aspect of the file has a document: there is nothing to measure")
     per_query: dict[str, dict[str, float]] = {name: {} for name in wanted}
     for query, whole in queries.items():
         ranking, single = rank_documents(run.get(query, {})), whole.one()

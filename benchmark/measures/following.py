@@ -42,7 +42,7 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> dict[str, Any]:
     """
     queries = {query: documents for query, documents in irrelevant.items() if documents}
     if not queries:
-        raise BadInput("no document became irrelevant: name those that the changed instruction leaves out")
+        raise BadInput("No document became irrelevant: name those that the changed instruction leaves out")
     per_query = {}
     for query, documents in queries.items():
         orders = [rank_documents(run.get(query, {})) for run in (original, changed)]

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from benchmark.significance.paired import LEVEL, Tests
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 
 # query id -> document id -> grade; below 0: in the pool, and nobody judged it.
 Qrels = Mapping[str, Mapping[str, int]]
@@ -60,7 +60,7 @@ def parse_measures(measures: str | Sequence[str]) -> dict[str, Any]:
     """ir_measures' objects by the names as given. Raises BadInput for one that does not exist or cannot be computed."""
     names = split_measures(measures) if isinstance(measures, str) else list(measures)
     if not names:
-        raise BadInput('name at least one measure, such as --measures "nDCG@10 R@100"')
+        raise BadOption("measures", "Name at least one measure, such as nDCG@10 or R@100.")
     return {name: _parse_measure(name) for name in names}
 
 
@@ -83,9 +83,10 @@ def _parse_measure(name: str) -> Any:
             f"{name[:100]!r} is no measure that ir_measures knows, such as nDCG@10, Hit@10, R@100, RR, AP ({why})"
         ) from None
     if cast(Any, ir_measures.pyndeval).supports(measure):
-        raise BadInput(
-            f"{name!r} needs subtopics, which these qrels do not have: name an aspects file with --aspects F, and "
-            "alpha-nDCG@k or A-Recall@k"
+        raise BadOption(
+            "aspects",
+            f"{name!r} needs subtopics, which these qrels do not have: name a file of aspects, and alpha-nDCG@k or "
+            "A-Recall@k.",
         )
     if not cast(Any, ir_measures.DefaultPipeline).supports(measure):
         raise BadInput(f"{name!r} cannot be computed here: as it stands it needs a program that is not installed")
@@ -115,7 +116,7 @@ def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Measu
     """Evaluate every measure on each query of the qrels. Raises BadInput for measures that these qrels do not allow."""
     wanted = parse_measures(measures)
     if not qrels:
-        raise BadInput("the qrels hold no query: there is nothing to measure")
+        raise BadInput("The qrels hold no query: there is nothing to measure")
     # Queries without any document of the run are scored by `_of_nothing`.
     shared = {query: _by_rank(run[query]) for query in qrels if run.get(query)}
     per_query = {
@@ -204,7 +205,7 @@ def _run_ir_measures(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[An
     try:
         return list(ir_measures.iter_calc(list(measures), qrels, run))
     except Exception as error:  # its programs end with assertions, divisions by zero, errors of subprocesses
-        names, why = ", ".join(map(str, measures)), " ".join(f"{type(error).__name__}: {error}".split())
+        names, why = ", ".join(map(str, measures)), " ".join(str(error).split()) or "unexpected error"
         raise BadInput(f"{names} cannot be computed of these qrels and this run ({why[:200]})") from None
 
 
@@ -225,7 +226,7 @@ def compare_runs(measure: str, one: Mapping[str, float], other: Mapping[str, flo
     # Paired: only queries that both runs answered.
     shared = sorted(one.keys() & other.keys())
     if not shared:
-        raise BadInput(f"the two runs share no query to compare {measure} on")
+        raise BadInput(f"The two runs share no query to compare {measure} on")
     values = np.array([[one[query], other[query]] for query in shared])
     # ADR 0054: interval and p are one test, so that they never contradict each other.
     tests = Tests(values, seed)

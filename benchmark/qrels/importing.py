@@ -38,8 +38,8 @@ def import_version(collection: Collection, path: Path, *, note: str = "", by: st
         elif not problem:
             of_query = graded.setdefault(queries[row.query], {})
             if documents[row.document] in of_query:
-                words = _('document "%(document)s" is listed twice for query "%(query)s"')
-                problem = words % {"document": row.document, "query": row.query}
+                twice = _('document "%(document)s" is listed twice for query "%(query)s"')
+                problem = twice % {"document": row.document, "query": row.query}
             of_query[documents[row.document]] = row.grade
         if problem:
             bad.append(describe_line(row.line, problem))

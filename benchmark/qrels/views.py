@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
+from actions.options import show_refusal
 from benchmark.forms import QrelsForm
 from benchmark.models import Qrels
 from benchmark.qrels import comparing, importing, reading
@@ -41,7 +42,7 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             if what != "import":
                 messages.error(request, _("No changes made: %(error)s.") % {"error": error})
                 return redirect("qrels", scope.collection.name)
-            form.add_error(None, str(error))
+            show_refusal(form, error)
             new = None
         if new is not None:
             messages.success(request, _version_message(new))

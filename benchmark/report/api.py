@@ -96,7 +96,7 @@ def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> 
     """Read the leaderboard by a measure; nothing is computed."""
     if measure not in RANKING:
         raise BadInput(
-            _("unknown measure %(name)s; choose one of %(known)s")
+            _("Unknown measure %(name)s; choose one of %(known)s")
             % {"name": repr(measure), "known": ", ".join(RANKING)}
         )
     return _show_leaderboard(scope_of(request).collection, measure)
@@ -152,7 +152,7 @@ def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
     # Read once: of many numbers in a request each would else be a statement.
     known = {run.pk: run for run in chosen.runs_of(collection)}
     if unknown := [str(number) for number in body.runs if number not in known]:
-        raise BadInput(_("no run of this collection has the number %(numbers)s") % {"numbers": ", ".join(unknown)})
+        raise BadInput(_("No run of this collection has the number %(numbers)s") % {"numbers": ", ".join(unknown)})
     runs = [known[number] for number in body.runs] or chosen.ready_runs(collection)
     k = body.k or boards.common_depth(runs)
     with transaction.atomic():

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from actions.options import show_refusal
 from benchmark.forms import FollowingForm, ReportForm
 from benchmark.models import Qrels, Report, Run
 from benchmark.qrels.versions import first_version
@@ -125,7 +126,7 @@ def _following_context(request: HttpRequest, stored: StoredReport | None, runs: 
     try:
         found = services.measure_following(*form.chosen(), stored.report.before, stored.report.after)
     except BadInput as error:
-        form.add_error(None, str(error))
+        show_refusal(form, error)
         return {"follow": form, "following": None}
     return {"follow": form, "following": found}
 
@@ -154,7 +155,7 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             if not form.is_bound:
                 messages.error(request, str(error))
                 return redirect("benchmark_report", scope.collection.name)
-            form.add_error(None, str(error))
+            show_refusal(form, error)
     context: dict[str, object] = {"scope": scope, "stored": None, "shown": None}
     context |= {"form": form, "versions": versions}
     return render(request, "benchmark/report.html", context, status=422)

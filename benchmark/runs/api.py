@@ -127,7 +127,7 @@ def _form_of(collection: Collection, body: RunIn) -> MakeForm:
     known = set(MakeForm.FIELDS[Run.Kind(body.kind)]) - {"name", "depth"}
     if unknown := sorted(body.options.keys() - known):
         raise BadInput(
-            _("a run of the type %(kind)s has no option %(names)s; it has %(known)s")
+            _("A run of the type %(kind)s has no option %(names)s; it has %(known)s")
             % {"kind": body.kind, "names": ", ".join(unknown), "known": ", ".join(sorted(known))}
         )
     offered = MakeForm(collection=collection, kind=body.kind).fields
@@ -159,7 +159,7 @@ def import_runs(
     named = form.named()
     # A dictionary below would keep the last of them without a word.
     if len({one for one, _file in named}) < len(named):
-        raise BadInput(_("two files have the same name: each run needs its own name"))
+        raise BadInput(_("Two files have the same name: each run needs its own name"))
     with importing.saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
         found = importing.import_runs(
             scope.collection,

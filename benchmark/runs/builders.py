@@ -57,7 +57,7 @@ def maker_module(kind: str) -> Maker:
     if kind not in KINDS:
         known = ", ".join(map(str, KINDS))
         raise BadInput(
-            _("unknown system type %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known}
+            _("Unknown system type %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known}
         )
     return cast(Maker, import_module(KINDS[Run.Kind(kind)]))
 
@@ -69,7 +69,7 @@ def start_run(
     check_name(collection, name)
     if not 1 <= depth <= DEEPEST:
         raise BadInput(
-            _("depth %(depth)s: choose a number from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
+            _("Depth %(depth)s: choose a number from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
         )
     total = len(rankings.current_queries(collection, recipe))
     if not total:
@@ -119,7 +119,7 @@ def check_name(collection: Collection, name: str) -> None:
     try:
         RUN_NAME(name)
     except ValidationError as error:
-        raise BadInput(_("run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
+        raise BadInput(_("Run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
     if find_run(collection, name) is not None:
         raise name_taken_error(collection, name)
 

@@ -47,7 +47,7 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     judge = llm_budget.judge_of(ROLE, recipe)
     texts = {key: str(recipe.get(key) or "") for key in ("instruction", "query_prefix", "document_prefix")}
     if texts["instruction"] and texts["query_prefix"]:
-        raise BadInput(_("instruction and query_prefix are both placed before the query: set only one of them"))
+        raise BadInput(_("Instruction and query_prefix are both placed before the query: set only one of them"))
     return {"judge": judge.name, **texts, **limits.validate_limits(collection, [judge], recipe)}
 
 

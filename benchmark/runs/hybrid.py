@@ -47,18 +47,18 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     if unknown := given.keys() - {"method", "run", "k1", "b", "scores", "weights"}:
         others = ", ".join(sorted(unknown))
         raise BadInput(
-            _("a hybrid run accepts run, method, k1, b, scores and weights, not %(names)s") % {"names": others}
+            _("A hybrid run accepts run, method, k1, b, scores and weights, not %(names)s") % {"names": others}
         )
     method = given.get("method") or "minmax"
     if method not in hybrid_scores.METHODS:
         values = {"method": method, "known": ", ".join(hybrid_scores.METHODS)}
-        raise BadInput(_("unknown method %(method)s to combine runs: choose one of %(known)s") % values)
+        raise BadInput(_("Unknown method %(method)s to combine runs: choose one of %(known)s") % values)
     if not given.get("run"):
-        raise BadInput(_("a hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed"))
+        raise BadInput(_("A hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed"))
     run = ready_run(collection, str(given["run"]))
     scores = given.get("scores") or kind_of_scores(run)
     if scores not in SCORES:
-        raise BadInput(_("scores must be one of %(known)s") % {"known": ", ".join(SCORES)})
+        raise BadInput(_("Scores must be one of %(known)s") % {"known": ", ".join(SCORES)})
     return {
         "method": method,
         "run": run.name,
@@ -76,12 +76,12 @@ def _normalise_runs(collection: Collection, recipe: dict[str, Any]) -> dict[str,
     names = list(recipe["runs"])
     if len(names) != 2 or len(set(names)) < 2 or "run" in recipe:
         raise BadInput(
-            _("name two runs, the BM25 run and the run with scored documents, or only the second one as run")
+            _("Name two runs, the BM25 run and the run with scored documents, or only the second one as run")
         )
     first = ready_run(collection, names[0])
     if first.kind != Run.Kind.BM25:
         raise BadInput(
-            _("run %(name)s is not a BM25 run made here: name only the reranked run, with k1 and b for BM25")
+            _("Run %(name)s is not a BM25 run made here: name only the reranked run, with k1 and b for BM25")
             % {"name": first.name}
         )
     parameters = {key: first.recipe[key] for key in ("k1", "b") if key in first.recipe}
@@ -95,7 +95,7 @@ def ready_run(collection: Collection, name: str) -> Run:
     if run is None:
         raise BadInput(_("%(collection)s has no run %(name)s") % values)
     if run.state != JobState.READY:
-        raise BadInput(_("run %(name)s of %(collection)s is not ready: wait until it is finished") % values)
+        raise BadInput(_("Run %(name)s of %(collection)s is not ready: wait until it is finished") % values)
     return run
 
 
@@ -117,7 +117,7 @@ def _check_weights(given: Any, method: str) -> list[float]:
     except (TypeError, ValueError):
         weights = []
     if len(weights) != 2 or not all(math.isfinite(one) and one >= 0 for one in weights) or not any(weights):
-        raise BadInput(_("weights must be two numbers of at least 0: for BM25 and for the reranked run"))
+        raise BadInput(_("Weights must be two numbers of at least 0: for BM25 and for the reranked run"))
     return weights
 
 
@@ -139,7 +139,7 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
         documents, scores = candidates.get(query.pk, (np.empty(0, np.int64), np.empty(0)))
         # A document that left the index has no BM25 score: half a combination would rank it wrongly.
         if not index.holds(documents):
-            told = _("documents in run %(name)s have since changed or been removed: create or import it again")
+            told = _("Documents in run %(name)s have since changed or been removed: create or import it again")
             raise BadInput(told % {"name": recipe["run"]})
         bm25 = index.scores(query.text, documents)
         ready = PREPARED[recipe["scores"]](scores)

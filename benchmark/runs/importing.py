@@ -20,7 +20,6 @@ from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import staging
-from corpus.importing.columns import without_option
 from corpus.importing.service import ImportFiles
 from corpus.models import Collection, Query
 from jobs.models import JobState
@@ -181,7 +180,7 @@ def saved_uploads(uploads: list["UploadedFile[Any]"]) -> Iterator[list[Path]]:
             yield [_save_upload(Path(folder) / str(place), upload) for place, upload in enumerate(uploads)]
         except BadInput as error:
             # Paths of the temporary folder would say nothing to whoever uploaded the file.
-            raise BadInput(without_option(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error)))) from None
+            raise BadInput(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error))) from None
 
 
 def _save_upload(folder: Path, upload: "UploadedFile[Any]") -> Path:

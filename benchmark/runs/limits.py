@@ -27,7 +27,7 @@ def validate_limits(collection: Collection, judges: Sequence[Judge], recipe: Map
         found |= {"budget": float(budget)} if budget is not None else {}
         found |= {"max_calls": int(calls)} if calls is not None else {}
     except (TypeError, ValueError):
-        raise BadInput(_("budget and max_calls must be numbers")) from None
+        raise BadInput(_("Budget and max_calls must be numbers")) from None
     model_requests.check_limits(collection, judges, found.get("budget"), found.get("max_calls"))
     return found
 

@@ -34,7 +34,7 @@ def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
     """Raises BadInput for a key that no maker of this kind reads."""
     if unknown := sorted(recipe.keys() - {*known, *LIMITS}):
         values = {"unknown": unknown[0], "known": ", ".join([*known, *LIMITS])}
-        raise BadInput(_("the recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
+        raise BadInput(_("The recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
 
 
 def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
@@ -106,6 +106,6 @@ def check_reply(run: Run, found: RetrievalReply, *, answered: bool) -> None:
     """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
     if found.spent:
         what, how = collection_budgets.describe_budget_stop(run.collection, found.spent)
-        raise Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+        raise Incomplete(_("Stopped by %(what)s: %(how)s") % {"what": what, "how": how})
     if not answered:
-        raise Incomplete(_("the model does not respond: %(error)s") % {"error": found.error})
+        raise Incomplete(_("The model does not respond: %(error)s") % {"error": found.error})

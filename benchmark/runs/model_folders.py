@@ -18,9 +18,9 @@ def model_folder(recipe: Mapping[str, Any], keys: Sequence[str]) -> Path:
     """Return the folder that a recipe of these keys names. Raises BadInput."""
     if unknown := sorted(recipe.keys() - set(keys)):
         values = {"unknown": unknown[0], "known": ", ".join(keys)}
-        raise BadInput(_("the recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
+        raise BadInput(_("The recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
     if not recipe.get("model"):
-        raise BadInput(_("name the folder of a model"))
+        raise BadInput(_("Name the folder of a model"))
     folder = fetch(Path(str(recipe["model"])).expanduser().resolve())
     if not folder.is_dir():
         raise BadInput(_("%(folder)s does not exist: name the folder of a model") % {"folder": folder})

@@ -88,11 +88,11 @@ def in_order(documents: Keys, scores: npt.NDArray[np.float64], ids: Mapping[int,
     """Sort by score as float32, then by external id, both descending, as trec_eval ranks. Raises BadInput."""
     # Equal lengths, and no document twice: trec_eval would count it twice.
     if len(documents) != len(scores) or len(np.unique(documents)) != len(documents):
-        raise BadInput("a ranking names a document twice, or has not one score for each document")
+        raise BadInput("A ranking names a document twice, or has not one score for each document")
     with np.errstate(over="ignore"):
         ranked = scores.astype(np.float32)
     if not np.isfinite(ranked).all():
-        raise BadInput("a ranking holds a score that is no number or too large for 32 bits")
+        raise BadInput("A ranking holds a score that is no number or too large for 32 bits")
     # Names are sorted only where two scores are equal: most rankings have none, and names are slow.
     order = np.argsort(-ranked, kind="stable")
     if len(ranked) > 1 and (np.diff(ranked[order]) == 0).any():

@@ -57,13 +57,13 @@ def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str,
     first = builders.find_run(collection, str(recipe.get("run") or ""))
     if first is None or first.state != JobState.READY:
         raise BadInput(
-            _("run %(name)s does not exist or is not ready: name a run of %(collection)s to rerank")
+            _("Run %(name)s does not exist or is not ready: name a run of %(collection)s to rerank")
             % {"name": repr(recipe.get("run")), "collection": collection.name}
         )
     top = recipe.get("top") or TOP
     # A bool is an int in Python, and `true` is no number of documents.
     if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_TOP:
-        raise BadInput(_("top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
+        raise BadInput(_("Top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
     own = str(recipe.get("instruction") or "")
     # A recipe's own words hold for all queries; else each query brings its definition.
     told = {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}

@@ -31,10 +31,10 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     method = recipe.get("method", METHODS[0])
     if method not in METHODS:
         known = ", ".join(METHODS)
-        raise BadInput(_("method %(method)s: choose one of %(known)s") % {"method": repr(method), "known": known})
+        raise BadInput(_("Method %(method)s: choose one of %(known)s") % {"method": repr(method), "known": known})
     samples = recipe.get("samples") or SAMPLES[method]
     if not isinstance(samples, int) or isinstance(samples, bool) or not 1 <= samples <= MOST:
-        raise BadInput(_("samples must be a whole number from 1 to %(most)s") % {"most": MOST})
+        raise BadInput(_("Samples must be a whole number from 1 to %(most)s") % {"most": MOST})
     return {"method": method, "samples": samples, **query_expansion.check_expansion(collection, ROLE, recipe)}
 
 

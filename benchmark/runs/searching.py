@@ -59,7 +59,7 @@ def check_searcher(collection: Collection, over: object) -> dict[str, Any]:
         return dict(BM25)
     chosen = {"kind": over} if isinstance(over, str) else over
     if not isinstance(chosen, dict) or chosen.get("kind") not in ("bm25", "dense"):
-        raise BadInput(_('over sets the search method: {"kind": "bm25"}, or {"kind": "dense", "judge": ...}'))
+        raise BadInput(_('The search method is {"kind": "bm25"}, or {"kind": "dense", "judge": ...}'))
     rest = {key: value for key, value in chosen.items() if key != "kind"}
     if chosen["kind"] == "dense":
         from benchmark.runs import dense

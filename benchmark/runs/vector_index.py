@@ -157,7 +157,7 @@ def _build_index(folder: Path, store: Store, places: Places, tell: Tell, stopped
 
     needed = 2 * len(places) * (store.size * 4 + 8)
     if shutil.disk_usage(folder.parent).free < needed:
-        said = _("the search index needs %(needed)s GB on the disk of QUORUM_VAR for a while: free some space")
+        said = _("The search index needs %(needed)s GB on the disk of QUORUM_VAR for a while: free some space")
         raise BadInput(said % {"needed": f"{needed / 1e9:.1f}"})
     new = folder.parent / "new"
     shutil.rmtree(new, ignore_errors=True)  # of a process that was killed

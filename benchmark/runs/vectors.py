@@ -98,7 +98,7 @@ class TextStore(ABC):
                 self.size = size
             if size != self.size:
                 raise BadInput(
-                    f"the model gives vectors of {size} numbers and gave {self.size} before: it was exchanged "
+                    f"The model gives vectors of {size} numbers and gave {self.size} before: it was exchanged "
                     f"under its name. Give the judge another model name, or remove {self.folder}"
                 )
             fresh = {one: at for at, one in enumerate(digests) if one not in self.places}

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from actions.options import show_refusal
 from benchmark.forms import MakeForm, UploadForm
 from benchmark.models import Run
 from benchmark.report import tables
@@ -63,7 +64,7 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     try:
         with importing.saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
             if len({name for name, _file in named}) < len(named):
-                raise BadInput(_("two files have the same name: each run needs its own name"))
+                raise BadInput(_("Two files have the same name: each run needs its own name"))
             files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
             given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown", "keep_self")}
             found = importing.import_runs(scope.collection, files, scope.user.username, **given)
@@ -105,7 +106,7 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             context["hidden"] = [(field.html_name, field.value()) for field in form]
             return render(request, "benchmark/make_confirm.html", context)
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
     page = "benchmark/_make.html" if request.headers.get("HX-Request") else "benchmark/make.html"
     return render(request, page, context, status=422 if form.is_bound else 200)
 

@@ -39,7 +39,7 @@ def make_suite(*, name: str, collections: Sequence[Collection], title: str = "",
     try:
         RUN_NAME(name)
     except ValidationError as error:
-        raise BadInput(_("suite %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
+        raise BadInput(_("Suite %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
     members = list(dict.fromkeys(collections))
     if not 1 <= len(members) <= MOST:
         raise BadInput(_("Choose between 1 and %(most)d collections for a suite.") % {"most": MOST})
@@ -74,7 +74,7 @@ def find_suite(name: str) -> Suite:
     if found is None:
         known = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
         raise BadInput(
-            _("there is no suite %(name)s; there are: %(known)s") % {"name": name, "known": known or _("none yet")}
+            _("There is no suite %(name)s; there are: %(known)s") % {"name": name, "known": known or _("none yet")}
         )
     return found
 

@@ -6,6 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from actions.options import show_refusal
 from benchmark.forms import SuiteForm
 from benchmark.models import Suite
 from benchmark.suites import groups as services
@@ -28,7 +29,7 @@ def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
         try:
             made = services.make_suite(name=given["name"], title=given["title"], collections=chosen, by=scope)
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
         else:
             return redirect("suite", made.pk)
     context = {"scope": scope, "suites": suites_of(mine), "form": form, "collections": mine}

@@ -21,7 +21,7 @@ def import_bundles(synthesis: Synthesis) -> dict[str, int]:
     """
     bundles = read_bundles(synthesis)
     if not bundles:
-        raise BadInput("there is no bundle to import yet")
+        raise BadInput("There is no bundle to import yet")
     with TemporaryDirectory() as folder:
 
         def write_file(name: str, rows: Callable[[Bundle], Iterable[Row]]) -> Path:

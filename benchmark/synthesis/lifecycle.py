@@ -67,7 +67,7 @@ class Syntheses(AskingKind[Synthesis]):
             dev = float(options.get("dev") or 0)
             if not 0 <= dev <= MOST_DEV:
                 told = {"dev": f"{dev:g}", "most": MOST_DEV}
-                raise BadInput(_("dev %(dev)s: give a share from 0 to %(most)s") % told)
+                raise BadInput(_("Dev %(dev)s: give a share from 0 to %(most)s") % told)
             kept |= {"dev": dev, "personas": list(options.get("personas") or bundled_personas())}
             seeds = choose_seeds(collection, options["source"], seed=seed, limit=kept["limit"])
         else:
@@ -114,7 +114,7 @@ class Syntheses(AskingKind[Synthesis]):
         """
         # Seeds written by two versions of the prompts would be one set in name only.
         if job.options["prompts"] != prompts_digest(job.kind):
-            raise BadInput(_("the prompts have changed since it began: start a new one"))
+            raise BadInput(_("The prompts have changed since it began: start a new one"))
         of_bundles = job.kind == Synthesis.Product.BUNDLES
         if not of_bundles:  # Those that a worker stored and did not import before it was killed.
             queries.import_synthetic(job, SyntheticBundle.objects.filter(synthesis=job, bundle__isnull=False))

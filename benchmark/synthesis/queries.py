@@ -71,7 +71,7 @@ def choose_sources(
     pairs = PAIRS if options.get("pairs") is None else int(options["pairs"])
     if not 1 <= pairs <= MOST_PAIRS:
         told = {"pairs": pairs, "most": f"{MOST_PAIRS:,}"}
-        raise BadInput(_("pairs %(pairs)s: give a number from 1 to %(most)s") % told)
+        raise BadInput(_("Pairs %(pairs)s: give a number from 1 to %(most)s") % told)
     if kind == Synthesis.Product.KEYWORDS:
         share = SHARE if options.get("share") is None else float(options["share"])
         seeds = choose_training_queries(collection, Path(options["source"]), share=share, seed=seed)
@@ -106,7 +106,7 @@ def choose_training_queries(collection: Collection, folder: Path, *, share: floa
     A query that also stands in another split of the folder is none of them; neither is one that a model wrote.
     """
     if not 0 < share <= 1:
-        raise BadInput(_("share %(share)s: give a number above 0, up to 1") % {"share": f"{share:g}"})
+        raise BadInput(_("Share %(share)s: give a number above 0, up to 1") % {"share": f"{share:g}"})
     fetch(folder)
     trained = _query_ids(folder / "train.jsonl")
     # A keyword form of a query in dev or test would let that query leak into training.
@@ -135,7 +135,7 @@ def _query_ids(path: Path) -> set[str]:
 def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[Seed]:
     """Draw `limit` documents of the collection, none that a model wrote. Raises BadInput."""
     if limit < 1:
-        raise BadInput(_("limit %(limit)s: give a number from 1") % {"limit": limit})
+        raise BadInput(_("Limit %(limit)s: give a number from 1") % {"limit": limit})
     current = Document.objects.filter(collection=collection, is_current=True).exclude(text="")
     # A query of a synthetic passage would be a model's answer to a model.
     current = current.exclude(metadata__contains={"synthetic": True})

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from django.utils.translation import gettext as _
 from typing_extensions import Buffer
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, OptionWouldHelp
 from corpus.formats import recognition
 
 _BOM = b"\xef\xbb\xbf"
@@ -183,13 +183,15 @@ class FileSource:
             return _("object %(n)s") % {"n": line}
         return (_("line %(n)s") if self.form == TEXT else _("row %(n)s")) % {"n": line}
 
-    def bad(self, line: int, problem: str) -> BadInput:
-        """Return the error for a line, or for an object of a JSON list in one line."""
+    def bad(self, line: int, problem: str, option: str = "") -> BadInput:
+        """Return the error for a line, or for an object of a JSON list in one line. `option`: the one that helps."""
         if self.counts_objects:
             said = _("%(file)s, line 1: %(problem)s (object %(n)s)")
-            return BadInput(said % {"file": self, "problem": problem, "n": line})
-        said = _("%(file)s, %(place)s: %(problem)s")
-        return BadInput(said % {"file": self, "place": self.place(line), "problem": problem})
+            sentence = said % {"file": self, "problem": problem, "n": line}
+        else:
+            said = _("%(file)s, %(place)s: %(problem)s")
+            sentence = said % {"file": self, "place": self.place(line), "problem": problem}
+        return OptionWouldHelp(option, sentence) if option else BadInput(sentence)
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
         """Yield (number, bytes) of each line without its end (LF, CR LF, CR); blank ones are skipped unless asked for.

@@ -67,7 +67,7 @@ _PAGE = KnownFormat(
 _TEXT = (
     (re.compile(rb"\s*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE), _PAGE),
     (re.compile(rb"version https://git-lfs\.github\.com/spec/"),
-     KnownFormat(gettext_noop("a pointer of Git LFS"), gettext_noop("fetch the file itself with `git lfs pull`"))),
+     KnownFormat(gettext_noop("a pointer of Git LFS"), gettext_noop("fetch the file itself with git lfs pull"))),
     (re.compile(rb"%PDF-"), KnownFormat(gettext_noop("a PDF"), gettext_noop("take its text out and save it in UTF-8"))),
 )  # fmt: skip
 
@@ -155,7 +155,7 @@ def tool_of(head: bytes) -> KnownFormat | None:
         return KnownFormat(
             gettext_noop("JSON that maps queries to documents (as ranx and pytrec_eval write it)"),
             gettext_noop(
-                "write a line for each pair: qrels `query 0 document grade`, runs `query Q0 document rank score tag`"
+                'write a line for each pair: qrels "query 0 document grade", runs "query Q0 document rank score tag"'
             ),
         )
     return None

@@ -94,7 +94,7 @@ def _filled_rows(source: FileSource, sheet: Any) -> Iterator[tuple[int, dict[int
             raise BadInput(said % {"file": source, "rows": f"{MAX_ROWS:,}", "columns": f"{MAX_COLUMNS:,}"})
         empty = 0 if cells else empty + 1
         if empty > MAX_EMPTY_ROWS:
-            said = _("more than %(most)s empty rows end here; delete them")
+            said = _("More than %(most)s empty rows end here; delete them")
             raise source.bad(number, said % {"most": f"{MAX_EMPTY_ROWS:,}"})
         if cells:
             yield number, cells

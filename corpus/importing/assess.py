@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus import table_statistics
-from corpus.errors import BadInput
+from corpus.errors import BadInput, OptionWouldHelp
 from corpus.formats.files import FileSource
 from corpus.holding import hold
 from corpus.importing import candidates, judgments, staging
@@ -68,8 +68,10 @@ class BadRows:
                         for line, problem in self.first[kind])  # fmt: skip
         if others:
             line, problem, kind = others[0]
-            said = _("%(problem)s; --skip-unknown leaves out such rows") if kind == UNKNOWN else "%(problem)s"
-            raise source.bad(line, said % {"problem": problem})
+            if kind != UNKNOWN:
+                raise source.bad(line, problem)
+            said = _("%(problem)s; choose to leave out such rows")
+            raise source.bad(line, said % {"problem": problem}, "skip_unknown")
 
     def refusal(self, source: FileSource) -> BadInput:
         """Return one line that says how many rows there are of each kind, and names the first ones."""
@@ -80,7 +82,7 @@ class BadRows:
         named = "; ".join(f"{source.place(line)}: {problem}" for line, problem in first)
         more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
         what = "1 bad row" if total == 1 else f"{total} bad rows"
-        return BadInput(f"{source}: {what} ({kinds}): {named}{more}; --skip-invalid leaves them out")
+        return OptionWouldHelp("skip_invalid", f"{source}: {what} ({kinds}): {named}{more}; choose to leave them out")
 
 
 @transaction.atomic
@@ -174,7 +176,7 @@ def _ensure_assessors(collection: Collection) -> list[tuple[str, str]]:
     found = staging.fetch_all("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
     for kind, name in found:
         if len(name) > 150:
-            raise BadInput(_("the assessor's name is longer than 150 characters: %(name)r") % {"name": name[:40]})
+            raise BadInput(_("The assessor's name is longer than 150 characters: %(name)r") % {"name": name[:40]})
         judgments.ensure_assessor(collection, Assessor.Kind(kind), name)
     staging.create_temporary_table("import_assessor", "kind text, name text, assessor_id bigint")
     staging.execute_sql(

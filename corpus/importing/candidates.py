@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from django.utils.translation import gettext as _
 
-from corpus.errors import BadInput
+from corpus.errors import OptionWouldHelp
 from corpus.formats.files import FileSource
 from corpus.importing import judgments, staging
 from corpus.importing.grades import GradeRow
@@ -241,8 +241,8 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]
         if not update:
             other = staging.fetch_one(OTHER_SCORE)
             if other:
-                said = _("query %(query)s, document %(document)s: another teacher_score; --update takes the new one")
-                raise BadInput(said % {"query": other[0], "document": other[1]})
+                said = _("Query %(query)s, document %(document)s has another teacher score: update what changed")
+                raise OptionWouldHelp("update", said % {"query": other[0], "document": other[1]})
         updated = staging.execute_sql(UPDATE_PAIRS)
         named = staging.fetch_number("SELECT count(*) FROM import_named")
     # In the order of the unique index, which so grows at its end.

@@ -6,7 +6,7 @@ from itertools import islice
 
 from django.utils.translation import gettext as _
 
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.formats import passages
 from corpus.formats.cell_values import as_cell, parse_cell
 from corpus.formats.files import MAX_COLUMNS
@@ -88,7 +88,6 @@ _READ = {
 }
 Rows = Sequence[Sequence[str]]
 COLUMN_HELP = f"what a column of a table is, where its header does not say so: {', '.join(EVERY_FIELD)}"
-_OPTION = re.compile(r'name it with --column (.+?)=(\w+)(?:, or keep "[^"]*" as it is with --column [^,;]+?=metadata)?')
 
 
 def parse_columns(given: Iterable[str]) -> dict[str, str]:
@@ -96,13 +95,8 @@ def parse_columns(given: Iterable[str]) -> dict[str, str]:
     pairs = [(option, *option.rpartition("=")[::2]) for option in given]
     for option, header, _field in pairs:
         if not header:
-            raise BadInput(f"--column {option}: write HEADER=FIELD, for example 'Search term=query'")
+            raise BadOption("column", f"Write HEADER=FIELD, for example 'Search term=query', not {option}.")
     return {header: field for _option, header, field in pairs}
-
-
-def without_option(problem: str) -> str:
-    """Return a problem for a page that cannot be told what a column is: the header says it."""
-    return _OPTION.sub(lambda found: _('give it the header "%(field)s"') % {"field": found[2]}, problem)
 
 
 def simplify(header: str) -> str:
@@ -410,18 +404,23 @@ def _find_ids(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -
 
 
 def likely_header(field: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
-    """Return the header of the column that most likely is a field, of those that are none: a text is long."""
+    """Return the header of the column that most likely is a field, of those that are none: a text is long. Or ""."""
     cells = _Cells(header, rows)
     other = ("title",) if field == "text" else ()
     free = [name for name in header if fields[name] in (METADATA, IGNORED, *other) and cells.of[name]]
     if field.endswith("_id"):
         free = [name for name in free if cells.are_ids(name)] or free
-        return free[0] if free else "HEADER"
-    return max(free, key=cells.length, default="HEADER")
+        return free[0] if free else ""
+    return max(free, key=cells.length, default="")
+
+
+def name_column(header: str) -> str:
+    """Return a column as a sentence names it."""
+    return f'"{header}"' if header else _("its column")
 
 
 def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
-    """Return why a table cannot be imported as what its columns say, with the option that helps; "" where it can."""
+    """Return why a table cannot be imported as what its columns say, and what helps; "" where it can."""
     has = set(fields.values())
     cells = _Cells(header, rows)
     rated = next((name for field in _RATED for name in header if fields[name] == field), "")
@@ -430,8 +429,8 @@ def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], ro
     for name in header if not has & {"grade", "assessor"} else ():
         if fields[name] == METADATA and simplify(name) in _JUDGED and cells.hold_structures(name):
             said = _(
-                '"%(header)s" holds judgments that cannot be read: %(value)s; write each as {"annotator", "label"}, '
-                "or leave them out with --column %(header)s=ignore"
+                '"%(header)s" contains judgments that cannot be read: %(value)s. Write each as {"annotator", "label"}, '
+                'or map the column to "ignore"'
             )
             return said % {"header": name, "value": cells.of[name][0][:60]}
     if kind not in ("", "queries", "documents") or not rated:
@@ -439,17 +438,17 @@ def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], ro
     has_query = bool(has & {"query", "query_id"})
     missing = "text" if has_query else "query"
     likely = likely_header(missing, header, fields, rows)
-    if not kind and likely != "HEADER" and cells.are_ids(likely):
+    if not kind and likely and cells.are_ids(likely):
         missing = "doc_id" if has_query else "query_id"
     said = (
-        _('no column is the document that "%(rated)s" is about; name it with --column %(header)s=%(field)s')
+        _('No column is the document that "%(rated)s" is about: map %(header)s to "%(field)s"')
         if has_query
-        else _('no column is the query that "%(rated)s" is about; name it with --column %(header)s=%(field)s')
+        else _('No column is the query that "%(rated)s" is about: map %(header)s to "%(field)s"')
     )
-    problem = said % {"rated": rated, "header": likely, "field": missing}
+    problem = said % {"rated": rated, "header": name_column(likely), "field": missing}
     if not kind or fields[rated] not in ("grade", "score", "rank"):
         return problem
-    other = _('%(problem)s, or keep "%(rated)s" as it is with --column %(rated)s=metadata')
+    other = _('%(problem)s, or map "%(rated)s" to "metadata" to keep it as it is')
     return other % {"problem": problem, "rated": rated}
 
 

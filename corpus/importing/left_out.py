@@ -51,7 +51,8 @@ class LeftOut:
         ]
         if not self.skip_unknown:
             line, problem = first[0]
-            raise source.bad(line, _("%(problem)s; --skip-unknown leaves out such rows") % {"problem": problem})
+            said = _("%(problem)s; choose to leave out such rows")
+            raise source.bad(line, said % {"problem": problem}, "skip_unknown")
         self.note_unknown(source, staging.execute_sql(f"DELETE FROM import_found WHERE {where}"), first)
 
     def remove_repeated(self, what: str, table: str, columns: str) -> int:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus import table_statistics
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.formats.files import FileSource
 from corpus.holding import hold
 from corpus.importing import assess, candidates, judgments, records, staging, tables, texts
@@ -99,7 +99,7 @@ def plan_import(found: Iterable[tuple[FileSource, str]], **options: Any) -> Impo
             else:
                 given.setdefault(one, []).append(source)
     if not given and not any(several.values()):
-        raise BadInput(_("no file to import: none was recognised, or all are left out"))
+        raise BadInput(_("No file to import: none was recognised, or all are left out"))
     options |= {names[kind]: sources[0] if len(sources) == 1 else tuple(sources) for kind, sources in given.items()}
     options |= {kind: tuple(sources) for kind, sources in several.items()}
     return ImportFiles(**options)
@@ -122,8 +122,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
         for document in records.read_documents(source):
             if not document.text or document.text.isspace():
                 if not files.keep_empty:
-                    said = _('document "%(id)s" has no text; --empty keep takes such documents')
-                    raise source.bad(document.line, said % {"id": document.id})
+                    said = _('document "%(id)s" has no text; choose to keep documents without text')
+                    raise source.bad(document.line, said % {"id": document.id}, "empty")
                 empty.add(document.id)
             yield document
 
@@ -229,13 +229,13 @@ def _import_texts(
         if table is Document:
             raise BadInput(
                 _(
-                    "no file contains documents, and the collection has none: choose the column "
+                    "No file contains documents, and the collection has none: choose the column "
                     "that holds the document text, or add a file of documents"
                 )
             )
         raise BadInput(
             _(
-                "no file contains queries, and the collection has none: choose the column that "
+                "No file contains queries, and the collection has none: choose the column that "
                 "holds the query text, or add a file of queries"
             )
         )
@@ -244,12 +244,13 @@ def _import_texts(
 
 def _open_sources(files: ImportFiles) -> dict[str, list[FileSource]]:
     """Look for every file before anything is read. Raises BadInput for a missing one and for bad numbers."""
-    if files.bm25 < 0 or files.depth < 1:
-        raise BadInput("--bm25 takes a number from 0, --depth one from 1")
+    for name, least in (("bm25", 0), ("depth", 1)):
+        if getattr(files, name) < least:
+            raise BadOption(name, f"Enter a number from {least}.")
     if files.graded_by not in ("", *assess.KINDS):
-        raise BadInput(f"--graded-by {files.graded_by}: it is one of {', '.join(assess.KINDS)}")
+        raise BadOption("graded_by", f"Choose one of {', '.join(assess.KINDS)}, not {files.graded_by}.")
     if files.grades is not None and not 1 <= files.grades <= 100:
-        raise BadInput(f"--grades {files.grades}: the highest grade is a number from 1 to 100")
+        raise BadOption("grades", f"The highest grade is a number from 1 to 100, not {files.grades}.")
     given = {"corpus": files.corpus, "queries": files.queries, "pairs": files.pairs}
     named = {what: list_files(file) for what, file in given.items()}
     named |= {"qrels": list(files.qrels), "judgments": list(files.judgments), "runs": list(files.runs)}
@@ -265,15 +266,13 @@ def _lock_collection(name: str, files: ImportFiles) -> tuple[Collection, bool]:
     try:
         collection.clean_fields()
     except ValidationError as error:
-        raise BadInput(f"collection name {name!r}: {'; '.join(error.messages)}") from None
+        raise BadInput(f"Collection name {name!r}: {'; '.join(error.messages)}") from None
     # First it must exist: a row that is not there yet cannot be locked.
     found, is_new = Collection.objects.get_or_create(name=name, defaults={"grades": files.grades or 3})
     # Judgments and items may come in meanwhile: their foreign keys take a weaker lock than this one excludes.
     collection = hold(Collection.objects, found.pk, no_key=True)
     if files.grades not in (None, collection.grades):
-        raise BadInput(
-            f'--grades {files.grades}: the collection "{name}" has {collection.grades}; configure_collection changes it'
-        )
+        raise BadOption("grades", f'The collection "{name}" has {collection.grades}: change that in its settings.')
     return collection, is_new
 
 
@@ -326,8 +325,8 @@ def _write_grades(
         assessor = judgments.ensure_assessor(collection, files.assessor_kind, name)
         if change := judgments.first_change(assessor.pk):
             number, line, now, before = change
-            said = _("grade %(grade)s, but the collection has %(before)s; --update takes the new one")
-            raise source[number].bad(line, said % {"grade": now, "before": before})
+            said = _("grade %(grade)s, but the collection has %(before)s; choose to update what changed")
+            raise source[number].bad(line, said % {"grade": now, "before": before}, "update")
     new, replaced = judgments.store_judgments()
     labels = 0
     if staged and files.assessor_kind == Assessor.Kind.HUMAN_IMPORT:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from django.utils.translation import gettext as _
 
 from charts.cells import parse_csv_cell
-from corpus.errors import BadInput
+from corpus.errors import BadInput, OptionWouldHelp
 from corpus.formats import json_rows, parquet_rows, recognition, three_columns, workbooks
 from corpus.formats.files import MAX_COLUMNS, MAX_LINE, PARQUET, SHEET, TEXT, FileSource
 from corpus.importing import columns
@@ -296,13 +296,10 @@ def require_fields(source: FileSource, table: Table, fields: tuple[str, ...]) ->
     """Raise BadInput where the table lacks a column of these."""
     for field in fields:
         if field not in table.places:
-            said = _(
-                '%(file)s: no column is "%(field)s"; the columns are %(names)s; '
-                "name it with --column %(header)s=%(field)s"
-            )
-            header = columns.likely_header(field, table.header, table.fields, table.first_rows)
+            said = _('%(file)s: no column is "%(field)s" among %(names)s: map %(header)s to it')
+            header = columns.name_column(columns.likely_header(field, table.header, table.fields, table.first_rows))
             names = list_names(table.header)
-            raise BadInput(said % {"file": source, "field": field, "names": names, "header": header})
+            raise OptionWouldHelp("column", said % {"file": source, "field": field, "names": names, "header": header})
 
 
 def list_names(header: Sequence[str]) -> str:

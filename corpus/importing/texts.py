@@ -119,11 +119,11 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
     )
     if changed and not update:
         said = (
-            _('"%(id)s" exists with different text; --update takes the new one')
+            _('"%(id)s" exists with different text; choose to update what changed')
             if changed[2]
-            else _('"%(id)s" exists with different metadata; --update takes the new one')
+            else _('"%(id)s" exists with different metadata; choose to update what changed')
         )
-        raise source.bad(changed[0], said % {"id": changed[1]})
+        raise source.bad(changed[0], said % {"id": changed[1]}, "update")
     if not changed:
         return 0, 0
     described = staging.execute_sql(

@@ -36,5 +36,5 @@ def file_of(tokenizer: str) -> Path:
     path = Path(tokenizer)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():
-        raise BadInput(f"{path} is not there; name a tokenizer.json, or a model's folder that holds one")
+        raise BadInput(f"{path.name} is not there; name a tokenizer.json, or a model's folder that holds one")
     return path

@@ -246,7 +246,7 @@ def cost_of(job: AskingJob) -> dict[str, Any]:
 def describe_stop(job: AskingJob, cap: str) -> Incomplete:
     """Return the error of a job that a limit ended: which one, and what to do."""
     what, how = collection_budgets.describe_budget_stop(job.collection, cap)
-    return Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+    return Incomplete(_("Stopped by %(what)s: %(how)s") % {"what": what, "how": how})
 
 
 def in_batches(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from actions.options import show_refusal
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
@@ -52,7 +53,7 @@ def answer_start(
             return redirect(kind.address_of(job))
         estimate = kind.estimate_cost(scope.collection, options)
     except BadInput as error:
-        form.add_error(None, str(error))
+        show_refusal(form, error)
         return None
     sent = [(name, value) for name, values in request.POST.lists() for value in values if value]
     chosen = urlencode({"type": given}) if (given := request.POST.get("type")) else request.GET.urlencode()

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from django.utils.translation import gettext as _
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from judges.costs.prices import BATCHED, is_batched, requests_reasoning
 from judges.domain import copies
 from judges.domain.debate import MOST_AGENTS
@@ -117,8 +117,8 @@ def build_configuration(
     everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
     # An option that no judge follows would change nothing but the campaign's name.
     if options.batch and not any(map(is_batched, everybody)):
-        raise BadInput(
-            _("--batch: no judge is of a provider with a batch endpoint (%(join)s)") % {"join": ", ".join(BATCHED)}
+        raise BadOption(
+            "batch", _("None of the judges has a batch endpoint (%(join)s have one).") % {"join": ", ".join(BATCHED)}
         )
     return Configuration(
         # 0 was refused above, so what is falsy here was not given.
@@ -141,21 +141,21 @@ def build_configuration(
 def _check_options(rule: str, rounds: int | None, options: CampaignOptions) -> None:
     """Raise BadInput for what no panel can do."""
     if rule == Policy.LARA:
-        raise BadInput(_("policy lara starts from a judge's votes: judge first, then run `lara NAME --judge J`"))
+        raise BadOption("policy", _("LARA starts from a judge's votes: judge first, then start it with that judge."))
     if rule not in JUDGING:
-        raise BadInput(
-            _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)}
+        raise BadOption(
+            "policy",
+            _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)},
         )
     if rounds is not None and not 1 <= rounds <= 5:
-        raise BadInput(_("--rounds %(rounds)s: a debate has 1 to 5 rounds") % {"rounds": rounds})
+        raise BadOption("rounds", _("A debate has 1 to 5 rounds."))
     if not options.debate_for_people and rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
-        raise BadInput(
-            _("--no-debate-for-people: policy %(rule)s debates every pair for its label; leave it out") % {"rule": rule}
+        raise BadOption(
+            "no_debate_for_people",
+            _("Policy %(rule)s debates every pair to label it: leave this out.") % {"rule": rule},
         )
     if options.temperature is not None and not 0 <= options.temperature <= 2:
-        raise BadInput(
-            _("--temperature %(temperature)s: give a number from 0 to 2") % {"temperature": options.temperature}
-        )
+        raise BadOption("temperature", _("Enter a number from 0 to 2."))
 
 
 def check_temperature(agents: Sequence[Judge], temperature: float | None) -> None:
@@ -163,14 +163,12 @@ def check_temperature(agents: Sequence[Judge], temperature: float | None) -> Non
     if temperature is None:
         return
     if not agents:
-        raise BadInput(
-            _("--temperature %(temperature)s is for debaters, and this campaign has none; leave it out")
-            % {"temperature": f"{temperature:g}"}
-        )
+        raise BadOption("temperature", _("Only debaters take a temperature, and this campaign has none."))
     if deaf := [judge for judge in agents if not takes_temperature(judge)]:
-        raise BadInput(
-            _("--temperature %(temperature)s: %(judge)s takes no temperature (provider %(provider)s); leave it out")
-            % {"temperature": f"{temperature:g}", "judge": deaf[0].name, "provider": deaf[0].provider}
+        raise BadOption(
+            "temperature",
+            _("%(judge)s takes no temperature (provider %(provider)s): leave it out.")
+            % {"judge": deaf[0].name, "provider": deaf[0].provider},
         )
 
 
@@ -214,32 +212,35 @@ def _select_judges(
 ) -> tuple[list[Judge], list[Judge]]:
     """Return the debaters and the judges that the policy asks. Raises BadInput where there are too few."""
     if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
-        raise BadInput(
-            _("policy %(rule)s needs two debaters, panel %(chosen)s has none: give --debaters a,b or another --policy")
-            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        raise BadOption(
+            "debaters",
+            _("Policy %(rule)s needs two debaters, and panel %(panel)s has none: name two, or choose another policy.")
+            % {"rule": rule, "panel": chosen.name},
         )
     if rule == Policy.HUMAN:
         return [], []
     if rule == Policy.DEBATE:
         return agents, []
     if not panelists:
-        raise BadInput(
-            _("policy %(rule)s needs judges, panel %(chosen)s has none: give --judges a,b,c or another --policy")
-            % {"rule": rule, "chosen": f"{chosen.name!r}"}
+        raise BadOption(
+            "judges",
+            _("Policy %(rule)s needs judges, and panel %(panel)s has none: name some, or choose another policy.")
+            % {"rule": rule, "panel": chosen.name},
         )
     # A single judge is the first of those named.
     if rule == Policy.SINGLE:
         return agents, panelists[:1]
     # An even number could tie, and a tie would go to people for no reason of the pair's.
     if len(panelists) % 2 == 0:
-        raise BadInput(
-            _("--judges names %(panelists)s: an even number of votes could tie, name one more or one fewer")
-            % {"panelists": len(panelists)}
+        raise BadOption(
+            "judges",
+            _("An even number of votes (%(count)s) could tie: name one judge more or one fewer.")
+            % {"count": len(panelists)},
         )
     if len(panelists) > SIZES[-1]:
-        raise BadInput(
-            _("--judges names %(panelists)s: %(most)s at most, as on every panel")
-            % {"panelists": len(panelists), "most": SIZES[-1]}
+        raise BadOption(
+            "judges",
+            _("A panel has at most %(most)s judges, not %(count)s.") % {"count": len(panelists), "most": SIZES[-1]},
         )
     _check_copies(panelists)
     return agents, panelists
@@ -251,28 +252,31 @@ def _check_copies(panelists: Sequence[Judge]) -> None:
     for judge in panelists:
         why = copies.why_alike(judge) if names.count(judge.name) > 1 else ""
         if why:
-            raise BadInput(
-                _("--judges names %(judge)s %(times)s times, and all its answers would be identical: %(why)s")
-                % {"judge": judge.name, "times": names.count(judge.name), "why": why}
+            raise BadOption(
+                "judges",
+                _("%(judge)s is named %(times)s times, and all its answers would be identical: %(why)s")
+                % {"judge": judge.name, "times": names.count(judge.name), "why": why},
             )
 
 
 def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
     """Return the debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
     if number == 1 or len(judges) == 1:
-        raise BadInput(_("a debate has 2 to 4 agents; a single judge is `--policy single`"))
+        raise BadOption("agents", _("A debate has 2 to 4 agents. For a single judge, choose the policy single."))
     # One after the other, so that A and B of each judge sit on opposite sides.
     if number == 4 and len(judges) == 2:
         judges = [judges[0], judges[0], judges[1], judges[1]]
     if number not in (None, len(judges)):
-        raise BadInput(
-            _("--agents %(number)s: there are %(judges)s debaters; name as many with --debaters")
-            % {"number": number, "judges": len(judges)}
+        raise BadOption(
+            "agents",
+            _("%(number)s agents need as many debaters: there are %(judges)s.")
+            % {"number": number, "judges": len(judges)},
         )
     if judges and not 2 <= len(judges) <= MOST_AGENTS:
-        raise BadInput(
-            _("a debate has 2 to %(most_agents)s agents, not %(judges)s")
-            % {"most_agents": MOST_AGENTS, "judges": len(judges)}
+        raise BadOption(
+            "debaters",
+            _("A debate has 2 to %(most_agents)s agents, not %(judges)s.")
+            % {"most_agents": MOST_AGENTS, "judges": len(judges)},
         )
     # An endpoint of scores has no argument to give.
     if silent := [judge.name for judge in judges if judge.preset.wire == "rerank" or judge.decides]:
@@ -285,20 +289,18 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
 def filter_judges(names: Sequence[str]) -> list[Judge]:
     """Return the filter: three judges of different families, or none. Raises BadInput."""
     if names and len(names) != FILTERS:
-        raise BadInput(
-            _("--filter: name %(filters)s judges of different families, not %(names)s")
-            % {"filters": FILTERS, "names": len(names)}
-        )
+        raise BadOption("filter", _("Name three judges of different families, or none."))
     found = _find_judges(names, "filter")
     # An entry may name its family itself: names of models do not always tell.
     families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
     if same := same_family(families):
-        raise BadInput(
+        raise BadOption(
+            "filter",
             _(
-                "--filter: %(same)s and %(same2)s are from one family and share errors; choose "
-                "others, or set `family` in the judges file"
+                "%(same)s and %(same2)s are from one family and share errors: choose others, or set their family in "
+                "the judges file."
             )
-            % {"same": same[0], "same2": same[1]}
+            % {"same": same[0], "same2": same[1]},
         )
     return found
 
@@ -308,12 +310,12 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
     if not wanted:
         return None
     if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
-        raise BadInput(_("--adjudicator resolves debates, and policy %(rule)s has none") % {"rule": rule})
+        raise BadOption(
+            "adjudicator", _("An adjudicator resolves debates, and policy %(rule)s has none.") % {"rule": rule}
+        )
     name = panel.adjudicator if wanted == "panel" else wanted
     if not name:
-        raise BadInput(
-            _("panel %(panel)s names no adjudicator: name a judge with --adjudicator") % {"panel": f"{panel.name!r}"}
-        )
+        raise BadOption("adjudicator", _("Panel %(panel)s has no adjudicator: name a judge.") % {"panel": panel.name})
     (judge,) = _find_judges([name], "adjudicator")
     return judge
 
@@ -325,8 +327,8 @@ def find_panel(name: str | None) -> Panel:
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:
         known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
-        raise BadInput(
-            _("there is no panel %(name)s: known are %(known)s") % {"name": name or _("by default"), "known": known}
+        raise BadOption(
+            "panel", _("There is no panel %(name)s: choose one of %(known)s.") % {"name": name or "", "known": known}
         )
     return found
 
@@ -335,8 +337,7 @@ def _find_judges(names: Sequence[str], role: str) -> list[Judge]:
     # The current version only: what a name means now, not what it meant in an old campaign.
     found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
     if missing := [name for name in names if name not in found]:
-        raise BadInput(
-            _("%(role)s: there is no judge %(missing)s; load it with configure_judges")
-            % {"role": role, "missing": f"{missing[0]!r}"}
+        raise BadOption(
+            role, _("There is no judge %(missing)s: load it with configure_judges.") % {"missing": missing[0]}
         )
     return [found[name] for name in names]

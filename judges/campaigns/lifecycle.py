@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from corpus import table_statistics
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.holding import hold
 from corpus.models import Collection, Pair
 from judges.campaigns import counters
@@ -106,7 +106,7 @@ def start_or_join(
     if bool(scope) is not (pairs is not None):
         raise ValueError("pairs have a scope that names them, and every candidate has none")
     if fresh and not again:
-        raise BadInput(_("asking anew needs a new campaign: add --again"))
+        raise BadOption("again", _("Asking anew needs a new campaign: choose to judge again."))
     check_budget(collection, wanted, budget, max_calls, limit)
     with transaction.atomic():
         _lock_collection(collection)
@@ -116,12 +116,10 @@ def start_or_join(
         campaign = min(alike, key=lambda one: one.state not in UNFINISHED, default=None)
         if campaign is not None and campaign.state == State.PAUSED:
             because = f" ({campaign.paused_because})" if campaign.paused_because else ""
-            raise BadInput(
-                _(
-                    "campaign %(campaign)s is paused%(because)s: resume it with `campaign %(collection)s resume`, or "
-                    "start another with --again"
-                )
-                % {"campaign": campaign.number, "because": because, "collection": collection.name}
+            raise BadOption(
+                "again",
+                _("Campaign %(campaign)s is paused%(because)s: resume it, or choose to judge again in a new one.")
+                % {"campaign": campaign.number, "because": because},
             )
         joined = campaign is not None
         if campaign is None:
@@ -150,24 +148,26 @@ def check_budget(
     collection: Collection, wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None
 ) -> None:
     """Check that a money budget, of a campaign or its collection, has every judge's price. Raises BadInput."""
-    for name, value in (("--budget", budget), ("--max-calls", max_calls), ("--limit", limit)):
+    for name, value in (("budget", budget), ("max_calls", max_calls), ("limit", limit)):
         if value is not None and not value > 0:
-            raise BadInput(_("%(name)s %(value)s: give a number above 0") % {"name": name, "value": value})
+            raise BadOption(name, _("Enter a number greater than %(limit_value)s.") % {"limit_value": 0})
     unknown = ", ".join(dict.fromkeys(judge.name for judge in wanted.judges if price_for_judge(judge) is None))
     if unknown and budget is not None:
-        raise BadInput(
+        raise BadOption(
+            "budget",
             _(
-                "--budget needs a price for every judge, and %(unknown)s has none: set input_price and output_price "
-                "in the judges file (0 and 0 where it costs nothing), enter them on the page Prices, or use --max-calls"
+                "A budget needs a price for every judge, and %(unknown)s has none: set input_price and output_price "
+                "in the judges file (0 and 0 where it costs nothing), enter them on the page Prices, or limit the "
+                "calls instead."
             )
-            % {"unknown": unknown}
+            % {"unknown": unknown},
         )
     if unknown and (collection.budget is not None or collection.daily_budget is not None):
         raise BadInput(
             _(
                 "%(collection)s has a budget, which needs a price for every judge, and %(unknown)s has none: "
                 "set input_price and output_price in the judges file (0 and 0 where it costs nothing), enter them on "
-                "the page Prices, or take the collection's budget away and use --max-calls"
+                "the page Prices, or limit the calls instead of the collection's budget"
             )
             % {"collection": collection.name, "unknown": unknown}
         )
@@ -227,10 +227,7 @@ def newest_campaign(*, collection: Collection, cancelled: bool = False) -> Campa
     kept = campaigns if cancelled else campaigns.exclude(state=State.CANCELLED)
     campaign = kept.first() or campaigns.first()
     if campaign is None:
-        raise BadInput(
-            _("%(collection)s has no campaign yet: start one with `judge %(collection)s`")
-            % {"collection": collection.name}
-        )
+        raise BadInput(_("%(collection)s has no campaign yet: start one first") % {"collection": collection.name})
     return campaign
 
 
@@ -265,7 +262,7 @@ def retry_failed(*, campaign: Campaign) -> int:
         _lock_collection(campaign.collection)
         campaign = hold(Campaign.objects, campaign.pk)
         if campaign.state == State.CANCELLED:
-            raise BadInput(_("campaign %(campaign)s is cancelled") % {"campaign": campaign.number})
+            raise BadInput(_("Campaign %(campaign)s is cancelled") % {"campaign": campaign.number})
         retried = _requeue_failed(campaign)
         if retried and campaign.state == State.FINISHED:
             _start_running(campaign)
@@ -311,7 +308,7 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
             execute(leases.ABANDONED)
     if not changed and campaign.state != state:
         raise BadInput(
-            _("campaign %(campaign)s is %(state)s: it cannot be %(past)s")
+            _("Campaign %(campaign)s is %(state)s: it cannot be %(past)s")
             % {"campaign": campaign.number, "state": campaign.state, "past": _PAST[state]}
         )
     if state == State.RUNNING:

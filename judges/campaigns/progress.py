@@ -28,7 +28,7 @@ class CampaignProgress:
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
         filled = WIDTH * done // pairs
         left = format_duration((status["pairs"] - done) / rate) if rate else "?"
-        lacks = ", a batch is lost: see `status`" if unconfirmed_batches(status) else ""
+        lacks = ", a batch is lost: see its status" if unconfirmed_batches(status) else ""
         return (
             f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
             f"{status['calls']:,} calls, {of_status(status).text}, {left} left{lacks}"
@@ -92,5 +92,5 @@ def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
     if unconfirmed_batches(status):
         yield (
             "             look for a lost batch in the provider's own console; if it is not there, "
-            f"`campaign {status['collection']} send-again` sends it again (both are paid for if it is there)"
+            f"campaign {status['collection']} send-again sends it again (both are paid for if it is there)"
         )

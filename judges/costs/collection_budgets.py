@@ -24,11 +24,11 @@ LEFT = {
 STOPS = {
     Campaign.Cap.COLLECTION.value: (
         gettext_noop("the collection's budget of %(budget)s (%(spent)s spent)"),
-        gettext_noop("raise `budget` with configure_collection, %(again)s"),
+        gettext_noop("raise the budget in the collection's settings, %(again)s"),
     ),
     Campaign.Cap.DAY.value: (
         gettext_noop("the collection's budget of %(daily_budget)s a day (%(today)s spent on %(day)s)"),
-        gettext_noop("raise `daily_budget` with configure_collection or wait until midnight UTC, %(again)s"),
+        gettext_noop("raise the daily budget in the collection's settings or wait until midnight UTC, %(again)s"),
     ),
     Campaign.Cap.PRICE.value: (
         gettext_noop("the collection's budget, because a judge has no known price"),
@@ -37,7 +37,7 @@ STOPS = {
 }
 OTHER_STOP = (
     gettext_noop("the budget"),
-    gettext_noop("run the same command with a larger --budget or --max-calls to continue"),
+    gettext_noop("start the same again with a larger budget or call limit to continue"),
 )
 
 
@@ -93,6 +93,6 @@ def collection_budget(collection: Collection) -> CollectionBudget:
 
 def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:
     """Return which cap stopped a campaign, and what lets it go on, as the command says it."""
-    amounts = collection_budget(collection).amounts | {"again": _("then run the same command again")}
+    amounts = collection_budget(collection).amounts | {"again": _("then start the same again")}
     cap_words, remedy = STOPS.get(cap, OTHER_STOP)
     return _(cap_words) % amounts, _(remedy) % amounts

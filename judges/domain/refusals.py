@@ -142,12 +142,12 @@ def describe(meaning: Meaning, name: str, account: str, failures: Sequence[Failu
     """Return why the campaign pauses, whose account it is, and what to do."""
     last = failures[-1]
     if meaning is Meaning.UNUSABLE:
-        advice = _UNUSABLE_ADVICE.get(last.outcome, "run `check_judges`: it names what to change in the judges file")
+        advice = _UNUSABLE_ADVICE.get(last.outcome, "run check_judges: it names what to change in the judges file")
         said = f"the last: {last.reason}"
         return f"{name}, account {account}: {UNUSABLE} answers in a row and none usable ({said}): {advice}"
     count = len({failure.document for failure in _alike(failures, last.words)})
     row = f"{count} different documents in a row were refused like this, and none was answered"
-    return f"{name}, account {account}: {last.reason}; {row}{advise(last.reason, ': run `check_judges`')}"
+    return f"{name}, account {account}: {last.reason}; {row}{advise(last.reason, ': run check_judges')}"
 
 
 def advise(reason: str, otherwise: str = "") -> str:

@@ -198,7 +198,7 @@ def one_line(text: str) -> str:
 
 def describe_own_fault(error: BaseException) -> str:
     """Return what people read of an error of ours: that it is one, and where more of it stands."""
-    return one_line(f"Quorum itself failed at this, and its log says where ({type(error).__name__}: {error})")
+    return one_line(f"Quorum itself failed at this, and its log says where ({error})")
 
 
 async def recover_answers(writer: ResultWriter, folder: Path) -> int:

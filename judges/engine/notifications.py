@@ -84,7 +84,7 @@ def forget_failing(campaign: int) -> None:
 
 def record_error(campaign: int, error: Exception) -> None:
     """Keep the error of ours in which a drain of the campaign ended, for whoever waits for it."""
-    line = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    line = " ".join(f"Unexpected error: {error}".split())[:500]
     # A list, because only several errors in a row mean that more tries are of no use.
     redis_client().rpush(redis_key("broken", campaign), line)
     redis_client().expire(redis_key("broken", campaign), int(BROKEN_S))

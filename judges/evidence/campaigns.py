@@ -33,7 +33,7 @@ def judge_named(name: str) -> Judge:
     if version is None:
         known = ", ".join(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
         raise BadInput(
-            _("there is no judge %(name)s: load it with configure_judges; known are %(known)s")
+            _("There is no judge %(name)s: load it with configure_judges; known are %(known)s")
             % {"name": f"{name!r}", "known": known}
         )
     return judge_of(version)

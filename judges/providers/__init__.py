@@ -47,7 +47,7 @@ def load_provider(provider: str) -> Callable[[Judge], Provider]:
 def require_extra(provider: str) -> None:
     """Raises BadInput where the provider's client needs packages that are not installed."""
     if PRESETS[provider].client in EXTRA and any(find_spec(name) is None for name in EXTRA[PRESETS[provider].client]):
-        raise BadInput(f"provider {provider} needs the cloud extra: `make install-cloud` sets it up")
+        raise BadInput(f"Provider {provider} needs the cloud extra: run make install-cloud")
 
 
 def open_provider(judge: Judge) -> Provider:

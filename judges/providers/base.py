@@ -212,7 +212,7 @@ class SdkProvider(ABC):
         if not key and self.key_env == self.preset.key_env and not self.preset.key_required:
             return {}
         if not key:
-            raise Refused(f"set the environment variable {self.key_env} to the API key of {self.host}")
+            raise Refused(f"Set the environment variable {self.key_env} to the API key of {self.host}")
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise Refused(f"the environment variable {self.key_env} holds characters that no key has")
         return {self.key_header: self.key_prefix + key}

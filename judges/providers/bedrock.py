@@ -68,8 +68,8 @@ class BedrockProvider(AnthropicProvider):
             self.session = self.session or boto3.Session(region_name=self.region)
             found = self.session.get_credentials()
             frozen = found.get_frozen_credentials() if found is not None else None
-        except BotoCoreError as error:
-            raise Refused(f"{self.host}: no credentials of AWS can be had ({type(error).__name__}): {ADVICE}") from None
+        except BotoCoreError:
+            raise Refused(f"{self.host}: no credentials of AWS can be had: {ADVICE}") from None
         if frozen is None:
             raise Refused(f"{self.host}: there are no credentials of AWS: {ADVICE}")
         return Credentials(frozen.access_key, frozen.secret_key, frozen.token)

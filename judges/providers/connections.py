@@ -71,7 +71,7 @@ def tls_context(base_url: str) -> ssl.SSLContext | None:
     except OSError as error:  # ssl.SSLError among them
         path = os.environ.get("SSL_CERT_FILE", "")
         if not path:
-            raise BadInput(f"the certificates of this machine cannot be read: {error}") from None
+            raise BadInput(f"The certificates of this machine cannot be read: {error}") from None
         why = error.strerror if error.strerror and not isinstance(error, ssl.SSLError) else "it holds none"
         message = f"SSL_CERT_FILE names {path}, which cannot be read as certificates in PEM form ({why})"
         raise BadInput(f"{message}: correct it, or unset it to trust what the system trusts") from None
@@ -91,10 +91,10 @@ def proxy_for(base_url: str) -> httpx2.Proxy | None:
         shown = f"{found.url.scheme}://{found.url.host}" + (f":{found.url.port}" if found.url.port else "")
     except ValueError as error:
         variable = f"{parts.scheme}_proxy" if proxies.get(parts.scheme) else "all_proxy"
-        raise BadInput(f"the environment variable {variable} names no usable proxy ({error})") from None
+        raise BadInput(f"The environment variable {variable} names no usable proxy ({error})") from None
     if found.url.scheme.startswith("socks") and find_spec("socksio") is None:
         raise BadInput(
-            f"the proxy {shown} speaks SOCKS, for which the package socksio is missing: install it beside Quorum "
+            f"The proxy {shown} speaks SOCKS, for which the package socksio is missing: install it beside Quorum "
             "(.venv/bin/python -m pip install socksio), or name an HTTP proxy in HTTPS_PROXY"
         )
     if found.auth and not found.url.scheme.startswith("socks"):

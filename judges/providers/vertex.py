@@ -57,10 +57,9 @@ class GoogleAccount(SdkProvider):
         try:
             credentials, _ = google.auth.default(scopes=[SCOPE])
             credentials.refresh(Request())  # type: ignore[no-untyped-call]
-        except GoogleAuthError as error:
-            why = type(error).__name__
-            # Only the kind of the error: its words may hold parts of the credentials.
-            raise Refused(f"{self.host}: no token of Google Cloud can be had ({why}): {ADVICE}") from None
+        except GoogleAuthError:
+            # Not the error's words: they may hold parts of the credentials.
+            raise Refused(f"{self.host}: no token of Google Cloud can be had: {ADVICE}") from None
         expiry = credentials.expiry  # without a zone, and meant as UTC
         return make_token(str(credentials.token), expiry.replace(tzinfo=UTC).timestamp() if expiry else 0.0)
 

@@ -61,4 +61,4 @@ def campaign_of(job: Any, judges: FirstJudges, purpose: str) -> Campaign:
 def describe_stop(job: Any, cap: str) -> Incomplete:
     """Return the error of a job that a limit ended: which one, and what to do."""
     what, how = collection_budgets.describe_budget_stop(job.collection, cap)
-    return Incomplete(_("stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+    return Incomplete(_("Stopped by %(what)s: %(how)s") % {"what": what, "how": how})

@@ -11,7 +11,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from annotation.imports.api import _name_fields
 from annotation.models import Assignment, AuditEntry, Guideline, Invitation, Role
 from annotation.models.snapshots import Snapshot
 from api.tokens import make_token
@@ -306,10 +305,3 @@ def test_agreement_is_a_table_of_every_two_assessors(call: Call) -> None:
     assert "statistics.asked" not in acts(), "what was refused was not asked for"
     measured = call(alice.user, "POST", "collections/c/agreement", {"people": True})
     assert measured.json() == {"done": True} and "statistics.asked" in acts()
-
-
-def test_what_is_wrong_with_files_is_said_in_the_names_of_fields() -> None:
-    assert _name_fields('document "d" has no text; --empty keep takes such documents') == (
-        'document "d" has no text; empty: "keep" takes such documents'
-    )
-    assert _name_fields("--update takes the new one") == "update: true takes the new one"

@@ -30,7 +30,7 @@ def test_a_kept_list_is_named_as_a_split(call: Call, alice: Any) -> None:
     made = call(alice, "POST", EXPORTS, asked)
     assert made.status_code == 201 and "qrels/test.tsv" in made.json()["files"]
     refused = call(alice, "POST", EXPORTS, {"format": "beir", "set": {"named_splits": {"test": "none"}}})
-    assert refused.status_code == 422 and "no kept list" in refused.json()["detail"]
+    assert refused.status_code == 422 and "No kept list" in refused.json()["detail"]
 
 
 def test_near_duplicates_are_as_the_format_has_them_where_nobody_says(call: Call, alice: Any) -> None:

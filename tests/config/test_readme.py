@@ -71,7 +71,7 @@ def test_a_fresh_instance_has_its_first_label_after_three_commands(
     loaded = reader.run(load)
     assert loaded.returncode == 0, loaded.stderr
     keyless = reader.run(judge)
-    assert keyless.returncode == 3 and f"set the environment variable {preset.key_env} to the API key" in keyless.stderr
+    assert keyless.returncode == 3 and f"Set the environment variable {preset.key_env} to the API key" in keyless.stderr
     assert model_server.requests() == []
 
     assert reader.run(f"{PYTHON}campaign mine resume").returncode == 0

@@ -178,7 +178,7 @@ def test_what_is_known_to_be_wrong_is_refused_before_it_waits(rows: Path, tmp_pa
     for given, words in (
         ({"out": tmp_path / "full"}, "is not empty"),
         ({"out": tmp_path / "m", "learning_rate": 0.0}, "learning_rate and epochs must be above 0"),
-        ({"out": tmp_path / "m", "device": "tpu"}, "device must be cpu or cuda"),
+        ({"out": tmp_path / "m", "device": "tpu"}, "Device must be cpu or cuda"),
     ):
         with pytest.raises(BadInput, match=words):
             begin(rows, **given)

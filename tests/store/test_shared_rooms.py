@@ -84,13 +84,13 @@ def test_a_store_that_is_away_costs_the_export_and_leaves_no_file(
     a = turn_to("a")
 
     def refuse(*_: object) -> None:
-        raise StoreUnavailable("the store is away")
+        raise StoreUnavailable("The store is away")
 
     monkeypatch.setattr(ObjectStore, "put", refuse)
     with pytest.raises(StoreUnavailable):
         export(birds)
     row = Snapshot.objects.get()
-    assert (row.state, row.error) == ("failed", "the store is away")
+    assert (row.state, row.error) == ("failed", "The store is away")
     assert not list((a / "exports").rglob("*.txt")) and not StoredFile.objects.exists()
 
 
@@ -102,7 +102,7 @@ def test_a_page_that_finds_the_store_away_says_when_to_come_back(
     turn_to("b")
 
     def refuse(*_: object) -> None:
-        raise StoreUnavailable("the store is away")
+        raise StoreUnavailable("The store is away")
 
     monkeypatch.setattr(ObjectStore, "open", refuse)
     answer = charlie.get(f"/c/birds/exports/{made.number}/qrels.txt")

@@ -169,7 +169,7 @@ def test_each_var_has_a_name_of_its_own(turn_to: Turn) -> None:
 def test_a_store_that_is_away_or_unknown_is_named_in_one_line(turn_to: Turn, settings: Any, tmp_path: Path) -> None:
     folder = write(turn_to("a") / "exports" / "birds", one="1")
     (tmp_path / "store").write_text("a file where the folder should be")
-    with pytest.raises(StoreUnavailable, match=r"^the store file://\S+ failed \(.+\): see docs/several-machines.md$"):
+    with pytest.raises(StoreUnavailable, match=r"^The store file://\S+ failed \(.+\): see docs/several-machines.md$"):
         files.publish(folder)
     assert not StoredFile.objects.exists()
     for address, said in (("nowhere://x", "is no address of a store"), ("sftp://x/y", "needs a package")):
@@ -185,7 +185,7 @@ def test_a_missing_library_of_a_cloud_is_named(scheme: str, package: str, monkey
     monkeypatch.delitem(_registry, scheme, raising=False)
     with pytest.raises(StoreUnavailable) as raised:
         ObjectStore(f"{scheme}://bucket/folder")
-    assert str(raised.value) == f"QUORUM_STORE={scheme}://... needs the cloud extra: `make install-cloud` sets it up"
+    assert str(raised.value) == f"QUORUM_STORE={scheme}://... needs the cloud extra (make install-cloud)"
 
 
 def test_any_protocol_of_fsspec_is_a_store(turn_to: Turn, settings: Any) -> None:
@@ -202,7 +202,7 @@ def test_any_protocol_of_fsspec_is_a_store(turn_to: Turn, settings: Any) -> None
     digest = StoredFile.objects.get(name="exports/birds/two").content_id
     store.delete(digest)
     assert not store.has(digest)
-    with pytest.raises(StoreUnavailable, match=r"^the store memory://quorum/instance failed"):
+    with pytest.raises(StoreUnavailable, match=r"^The store memory://quorum/instance failed"):
         files.fetch(b / "two")
     store.files.store.clear()
 

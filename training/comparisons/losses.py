@@ -90,7 +90,7 @@ def begin_comparison(*, collection: Collection, models: Mapping[str, Model], run
     found = read_variants([fetch(Path(model.folder) / "reranker.json").parent for model in models.values()])
     trained = next(iter(models.values())).job
     if collection.pk != trained.collection_id:
-        raise BadInput(_("these models belong to another collection"))
+        raise BadInput(_("These models belong to another collection"))
     folders = {BASE: trained.options["base"]} | {loss: str(folder) for loss, folder in found.items()}
     options: dict[str, Any] = {"models": folders, "data": trained.options["data"], "depth": DEPTH}
     options |= {"name": base_name(str(trained.options["base"]))} | ({"run": int(run)} if run else {})

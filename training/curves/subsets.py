@@ -42,16 +42,16 @@ def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryL
     train, dev = (_group_lines(folder / f"{split}.jsonl", form) for split in ("train", "dev"))
     if not dev:
         raise BadInput(
-            _("%(folder)s has no dev split to measure on: export with a smaller --split") % {"folder": folder}
+            _("%(folder)s has no dev split to measure on: export with a smaller split") % {"folder": folder.name}
         )
     if shared := sorted(train.keys() & dev.keys()):
-        raise BadInput(_("query %(query)s is in train and in dev: export the set again") % {"query": shared[0]})
+        raise BadInput(_("Query %(query)s is in train and in dev: export the set again") % {"query": shared[0]})
     # By hash, so that a subset at another point keeps the queries of the smaller one.
     if order == RANDOM:
         return sorted(train.values(), key=lambda one: sha256(f"{seed}\0{one.query_id}".encode()).digest())
     if without := [one.query_id for one in train.values() if not one.labelled_at]:
         raise BadInput(
-            _("query %(first)s does not say when it was labelled: export the set again, or use the order random")
+            _("Query %(first)s does not say when it was labelled: export the set again, or use the order random")
             % {"first": without[0]}
         )
     return sorted(train.values(), key=lambda one: (one.labelled_at, one.query_id))
@@ -87,7 +87,7 @@ def count_labels(row: Mapping[str, Any]) -> int:
 def check_points(points: Sequence[int]) -> None:
     """Raise BadInput for fewer than two points, and for points that do not grow."""
     if len(points) < 2 or sorted(set(points)) != list(points) or points[0] < 1:
-        raise BadInput(_("name two points or more, from the smallest to the largest, such as 500,1000,2000"))
+        raise BadInput(_("Name two points or more, from the smallest to the largest, such as 500,1000,2000"))
 
 
 def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) -> None:
@@ -96,20 +96,20 @@ def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) ->
     manifest, _raw = open_manifest(folder, form)
     dev, train = folder / "dev.jsonl", folder / "train.jsonl"
     if not dev.exists() or not dev.stat().st_size:
-        raise BadInput(_("%(folder)s has no dev split to measure on: export with a smaller --split") % {
-            "folder": folder.name,
-        })  # fmt: skip
+        raise BadInput(
+_("%(folder)s has no dev split to measure on: export with a smaller split") % {"folder": folder.name}
+)  # fmt: skip
     # Rows of the manifest, without reading the set.
     rows = next((one["rows"] for one in manifest.get("files", []) if one["name"] == train.name and "rows" in one), None)
     first = _read_first(train)
     if "positives" not in first and rows is not None and points[-1] > rows:
         raise BadInput(
-            _("point %(asked)s is more than the %(there)s rows of the training set")
+            _("Point %(asked)s is more than the %(there)s rows of the training set")
             % {"asked": f"{points[-1]:,}", "there": f"{rows:,}"}
         )
     if order == TIME and not first.get("labelled_at"):
         raise BadInput(
-            _("the training set does not say when it was labelled: export it again, or use the order random")
+            _("The training set does not say when it was labelled: export it again, or use the order random")
         )
 
 
@@ -134,8 +134,8 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
     if points[-1] > sums[-1]:
         raise BadInput(
             ngettext(
-                "point %(asked)s is more than the %(there)s label of the training set",
-                "point %(asked)s is more than the %(there)s labels of the training set",
+                "Point %(asked)s is more than the %(there)s label of the training set",
+                "Point %(asked)s is more than the %(there)s labels of the training set",
                 sums[-1],
             )
             % {"asked": f"{points[-1]:,}", "there": f"{sums[-1]:,}"}
@@ -144,7 +144,7 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
     chosen = [min(range(len(sums)), key=lambda place: (abs(sums[place] - point), place)) for point in points]
     if same := [asked for asked, one, next_one in zip(points[1:], chosen, chosen[1:], strict=False) if one == next_one]:
         raise BadInput(
-            _("point %(asked)s has the same queries as the point before it: take points further apart")
+            _("Point %(asked)s has the same queries as the point before it: take points further apart")
             % {"asked": f"{same[0]:,}"}
         )
     return [

@@ -30,7 +30,7 @@ def read_variants(folders: Sequence[Path]) -> dict[str, Path]:
             raise BadInput(f"{found[loss].name} and {folder.name} both have the loss {loss}: name one model of each")
         found[loss] = folder
     if missing := [loss for loss in LOSSES["ablation"] if loss not in found]:
-        raise BadInput(f"no model has the loss {missing[0]}: train it with `train ablation --loss {missing[0]}`")
+        raise BadInput(f"No model has the loss {missing[0]}: train one with it")
     first, *others = records
     for other in others:
         if differing := _find_difference(records[first], records[other]):

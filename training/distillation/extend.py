@@ -51,7 +51,7 @@ class PrismExtend(PrismRecipe):
         if self.teacher.text == PROMPTS[task.options.prompt].text:
             raise BadInput(
                 f"{task.base.name} is asked with the prompt {task.options.prompt} already, which prism-extend "
-                "would teach it: take another --prompt, another base, or the recipe prism"
+                "would teach it: take another prompt, another base, or the recipe prism"
             )
         # The scores are not there yet, so every row is taken as one that learns a score.
         super().__init__(replace(task, data=score_every_row(task.data)))
@@ -144,7 +144,7 @@ def open_teacher(base: Path, wanted: str) -> TeacherPrompt:
             f"{base.name} scores by a head of its own and answers neither yes nor no: name a reranker that "
             "writes its answer"
         )
-    name = choose_prompt(base, wanted, "--teacher-prompt")
+    name = choose_prompt(base, wanted, "teacher_prompt")
     tokens = make_prompt(base, load_tokenizer(base), name)
     known = PROMPTS.get(name)
     text = known.text if known else tokens.render("{query}", "{document}", "{instruction}")
@@ -164,7 +164,7 @@ def _read_scores(path: Path, first: dict[str, str]) -> list[dict[str, Any]]:
         return []
     head, *lines = read_lines(path)
     if head != first:
-        raise BadInput(f"{path} has scores of another set or prompt: begin a new job")
+        raise BadInput(f"{path.name} has scores of another set or prompt: begin a new job")
     return lines
 
 

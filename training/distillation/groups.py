@@ -31,7 +31,7 @@ def group_candidates(rows: Sequence[Example], negatives: int, seed: int) -> tupl
         groups += [_draw_group(rows, positive, others, negatives, seed) for positive in positives]
     if not groups:
         raise BadInput(
-            f"no query of the set has a relevant document and {negatives} others: export with more documents of each "
+            f"No query of the set has a relevant document and {negatives} others: export with more documents of each "
             "query, or lower negatives"
         )
     summary = (

@@ -49,7 +49,7 @@ class ErankGrpo:
         # A query with one document, or none relevant, has no ranks to reward.
         queries, self.left_out = group_by_query(task.data.train)
         if not queries:
-            raise BadInput("no query of the set has two documents or more and a relevant one: nothing can be ranked")
+            raise BadInput("No query of the set has two documents or more and a relevant one: nothing can be ranked")
         self.tokenizer = load_tokenizer(task.base)
         check_end_token(self.tokenizer)
         self.prompt = ChainPrompt(self.options.max_prompt, self.options.max_response)
@@ -245,7 +245,7 @@ def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
     largest = max(sizes, key=lambda query: sizes[query])
     if sizes[largest] > room:
         raise BadInput(
-            f"query {largest!r} has {sizes[largest]:,} documents and a process takes {room:,} at once: raise batch"
+            f"Query {largest!r} has {sizes[largest]:,} documents and a process takes {room:,} at once: raise batch"
         )
     epochs = []
     for epoch in range(max(1, round(options.epochs))):

@@ -58,7 +58,7 @@ class ErankSft:
         self.rows = self._tokenized(examples)
         self.dropped = len(examples) - len(self.rows)
         if not len(self.rows):
-            raise BadInput(f"no answer of {len(examples):,} rows fits into max_length {options.max_length}: raise it")
+            raise BadInput(f"No answer of {len(examples):,} rows fits into max_length {options.max_length}: raise it")
         # TRL makes the logits in tiles.
         check_memory(task, config, min(max(self.rows.table["whole"]), options.max_length))
         self.model = self._adapted()

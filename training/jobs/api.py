@@ -138,7 +138,7 @@ def _option_places() -> dict[str, str]:
 def _bind_form(collection: Collection, body: TrainingIn) -> TrainForm:
     """Fill the page's form. Raises BadInput for an export, a model or an option that there is not."""
     if unknown := sorted(body.options.keys() - set(option_names())):
-        raise BadInput(_("no recipe has the option %(names)s") % {"names": ", ".join(unknown)})
+        raise BadInput(_("No recipe has the option %(names)s") % {"names": ", ".join(unknown)})
     if bool(body.base) == (body.model is not None):
         raise BadInput(_("Name the base, or a model of this collection: one of the two."))
     models = pages.base_choices(collection)
@@ -147,12 +147,12 @@ def _bind_form(collection: Collection, body: TrainingIn) -> TrainForm:
     if body.model is not None:
         folder = next((model.folder for model in models if model.pk == body.model), None)
         if folder is None:
-            raise BadInput(_("no model of this collection that can be trained further has this number"))
+            raise BadInput(_("No model of this collection that can be trained further has this number"))
         base = {"base": folder}
     sets = pages.training_sets(collection)
     row = find_numbered(Snapshot.objects, collection, body.export)
     if row is None or row.folder not in dict(sets):
-        raise BadInput(_("no export of this collection with this number is a training set"))
+        raise BadInput(_("No export of this collection with this number is a training set"))
     # A form says yes and no in words.
     options = {key: str(value).lower() if isinstance(value, bool) else value for key, value in body.options.items()}
     plain = {"recipe": body.recipe, "preset": body.preset, "device": body.device, "training_set": row.folder}

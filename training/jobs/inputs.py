@@ -38,7 +38,7 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
     if job.kind == Job.Kind.TRAIN and (job.collection is None or job.options.get("subset")):
         return
     if job.collection is None:
-        raise BadInput(_("the job belongs to no collection. Start it from a model's page"))
+        raise BadInput(_("The job belongs to no collection. Start it from a model's page"))
     lines = list(_open_pairs(job.collection) if job.kind == Job.Kind.ORDER else _candidates(job, job.collection))
     if not lines and job.kind == Job.Kind.TRAIN:
         return
@@ -53,8 +53,8 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
 
 MEASURED = (Job.Kind.TRAIN, Job.Kind.EVALUATE, Job.Kind.LOSSES)  # Measured on the dev split's queries.
 NOTHING: dict[str, str] = {
-    Job.Kind.LOSSES: "no query of the dev split has a relevant document: export with a smaller --split",
-    Job.Kind.EVALUATE: "no query of the dev split has a relevant document: export with a smaller --split",
+    Job.Kind.LOSSES: "No query of the dev split has a relevant document: export with a smaller split",
+    Job.Kind.EVALUATE: "No query of the dev split has a relevant document: export with a smaller split",
     Job.Kind.RERANK: "the collection has no query: import one first",
     Job.Kind.ORDER: "nothing waits for people: there is no item to order",
 }

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from benchmark.models import Run
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
 from jobs import leases
 from store.files import fetch
@@ -53,7 +53,7 @@ def begin_job(
 ) -> Job:
     """Queue a job. Raises BadInput for what is known to be wrong before it starts."""
     if device not in ("cpu", "cuda"):
-        raise BadInput(_("device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
+        raise BadInput(_("Device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
     # A random name: the folder is made before the row has an id.
     folder = collection_folder("jobs", collection) / uuid4().hex
     job = Job.objects.create(
@@ -88,9 +88,10 @@ def begin_training(
     entry = table.RECIPES[recipe]
     # Looked for before the manifest is read: the words name what the folder has to be.
     if not fetch(data / "manifest.json").exists():
-        raise BadInput(
-            _("%(data)s has no manifest.json: name the folder of an export (export NAME --format %(format)s)")
-            % {"data": data, "format": entry.format}
+        raise BadOption(
+            "data",
+            _("%(data)s has no manifest.json: name the folder of an export of format %(format)s.")
+            % {"data": data.name, "format": entry.format},
         )
     manifest, raw = open_manifest(data, entry.format)
     # Models are never written over.

@@ -47,7 +47,7 @@ DOCUMENT_KINDS = {"positive": gettext_noop("relevant documents"), "negative": ge
 WHY_NOT = {
     "missing": gettext_lazy("Training is not installed: %(line)s."),
     "not-installed": gettext_lazy(
-        "Training is not installed (`make install-training`), and no worker with training is running."
+        "Training is not installed (make install-training), and no worker with training is running."
     ),
 }
 SIDES = ("base", "adapter", "merged")

@@ -79,13 +79,13 @@ def open_manifest(folder: Path, form: str) -> tuple[dict[str, Any], bytes]:
         raw = path.read_bytes()
         manifest: dict[str, Any] = json.loads(raw)
     except OSError as error:
-        words = _("%(path)s: %(why)s: name the folder of an export (export NAME --format %(form)s)")
-        raise RefusedTraining(words, path=path, why=error.strerror, form=form) from None
+        words = _("%(path)s: %(why)s: name the folder of an export of format %(form)s")
+        raise RefusedTraining(words, path=f"{folder.name}/{path.name}", why=error.strerror, form=form) from None
     except ValueError:
-        raise RefusedTraining(_("%(path)s is not JSON: make the export again"), path=path) from None
+        raise RefusedTraining(_("%(path)s is not JSON: make the export again"), path=path.name) from None
     if manifest.get("format") != form:
-        words = _("%(folder)s is an export of format %(found)r: export with --format %(form)s")
-        raise RefusedTraining(words, folder=folder, found=manifest.get("format"), form=form)
+        words = _("%(folder)s is an export of format %(found)r, not %(form)s: export it again")
+        raise RefusedTraining(words, folder=folder.name, found=manifest.get("format"), form=form)
     return manifest, raw
 
 
@@ -98,9 +98,9 @@ def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
             with path.open("rb") as file:
                 found = sha256(file.read()).hexdigest()
         except OSError as error:
-            raise BadInput(f"{path}: {error.strerror}: make the export again") from None
+            raise BadInput(f"{path.name}: {error.strerror}: make the export again") from None
         if found != one["sha256"]:
-            raise BadInput(f"{path} is not what its manifest says (sha256): make the export again")
+            raise BadInput(f"{path.name} is not what its manifest says (sha256): make the export again")
 
 
 def read_splits(folder: Path, read: Callable[[Path], Iterator[Row]]) -> tuple[list[Row], list[Row]]:
@@ -108,7 +108,7 @@ def read_splits(folder: Path, read: Callable[[Path], Iterator[Row]]) -> tuple[li
     train = list(read(folder / "train.jsonl"))
     dev = list(read(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
     if not train:
-        raise BadInput(f"{folder / 'train.jsonl'} holds no row: nothing can be learned from it")
+        raise BadInput(f"train.jsonl of {folder.name} contains no row: nothing can be learned from it")
     return train, dev
 
 
@@ -118,7 +118,7 @@ def read_rows(path: Path, parse: Callable[[Mapping[str, Any], int], Row], form: 
         # Split at line feeds alone: str.splitlines also ends lines at characters that JSON may hold.
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
+        raise BadInput(f"{path.name}: {error.strerror}") from None
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
@@ -126,7 +126,9 @@ def read_rows(path: Path, parse: Callable[[Mapping[str, Any], int], Row], form: 
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 # A KeyError's text is only the name of the field.
                 found = f"no field {error}" if isinstance(error, KeyError) else str(error)
-                raise BadInput(f"{path}, line {number}: {found}: not a row of an export of format {form}") from None
+                raise BadInput(
+                    f"{path.name}, line {number}: {found}: not a row of an export of format {form}"
+                ) from None
 
 
 def _parse_example(row: Mapping[str, Any], number: int) -> Example:
@@ -169,10 +171,10 @@ def check_for_prism(found: TrainingSet, *, needs_teacher: bool = True) -> None:
     missing = sum(POINT in row.losses and row.teacher is None for row in found.train)
     if missing and needs_teacher:
         raise BadInput(
-            f"{missing:,} of {len(found.train):,} rows have no teacher score: export with --teacher votes or labels, "
+            f"{missing:,} of {len(found.train):,} rows have no teacher score: export with votes or labels as teacher, "
             "or fetch scores first (teacher_scores)"
         )
     if any(SFT in row.losses and row.label is None for row in found.train):
-        raise BadInput("rows that train text have no label: make the export again")
+        raise BadInput("Rows that train text have no label: make the export again")
     if not any(row.losses for row in found.train):
-        raise BadInput("no row carries a loss: export with the preset paper")
+        raise BadInput("No row carries a loss: export with the preset paper")

@@ -268,15 +268,15 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     """Return the preset's defaults with what was given instead. Raises BadInput for unknown names and values."""
     if recipe not in TABLE:
         raise RefusedTraining(
-            _("no recipe named %(recipe)r; there are %(known)s"), recipe=recipe, known=", ".join(TABLE)
+            _("No recipe named %(recipe)r; there are %(known)s"), recipe=recipe, known=", ".join(TABLE)
         )
     preset = given.get("preset") or "paper"
     if preset not in TABLE[recipe]:
-        words = _("recipe %(recipe)s has no preset %(preset)r; there are %(known)s")
+        words = _("Recipe %(recipe)s has no preset %(preset)r; there are %(known)s")
         raise RefusedTraining(words, recipe=recipe, preset=preset, known=", ".join(TABLE[recipe]))
     known = {field.name for field in fields(TABLE[recipe][preset])}  # A recipe may have options of its own.
     if unknown := sorted(set(given) - known):
-        words = _("no option named %(option)r; there are %(known)s")
+        words = _("No option named %(option)r; there are %(known)s")
         raise RefusedTraining(words, option=unknown[0], known=", ".join(sorted(known)))
     _check_kinds(given)
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
@@ -344,7 +344,7 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
     if isinstance(chosen, PrismOptions) and not 0 <= chosen.sft_share <= 1:
         raise RefusedTraining(_("sft_share must be from 0 to 1"))
     if chosen.packing and recipe not in PACKED:
-        raise RefusedTraining(_("recipe %(recipe)s packs no rows: leave packing off"), recipe=recipe)
+        raise RefusedTraining(_("Recipe %(recipe)s packs no rows: leave packing off"), recipe=recipe)
     if isinstance(chosen, GrpoOptions):
         _check_grpo_options(chosen)
     if isinstance(chosen, RetrieverOptions):
@@ -352,7 +352,7 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
     if isinstance(chosen, ExtendOptions):
         _check_extend_options(chosen)
     if isinstance(chosen, AblationOptions) and (chosen.negatives < 1 or not chosen.temperature > 0):
-        raise RefusedTraining(_("negatives must be 1 or more, temperature above 0"))
+        raise RefusedTraining(_("Negatives must be 1 or more, temperature above 0"))
     if chosen.token_budget < chosen.max_length:
         words = _("token_budget %(budget)s is smaller than max_length %(length)s: one row must fit")
         raise RefusedTraining(words, budget=chosen.token_budget, length=chosen.max_length)
@@ -361,7 +361,7 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
 def _check_retriever_options(chosen: RetrieverOptions) -> None:
     """Raise BadInput for a temperature or a pooling that there is not."""
     if not chosen.temperature > 0:
-        raise RefusedTraining(_("temperature must be above 0"))
+        raise RefusedTraining(_("Temperature must be above 0"))
     if chosen.pooling not in ("", "mean", "last", "cls"):
         raise RefusedTraining(UNKNOWN_CHOICE, option="pooling", allowed="mean, last, cls", value=chosen.pooling)
 
@@ -370,7 +370,7 @@ def _check_extend_options(chosen: ExtendOptions) -> None:
     """Raise BadInput for another teacher than the base, and for a prompt that there is not."""
     if chosen.teacher != "base":
         words = _(
-            "teacher must be base, not %(teacher)r: prism-extend learns its base's own scores. To learn those of a "
+            "Teacher must be base, not %(teacher)r: prism-extend learns its base's own scores. To learn those of a "
             "set, take the recipe prism"
         )
         raise RefusedTraining(words, teacher=chosen.teacher)
@@ -383,7 +383,7 @@ def _check_grpo_options(chosen: GrpoOptions) -> None:
     """Raise BadInput for rollouts that cannot be compared or shared out."""
     _check_choices(chosen, {"reward": ("rr", "ndcg", "se"), "grpo_reduction": ("rollout", "token")})
     if chosen.group < 2:
-        raise RefusedTraining(_("group must be 2 or more: an advantage compares the rollouts of one document"))
+        raise RefusedTraining(_("Group must be 2 or more: an advantage compares the rollouts of one document"))
     if chosen.mini_batch < 1 or chosen.batch % chosen.mini_batch or chosen.rollouts_every < 1:
         words = _("mini_batch %(mini)s must divide batch %(batch)s; rollouts_every is 1 or more")
         raise RefusedTraining(words, mini=chosen.mini_batch, batch=chosen.batch)

@@ -12,7 +12,7 @@ def check_tracker(name: str) -> None:
     """Raise RefusedTraining for a tracker whose package is not installed here."""
     if name != "none" and find_spec(name) is None:
         words = _(
-            "tracking %(name)s needs the package %(name)s, which is not installed: run `pip install %(name)s` where "
+            "Tracking %(name)s needs the package %(name)s, which is not installed: run pip install %(name)s where "
             "the trainer runs, or leave tracking at none"
         )
         raise RefusedTraining(words, name=name)

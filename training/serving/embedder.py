@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from training.serving.publication import describe_setup
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
         modes += [str(found["pooling_mode"])] if "pooling_mode" in found else []
         modes = ["last" if mode == "lasttoken" else mode for mode in modes]
         if len(modes) != 1 or modes[0] not in POOLINGS:
-            raise BadInput(f"{path} names no pooling that is known here: give --pooling {', '.join(POOLINGS)}")
+            raise BadOption("pooling", f"{folder.name} names no known pooling: choose one of {', '.join(POOLINGS)}.")
         return modes[0]
     return "last" if _is_causal(folder) else "mean"
 
@@ -85,4 +85,4 @@ def _read_config(folder: Path) -> dict[str, Any]:
     try:
         return dict(json.loads((folder / "config.json").read_text()))
     except (OSError, ValueError) as error:
-        raise BadInput(f"{folder / 'config.json'} cannot be read: {error}") from error
+        raise BadInput(f"config.json of {folder.name} cannot be read: {error}") from error

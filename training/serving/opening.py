@@ -40,7 +40,7 @@ def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", p
     Raises BadInput for what is no model, and as choose_prompt.
     """
     if not (folder / "config.json").exists():
-        raise BadInput(f"{folder} has no config.json: name the folder of a model")
+        raise BadInput(f"{folder.name} has no config.json: name the folder of a model")
     found = read_reranker_json(folder)
     config = json.loads((folder / "config.json").read_text())
     names = config.get("architectures") or []

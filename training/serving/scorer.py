@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from training.recipes import rendering
 from training.recipes.calibration import Calibration
 from training.recipes.rendering import RenderedPair, RerankPrompt
@@ -41,7 +41,7 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text())
     except ValueError:
-        raise BadInput(f"{path} is not JSON: train or copy the model again") from None
+        raise BadInput(f"{path.name} is not JSON: train or copy the model again") from None
     # A prompt that differs by a blank gives other scores than those that calibration and threshold were fitted on, so
     # the card's own text must be the prompt too, to the byte.
     if found.get("kind") == "causal" and recorded_prompt(found) is None:
@@ -58,7 +58,7 @@ def recorded_prompt(found: dict[str, Any]) -> RerankPrompt | None:
     return rendering.find_prompt(str(found.get("prompt", "")), str(found.get("prompt_sha256", "")))
 
 
-def choose_prompt(folder: Path, wanted: str = "", option: str = "--prompt") -> str:
+def choose_prompt(folder: Path, wanted: str = "", option: str = "prompt") -> str:
     """Return the name of a causal model's prompt: the one it was trained with, its own template, or the wanted (S9).
 
     Raises BadInput where a model says nothing and nobody else does: scores of a guessed prompt would mean nothing.
@@ -74,9 +74,10 @@ def choose_prompt(folder: Path, wanted: str = "", option: str = "--prompt") -> s
         return wanted
     if json.loads((folder / "config.json").read_text()).get("quorum_tiny"):  # Made here, of our own prompt's words.
         return rendering.QUORUM.name
-    raise BadInput(
+    raise BadOption(
+        option,
         f"{folder.name} says nowhere how it is asked about a pair (no reranker.json, and no template with the roles "
-        f"query and document): give {option} {', '.join(rendering.PROMPTS)}"
+        f"query and document): choose one of {', '.join(rendering.PROMPTS)}.",
     )
 
 
@@ -84,8 +85,8 @@ def choose_seq2seq(folder: Path, wanted: str = "") -> str:
     """Return the name of a sequence-to-sequence model's prompt. Raises BadInput unless somebody names it."""
     if wanted not in rendering.SEQ2SEQ_ANSWERS:
         known = " or ".join(rendering.SEQ2SEQ_ANSWERS)
-        raise BadInput(
-            f"{folder.name} is a sequence-to-sequence model, which says nowhere what it answers: give --prompt {known}"
+        raise BadOption(
+            "prompt", f"{folder.name} is a sequence-to-sequence model and does not say what it answers: use {known}."
         )
     return wanted
 
@@ -130,7 +131,7 @@ def check_prompt(folder: Path, wanted: str = "") -> None:
     else:
         name = choose_prompt(folder, wanted)
     if wanted and name != wanted:
-        raise BadInput(f"{folder.name} is asked by {name}: leave --prompt out")
+        raise BadOption("prompt", f"{folder.name} is asked by {name}: leave this out.")
 
 
 def is_classifier(architecture: str) -> bool:

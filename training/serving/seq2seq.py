@@ -69,5 +69,5 @@ def _one_token(tokenizer: Any, word: str) -> int:
     """Return the id of an answer. Raises BadInput unless it is one token."""
     ids = tokenizer(word, add_special_tokens=False)["input_ids"]
     if len(ids) != 1 or ids[0] == tokenizer.unk_token_id:
-        raise BadInput(f"the tokenizer has no token {word!r}, which this prompt reads: take the model's own prompt")
+        raise BadInput(f"The tokenizer has no token {word!r}, which this prompt reads: take the model's own prompt")
     return int(ids[0])

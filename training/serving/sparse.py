@@ -19,7 +19,7 @@ def is_sparse_encoder(folder: Path) -> bool:
     try:
         modules = json.loads(path.read_text()) if path.exists() else []
     except ValueError as error:
-        raise BadInput(f"{path} cannot be read: {error}") from None
+        raise BadInput(f"{path.name} cannot be read: {error}") from None
     return any(LIBRARY in str(module.get("type", "")) for module in modules)
 
 
@@ -28,7 +28,7 @@ def open_sparse_encoder(folder: Path, device: str = "cpu", batch_size: int = 32)
     try:
         from sentence_transformers import SparseEncoder
     except ImportError:
-        raise BadInput("sparse encoders need the training extra: `make install-training` sets it up") from None
+        raise BadInput("Sparse encoders need the training extra: run make install-training") from None
     model = SparseEncoder(str(folder), device=device, local_files_only=True, trust_remote_code=False)
     if model.similarity_fn_name != "dot":
         raise BadInput(f"{folder.name} compares by {model.similarity_fn_name}: only dot products are searched here")
@@ -64,7 +64,7 @@ class SparseTexts:
                 if not is_out_of_memory(error):
                     raise
             if self.batch_size == 1:
-                raise BadInput("one text alone takes more memory than there is: take a smaller model")
+                raise BadInput("One text alone takes more memory than there is: take a smaller model")
             self.batch_size //= 2
             gc.collect()
             if torch.cuda.is_available():

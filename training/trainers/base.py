@@ -31,7 +31,7 @@ def find_base(name: str, made: Path) -> Path:
     path = Path(name)
     if path.is_absolute() and path.is_dir():
         if not (path / "config.json").exists():
-            raise BadInput(f"{path} has no config.json: name the folder of a model")
+            raise BadInput(f"{path.name} has no config.json: name the folder of a model")
         return path
     if name.count("/") != 1 or name.startswith(("/", ".")):
         raise BadInput(f"{name} is no folder, no hub id (owner/name), and none of {', '.join(TINY)}")
@@ -95,7 +95,7 @@ def answer_ids(tokenizer: Any) -> tuple[int, int]:
         ids = tokenizer(word, add_special_tokens=False)["input_ids"]
         # The margin compares two logits, so each answer has to be one token.
         if len(ids) != 1:
-            raise BadInput(f"the tokenizer cuts {word!r} into {len(ids)} tokens, it must be one: take another base")
+            raise BadInput(f"The tokenizer cuts {word!r} into {len(ids)} tokens, it must be one: take another base")
         found.append(int(ids[0]))
     return found[0], found[1]
 
@@ -108,7 +108,7 @@ def check_end_token(tokenizer: Any) -> int:
     ids = tokenizer(rendering.END, add_special_tokens=False)["input_ids"]
     if len(ids) != 1:
         raise BadInput(
-            f"the tokenizer has no token {rendering.END}, which ends an answer: take a base that knows it, as Qwen's do"
+            f"The tokenizer has no token {rendering.END}, which ends an answer: take a base that knows it, as Qwen's do"
         )
     return int(ids[0])
 
@@ -153,7 +153,7 @@ def load_model(folder: Path, device: str, dtype: torch.dtype, attention: str = "
     except (ImportError, ValueError) as error:
         if not chosen:
             raise
-        raise BadInput(f"attention {attention}: {' '.join(str(error).split())[:300]}") from None
+        raise BadInput(f"Attention {attention}: {' '.join(str(error).split())[:300]}") from None
     # Training needs no cache of keys, and it would take memory.
     model.config.use_cache = False
     warn_of_slow_path(model.config, device)

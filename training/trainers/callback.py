@@ -152,7 +152,7 @@ class JobCallback(TrainerCallback):
                 raise
             budget = self.progress.token_budget
             raise DoesNotFit(
-                f"a step takes more memory than there is: lower token_budget ({budget:,}) or max_length"
+                f"A step takes more memory than there is: lower token_budget ({budget:,}) or max_length"
             ) from error
         except StopInStep:
             self.cancelled = True
@@ -392,7 +392,7 @@ def reserve_optimizer(optimizer: Any) -> None:
     if any(gather(ran_out)):
         free_memory()
         raise DoesNotFit(
-            "the optimiser takes more memory than there is: lower lora_rank, or take a smaller base or more GPUs"
+            "The optimiser takes more memory than there is: lower lora_rank, or take a smaller base or more GPUs"
         )
 
 

@@ -80,7 +80,7 @@ def build_rows(
         # A list of equal targets has no order to learn.
         places = [several for several in lists if len({targets[place] for place in several}) > 1]
         if not places:
-            raise BadInput("the loss lambda needs queries with relevant and not relevant documents; there is none")
+            raise BadInput("The loss lambda needs queries with relevant and not relevant documents; there is none")
     return [
         TrainingRow(several, [targets[place] for place in several], sum(sizes[place] for place in several))
         for several in places
@@ -92,7 +92,7 @@ def _training_target(example: Any, loss: str) -> float:
     first, second = (example.teacher, example.label) if loss == "mse" else (example.label, example.teacher)
     found = first if first is not None else second
     if found is None:
-        raise BadInput(f"query {example.query_id}, document {example.doc_id}: neither label nor teacher score")
+        raise BadInput(f"Query {example.query_id}, document {example.doc_id}: neither label nor teacher score")
     return float(found)
 
 

@@ -83,7 +83,7 @@ class AnswerHead:
         output = base.get_output_embeddings()
         if not isinstance(output, torch.nn.Linear) or type(output).__module__.startswith("peft"):
             raise BadInput(
-                f"the output layer is a {type(output).__name__}, in which yes and no have no weights to read"
+                f"The output layer is a {type(output).__name__}, in which yes and no have no weights to read"
             )
         self.output = output
         # Two rows of the output layer: a vocabulary of 248,000 would take gigabytes of logits for a batch.
@@ -226,7 +226,7 @@ def act_in_halves(rows: list[Row], act: Callable[[list[Row]], Sequence[Found]]) 
             raise
         if len(rows) == 1:
             raise BadInput(
-                f"a row of {len(rows[0].ids):,} tokens alone takes more memory than there is: take a smaller model, "
+                f"A row of {len(rows[0].ids):,} tokens alone takes more memory than there is: take a smaller model, "
                 "bf16, or shorter documents"
             ) from None
     # Outside the handler: the error holds the frames, and these hold what does not fit.

@@ -102,7 +102,7 @@ def check_memory(task: TrainingTask, config: Any, longest: int, answer: int = 0,
     name, need = max(needs.items(), key=lambda item: item[1])
     if need > there:
         raise BadInput(
-            f"this {name} needs at least {need / 2**30:.2f} GiB of {'GPU ' if task.device == 'cuda' else ''}memory "
+            f"This {name} needs at least {need / 2**30:.2f} GiB of {'GPU ' if task.device == 'cuda' else ''}memory "
             f"and {there / 2**30:.2f} GiB are free: take a smaller base, a smaller max_length or lora_rank, "
             "or a machine with more"
         )

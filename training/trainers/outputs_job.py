@@ -27,7 +27,7 @@ def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[
     rows = data.read_training_set(Path(job["data"])).dev
     rows = rows[: int(job["limit"])] if job.get("limit") else rows
     if not rows:
-        raise BadInput("the dev split has no row: export with a --split below 1")
+        raise BadInput("The dev split has no row: export with a split below 1")
     models: dict[str, str] = job["models"]
     total = len(rows) * len(models)
     found: dict[str, Any] = {}

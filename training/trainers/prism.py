@@ -63,7 +63,7 @@ class PrismRecipe:
         self.task, options = task, task.options
         self.asked = rendering.PROMPTS[options.prompt]
         if options.lora_rank < 1:
-            raise BadInput(f"recipe {task.recipe} trains an adapter: lora_rank must be 1 or more")
+            raise BadInput(f"Recipe {task.recipe} trains an adapter: lora_rank must be 1 or more")
         check_for_prism(task.data, needs_teacher=self.needs_teacher)
         self.config = check_causal(task.base)
         if options.packing:
@@ -98,7 +98,7 @@ class PrismRecipe:
         )
         if len(bare.ids) > room:
             raise BadInput(
-                f"query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
+                f"Query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
                 f"{self.task.options.max_length} even without its document: raise max_length"
             )
         prompt = truncate_ids(whole.ids, self.tokenizer, room, self.prompt.tail)
@@ -186,7 +186,7 @@ def check_packing(config: Any) -> None:
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if kinds - {"full_attention", "sliding_attention"}:
         raise BadInput(
-            f"packing is not exact on {config.model_type}: its {', '.join(sorted(kinds - {'full_attention'}))} layers "
+            f"Packing is not exact on {config.model_type}: its {', '.join(sorted(kinds - {'full_attention'}))} layers "
             "carry what one row says into the next: leave packing off"
         )
 

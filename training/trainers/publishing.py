@@ -38,7 +38,7 @@ def check_merge(expected: Sequence[float], found: Sequence[float], precision: st
     # Written with `not`, so that NaN is refused as well.
     if not difference <= tolerance:
         raise MergeDiffers(
-            f"the written model's scores differ from the trained one's by {difference:.2e} "
+            f"The written model's scores differ from the trained one's by {difference:.2e} "
             f"(more than {tolerance:.0e} in {precision}) on {len(expected)} pairs: nothing was published"
         )
     return difference

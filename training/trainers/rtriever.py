@@ -147,7 +147,7 @@ class RetrieverTrainer(SentenceTransformerTrainer):
         longest, used = (max(found) for found in zip(*gather(_measure_texts(lengths)), strict=True))
         budget = self.callback.progress.token_budget
         if budget <= longest:
-            raise DoesNotFit(f"a text of {longest} tokens alone takes more memory than there is: lower max_length")
+            raise DoesNotFit(f"A text of {longest} tokens alone takes more memory than there is: lower max_length")
         self.callback.progress.token_budget = max(1, min(budget, used) // 2)
         free_memory()
         self.callback.say(f"out of memory: going on with {self.callback.progress.token_budget:,} tokens at once")
@@ -301,7 +301,7 @@ def _encode(model: SentenceTransformer, texts: Sequence[str], prompt: str, toget
         if not is_out_of_memory(error):
             raise
         if together == 1:
-            raise DoesNotFit("a text alone takes more memory than there is: lower max_length") from None
+            raise DoesNotFit("A text alone takes more memory than there is: lower max_length") from None
     # Outside the handler: the error holds the frames, and these hold what does not fit.
     free_memory()
     return _encode(model, texts, prompt, together // 2)

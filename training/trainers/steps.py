@@ -138,7 +138,7 @@ class WholeSteps:
         lengths, passes = self.epochs.lengths, self.passes(rows)
         if all(len(one) == 1 for one in passes):
             longest = max(lengths[row] for row in rows)
-            raise DoesNotFit(f"a row of {longest} tokens alone takes more memory than there is: lower max_length")
+            raise DoesNotFit(f"A row of {longest} tokens alone takes more memory than there is: lower max_length")
         # Half of what was really used, which may be far below a generous budget.
         largest = max(len(one) * max(lengths[row] for row in one) for one in passes)
         self.callback.progress.token_budget = max(1, min(self.callback.progress.token_budget, largest) // 2)

@@ -102,7 +102,7 @@ def _tiny_config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
             "layer_types": [*["linear_attention"] * (layers - 1), "full_attention"],
         }
         return Qwen3_5TextConfig(**common, **linear)
-    raise BadInput(f"no tiny base of shape {shape!r}; there are {', '.join(TINY)}")
+    raise BadInput(f"No tiny base of shape {shape!r}; there are {', '.join(TINY)}")
 
 
 @cache  # Whoever is given it copies it.

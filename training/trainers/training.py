@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from training.curves.subsets import write_subset
 from training.jobs.first_stage import read_first_stage
 from training.jobs.folder import JobFolder
@@ -111,9 +111,9 @@ def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     """Return the job as a task. Everything that can be refused cheaply is refused here, with BadInput."""
     device = job.get("device") or "cpu"
     if device not in ("cpu", "cuda"):
-        raise BadInput(f"device must be cpu or cuda, not {device!r}")
+        raise BadInput(f"Device must be cpu or cuda, not {device!r}")
     if device == "cuda" and not torch.cuda.is_available():
-        raise BadInput("the job asks for a GPU (cuda) and this machine has none that torch sees: take --device cpu")
+        raise BadOption("device", "The job asks for a GPU (cuda), and torch sees none on this machine: choose cpu.")
     options = table.recipe_options(job["recipe"], job.get("options") or {})
     check_tracker(options.tracking)
     found = import_named(table.RECIPES[job["recipe"]].reader)(data_folder(folder, job))

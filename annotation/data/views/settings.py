@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from actions.options import show_refusal
 from annotation import guidelines
 from annotation.audit_log.recording import record
 from annotation.data import texts
@@ -26,7 +27,7 @@ def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
         try:
             texts.save_settings(collection=form.save(commit=False), changed=form.changed_data, by=scope.user)
         except BadInput as error:  # somebody labelled or changed the scale meanwhile
-            form.add_error(None, str(error))
+            show_refusal(form, error)
         else:
             messages.success(request, _("Settings saved."))
             return redirect("settings", scope.collection.name)
@@ -124,7 +125,7 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
             _save_version(request, scope, editor, form)
             return redirect("settings", scope.collection.name)
         except BadInput as error:
-            form.add_error(None, str(error))
+            show_refusal(form, error)
     context = {
         "scope": scope,
         "editor": editor,

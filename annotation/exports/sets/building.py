@@ -28,7 +28,7 @@ from annotation.label_sources.qrels_versions import check_version_options
 from annotation.length_balance.balancing import balance_pairs
 from annotation.query_splits.named import fixed_ids, hold_out
 from charts.translation import gettext_noop
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.evidence.targets import texts_of
 from corpus.models import Collection
 from corpus.search.lengths import length_counter
@@ -100,7 +100,7 @@ def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
     names = dict.fromkeys((collection.name, *asked.collections))
     found = {one.name: one for one in Collection.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in found]:
-        raise BadInput(f"no collection named {', '.join(unknown)}")
+        raise BadInput(f"No collection named {', '.join(unknown)}")
     return [SetSource(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
 
 
@@ -112,7 +112,7 @@ def _choose_queries(sources: list[SetSource], name: str, asked: SetOptions, left
     kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left, fixed)]
     source.mark_synthetic(kept, {one.collection.name: one.prefix for one in sources})
     if not kept:
-        raise BadInput(f"nothing is left to train on ({_format_reasons(left) or 'no pair has such a label yet'})")
+        raise BadInput(f"Nothing is left to train on ({_format_reasons(left) or 'no pair has such a label yet'})")
     return kept
 
 
@@ -194,15 +194,18 @@ def _check_whole(sides: Sides, asked: SetOptions, left: Left) -> None:
     for side, queries in sides.items():
         if not queries:
             named = f"no query named {name} has a label" if (name := asked.named_sides.get(side)) else ""
-            other = named or ("take another --split (1: no dev set)" if side == DEV else "choose other options")
-            raise BadInput(f"{side} would be empty{why}; {other}, or allow an incomplete set (--allow-incomplete)")
+            other = named or ("take another split (1: no dev set)" if side == DEV else "choose other options")
+            raise BadOption(
+                "allow_incomplete", f"{side.capitalize()} would be empty{why}: {other}, or allow an incomplete set."
+            )
     relevant = [row.relevant for query in sides.get(TRAIN, []) for row in query.rows]
     if len(set(relevant)) == 1:
         which = "relevant" if relevant[0] else "not relevant"
         way_out = "let a judge write them (write_evidence)" if left[WITHOUT_EVIDENCE] else "choose other options"
-        raise BadInput(
-            f"all {len(relevant)} pairs of train would be {which}{why}, and a model learns nothing from one label "
-            f"alone; {way_out}, or allow an incomplete set (--allow-incomplete)"
+        raise BadOption(
+            "allow_incomplete",
+            f"All {len(relevant)} pairs of train would be {which}{why}, and a model learns nothing from one label "
+            f"alone: {way_out}, or allow an incomplete set.",
         )
 
 

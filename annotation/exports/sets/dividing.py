@@ -27,7 +27,7 @@ def divide_queries(
         details["named_splits"] = [{"split": side, **one} for side, _ids, described in found for one in described]
     if both := [key for keys in named.values() for key in keys if sum(key in one for one in named.values()) > 1]:
         twice = next(query.id for query in queries if query.key == both[0])
-        raise BadInput(f"query {twice} stands in two of the named splits; take it off one of the lists")
+        raise BadInput(f"Query {twice} stands in two of the named splits; take it off one of the lists")
     if asked.qrels is not None:
         # A version measures: what no name claims is test, and nothing of it is left out.
         rest = {query.key for query in queries}.difference(*named.values())
@@ -37,7 +37,7 @@ def divide_queries(
     near_texts: dict[str, Any] = {"groups": groups, "documents": documents, "named": named}
     sides = split_queries(queries, asked.split, asked.seed, **near_texts, left=left, synthetic_dev=asked.synthetic_dev)
     if not sides[TRAIN]:
-        raise BadInput(f"nothing is left to train on: {_explain_empty_train(queries, named, asked)}")
+        raise BadInput(f"Nothing is left to train on: {_explain_empty_train(queries, named, asked)}")
     if groups:
         details["near_duplicates"] = {"from": asked.near, "shingle_sample": sample}
     return sides, details
@@ -50,7 +50,7 @@ def _explain_empty_train(queries: list[SetQuery], named: dict[str, set[int]], as
         return "every query with a label is one of dev or test; name fewer queries"
     return (
         "every document is, or nearly equals, one of dev or test; "
-        "let texts stand on both sides (--near-duplicates off) or take another --split"
+        "let near-duplicates be on both sides, or take another split"
     )
 
 

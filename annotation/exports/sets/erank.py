@@ -11,7 +11,7 @@ from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow, newest_label
 from annotation.exports.sets.source import SetSource, in_pieces
 from charts.translation import gettext_noop
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from judges.domain.chains import HIGHEST, SYSTEM, render_answer, render_prompt
 from judges.retrieval.synthesis import KINDS, read_scored_pairs
 from store.sql import read_sql
@@ -25,7 +25,7 @@ FIXED = ("run", "agreement", "origins", "balance", "aggregate", "qrels")
 def read_scored_rows(source: SetSource, asked: SetOptions, left: Left) -> list[SetRow]:
     """Return the drawn documents of all queries whose generations are whole. Raises BadInput where there are none."""
     if given := next((name for name in FIXED if getattr(asked, name)), None):
-        raise BadInput(f"--{given} does not go with erank-sft: synthesize_scores chose its documents")
+        raise BadOption(given, "This does not go with erank-sft: synthesize_scores chose its documents.")
     name, prefix = source.collection.name, source.prefix
     relevant_from = asked.relevant_from or source.collection.relevant_from
     rows = []
@@ -37,7 +37,7 @@ def read_scored_rows(source: SetSource, asked: SetOptions, left: Left) -> list[S
             row.labelled_at = labelled_at
             rows.append(row)
     if not rows:
-        raise BadInput(f"no document of {name} has a score with its chain: run synthesize_scores {name} first")
+        raise BadInput(f"No document of {name} has a score with its chain: run synthesize_scores {name} first")
     incomplete = {row.query: reason for some in in_pieces(rows) for row, reason in _find_gaps(some)}
     for row in rows:
         if row.query in incomplete:  # a whole query goes, as in the paper

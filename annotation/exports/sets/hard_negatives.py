@@ -76,7 +76,7 @@ def _find_documents(source: SetSource, names: set[str]) -> dict[str, int]:
         found = dict(cursor.fetchall())
     if unknown := sorted(names - set(found)):
         known = source.collection.name
-        raise BadInput(f"the run names {len(unknown)} documents that {known} does not have; the first: {unknown[0]}")
+        raise BadInput(f"The run names {len(unknown)} documents that {known} does not have; the first: {unknown[0]}")
     return found
 
 

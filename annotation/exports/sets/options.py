@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.label_sources.choices import MADE_OF_GRADES, check_aggregate
 from charts.translation import gettext_noop
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 
 TEACHERS = {
     "scores": gettext_noop("reranker score of each pair"),
@@ -93,27 +93,27 @@ class SetOptions:
         """Raise BadInput that names the option and what it may be."""
         for name, known in CHOICES.items():
             if (value := getattr(self, name)) not in known:
-                raise BadInput(f"--{name.replace('_', '-')} must be one of {', '.join(known)}, not {value}")
+                raise BadOption(name, f"Choose one of {', '.join(known)}, not {value}.")
         # A split or a similarity of 0 means nothing; an agreement of 0 does.
         for name, share, above in (
             ("split", self.split, True),
             ("agreement", self.agreement, False),
-            ("near-duplicates", self.near, True),
+            ("near_duplicates", self.near, True),
         ):
             if share is not None and not (0 < share <= 1 or (share == 0 and not above)):
-                raise BadInput(f"--{name} must be a share {'above' if above else 'from'} 0 and up to 1, not {share:g}")
+                raise BadOption(name, f"Enter a share {'above' if above else 'from'} 0 and up to 1, not {share:g}.")
         for name in ("negatives", "documents", "quota", "relevant_from"):
             if (number := getattr(self, name)) is not None and number < 1:
-                raise BadInput(f"--{name.replace('_', '-')} must be 1 or more, not {number}")
+                raise BadOption(name, f"Enter 1 or more, not {number}.")
         if self.aggregate is not None:
             check_aggregate(self.aggregate)
         if self.aggregate in MADE_OF_GRADES and self.labels != "resolved":
-            raise BadInput(f"--labels does not go with --aggregate {self.aggregate}, which makes labels of all grades")
+            raise BadOption("labels", f"The aggregate {self.aggregate} makes labels of all grades: leave this out.")
         if len(self.named_sides) < len(self.named_splits):
-            raise BadInput("--split names a split twice; give each of train, dev and test at most one name")
+            raise BadOption("split", "Give each of train, dev and test at most one name.")
         low, high = self.ranks
         if not 1 <= low <= high:
-            raise BadInput(f"--ranks must be FIRST-LAST with 1 <= FIRST <= LAST, not {low}-{high}")
+            raise BadOption("ranks", f"Enter two ranks from 1, the smaller first, not {low}-{high}.")
 
     @property
     def named_sides(self) -> dict[str, str]:
@@ -136,7 +136,7 @@ def parse_named_split(text: str) -> tuple[str, str]:
     """Read `test=NAME`. Raises BadInput for anything else."""
     side, _, name = text.partition("=")
     if side not in SPLITS or not name:
-        raise BadInput(f"--split must be a share such as 0.9, or train=NAME, dev=NAME or test=NAME, not {text}")
+        raise BadOption("split", f"Enter a share such as 0.9, or train=NAME, dev=NAME or test=NAME, not {text}.")
     return side, name
 
 
@@ -153,7 +153,7 @@ def ranks_of(text: str) -> tuple[int, int]:
     """Read `11-100` as two ranks. Raises BadInput for anything else."""
     first, dash, last = text.partition("-")
     if not (dash and first.isdecimal() and last.isdecimal()):
-        raise BadInput(f"--ranks must be FIRST-LAST such as 11-100, not {text}")
+        raise BadOption("ranks", f"Enter two ranks such as 11-100, not {text}.")
     return int(first), int(last)
 
 

@@ -18,7 +18,7 @@ from annotation.label_sources.aggregated_labels import aggregate_labels
 from annotation.label_sources.failed_routes import list_unsettled_pairs
 from annotation.label_sources.qrels_versions import find_version
 from charts.translation import gettext_noop
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.models import Collection
 from judges.campaigns.selectors import campaigns_that_count
 from store.sql import fetch_rows, read_sql
@@ -143,24 +143,27 @@ def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
     """Refuse to train on scores that are not there, or are none."""
     rows = [row for row in rows if not row.assumed]
     if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
-        raise BadInput(
-            "no pair has a vote from every judge: choose --teacher labels, or run a campaign with --policy ensemble or "
-            "debate+ensemble and without an early stop"
+        raise BadOption(
+            "teacher",
+            "No pair has a vote from every judge: choose labels, or run a campaign with the policy ensemble or "
+            "debate+ensemble and without an early stop.",
         )
     if asked.teacher != "scores":
         return
     missing = [row for row in rows if row.teacher is None]
     if missing:
-        raise BadInput(
+        raise BadOption(
+            "teacher",
             f"{len(missing)} of {len(rows)} pairs have no teacher score (the first: query {missing[0].query_id}, "
-            f"document {missing[0].doc_id}); import scores with import_collection --pairs, ask a rerank API with "
-            "teacher_scores, or choose --teacher votes or --teacher labels"
+            f"document {missing[0].doc_id}): import scores with the pairs, ask a rerank API with teacher_scores, or "
+            "choose votes or labels.",
         )
     odd = next((row for row in rows if row.teacher is not None and not 0 <= row.teacher <= 1), None)
     if odd is not None:
-        raise BadInput(
-            f"query {odd.query_id}, document {odd.doc_id}: teacher score {odd.teacher:g} is not between 0 and 1; "
-            "import scores on that scale with import_collection --pairs --update"
+        raise BadOption(
+            "teacher",
+            f"Query {odd.query_id}, document {odd.doc_id}: the teacher score {odd.teacher:g} is not between 0 and 1. "
+            "Import the pairs again with scores on that scale, and update what changed.",
         )
 
 

@@ -54,7 +54,7 @@ class Command(QuorumCommand):
         # Thousands of assessors may need more memory than there is: one line and no traceback.
         except (MemoryError, ArithmeticError, LinAlgError) as error:
             raise MeasuringFailed(
-                f"agreement cannot be measured: {describe_error(error)}; name fewer assessors with --assessors, "
+                f"Agreement cannot be measured: {describe_error(error)}; name fewer assessors with --assessors, "
                 "or use a machine with more memory"
             ) from error
         if not self.as_json:

@@ -60,7 +60,7 @@ class Command(QuorumCommand):
         """Say what the arguments cost; whether a worker was asked."""
         left = gold_reasons.forecast_arguments(collection, *attention_checks.read_features(collection))
         if not left.writers:
-            raise BadInput("no configured model can argue: run configure_judges, then try again")
+            raise BadInput("No configured model can argue: run configure_judges, then try again")
         if left.estimate is None:
             self.say("all gold that can become attention checks has arguments")
             return False

@@ -41,7 +41,7 @@ class Command(QuorumCommand):
         if options["estimate"]:
             return document
         if not chosen:
-            raise BadInput(f"every judge of panel {panel.name} may cost money: add --paid to ask them all the same")
+            raise BadInput(f"Every judge of panel {panel.name} may cost money: add --paid to ask them all the same")
         made = canaries.ask_canaries(panel=panel.name, judges=chosen, by="command")
         found = measure_flips(judge.id for judge in chosen)
         for one in found:

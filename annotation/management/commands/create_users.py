@@ -29,7 +29,7 @@ class Command(QuorumCommand):
             raise BadInput(f"--count {count}: choose 1 to 1000")
         self.as_json = True  # the contract's output of this command is the JSON list, with --json and without
         if role == "owner" and name is not None:
-            raise BadInput(f"owner is a role of the whole site: leave out the collection {name}")
+            raise BadInput(f"Owner is a role of the whole site: leave out the collection {name}")
         if role != "owner" and name is None:
             raise BadInput(f"{role} is a role in a collection: name it, as in create_users NAME --role {role}")
         collection = collection_named(name) if name is not None else None

@@ -79,7 +79,7 @@ class Command(QuorumCommand):
         """Ask the judges of a panel, or the named ones; exit 3 when one of them does not pass."""
         found, judges = (None, self_checks.current_versions(names)) if names else self_checks.panel_judges(panel)
         if found is not None and not judges:
-            raise BadInput(f"nobody of panel {found.name} can be asked: offline debaters argue and do not vote")
+            raise BadInput(f"Nobody of panel {found.name} can be asked: offline debaters argue and do not vote")
         asked = self_checks.collection_probes(collection)
         own = sum(probe.own for probe in asked)
         total = self_checks.REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)  # without retries

@@ -120,5 +120,5 @@ def _find_judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
     # Never the panel of another collection, whose name would tell that it exists.
     panel = offered_panels(scope.collection).filter(name=given.get("panel", "")).first()
     if panel is None:
-        raise BadInput(_("name judges or a panel"))
+        raise BadInput(_("Name judges or a panel"))
     return self_checks.panel_judges(panel.name)[1]

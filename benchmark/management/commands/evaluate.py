@@ -21,7 +21,7 @@ from benchmark.measures.rankings import (
 from benchmark.runs.files import read_qrels, read_run
 from corpus.aspects.files import read_aspects
 from corpus.commands import QuorumCommand
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.formats.files import FileSource
 from corpus.importing.columns import COLUMN_HELP, parse_columns
 from corpus.importing.tables import describe_unused
@@ -78,7 +78,7 @@ class Command(QuorumCommand):
         by_aspect = [name for name in names if is_aspect_measure(name)]
         plain = [name for name in names if not is_aspect_measure(name)]
         if by_aspect and not options["aspects"]:
-            raise BadInput(f"{by_aspect[0]} needs the aspects: name their file with --aspects F")
+            raise BadOption("aspects", f"{by_aspect[0]} needs a file of aspects.")
         if plain or not by_aspect:
             parse_measures(plain)
         if bool(options["changed_run"]) != bool(options["changed_qrels"]):

@@ -230,7 +230,7 @@ def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
     found = list(dict.fromkeys(run or next(of_files) for run in known))
     for run in found:
         if run.state != JobState.READY:
-            raise BadInput(f"run {run.name} is {run.get_state_display()}: wait until it is ready")
+            raise BadInput(f"Run {run.name} is {run.get_state_display()}: wait until it is ready")
     return found
 
 

@@ -60,7 +60,7 @@ def paths_by_name(files: list[str]) -> dict[str, Path]:
         is_named = bool(given) and not Path(text).exists()
         name, path = (before, Path(after)) if is_named else (name_of(Path(text)), Path(text))
         if name in found:
-            raise BadInput(f"two runs would be called {name}: name one of them, as in other={path}")
+            raise BadInput(f"Two runs would be called {name}: name one of them, as in other={path}")
         found[name] = path
     return found
 

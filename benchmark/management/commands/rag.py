@@ -116,7 +116,7 @@ class Command(Judge):
         failed = next((row for row in rows if row.state != JobState.READY), None)
         if failed is not None and options["wait"]:
             why = failed.error or f"it was {failed.state}"
-            raise Incomplete(f"answers of {failed.collection.name}: {why}; the same command goes on", document)
+            raise Incomplete(f"Answers of {failed.collection.name}: {why}; the same command goes on", document)
         return document
 
 
@@ -129,7 +129,7 @@ def _find_members(name: str) -> tuple[Suite | None, list[Collection]]:
     if suite is None:
         known = [*Collection.objects.order_by("name")[:10], *Suite.objects.order_by("name")[:10]]
         listed = f"; there are: {', '.join(str(one) for one in known)}" if known else ""
-        raise BadInput(f'there is no collection or suite "{name}"{listed}')
+        raise BadInput(f'There is no collection or suite "{name}"{listed}')
     return suite, collections_of(suite)
 
 

@@ -77,7 +77,7 @@ def runs_of(collection: Collection, names: list[str] | None, k: int) -> list[Run
             shown = ", ".join(f"{run.name} {run.depth}" for run in every[:10])
             deepest = max(run.depth for run in every)
             raise BadInput(
-                f"no run of {collection.name} returns {k} documents per query ({shown}): give --k {deepest} or less"
+                f"No run of {collection.name} returns {k} documents per query ({shown}): give --k {deepest} or less"
             )
         return deep
     found = []

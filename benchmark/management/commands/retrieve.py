@@ -159,7 +159,7 @@ class Command(JobCommand):
             self.say(summarise_run(run, document, told))
         elif strict:
             why = run.error or f"it was {run.state}"
-            raise Incomplete(f"run {run.name}: {why}; the same command goes on with the rest", document)
+            raise Incomplete(f"Run {run.name}: {why}; the same command goes on with the rest", document)
         return document
 
 

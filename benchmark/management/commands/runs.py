@@ -29,13 +29,13 @@ class Command(QuorumCommand):
         if options["action"] == "list":
             return self.list_runs(collection)
         if out is None:
-            raise BadInput(f"name the run and the file: runs {collection.name} export RUN F")
+            raise BadInput(f"Name the run and the file: runs {collection.name} export RUN F")
         run = builders.find_run(collection, options["run_name"])
         if run is None:
             names = ", ".join(collection.runs.order_by("name").values_list("name", flat=True)) or "none"
-            raise BadInput(f"collection {collection.name} has no run {options['run_name']!r}; there are: {names}")
+            raise BadInput(f"Collection {collection.name} has no run {options['run_name']!r}; there are: {names}")
         if run.state != JobState.READY:
-            raise BadInput(f"run {run.name} is not ready ({run.state}): wait until it is, or `retrieve` it again")
+            raise BadInput(f"Run {run.name} is not ready ({run.state}): wait until it is, or `retrieve` it again")
         if out.exists():
             raise BadInput(f"{out} exists: name a new file")
         part = out.with_name(f".{out.name}.part")

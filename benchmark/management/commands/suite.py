@@ -45,7 +45,7 @@ class Command(QuorumCommand):
         if options["what"] == "list":
             return self.listed()
         if not options["suite"]:
-            raise BadInput(f"name the suite: suite {options['what']} NAME")
+            raise BadInput(f"Name the suite: suite {options['what']} NAME")
         if options["what"] == "make":
             members = [collection_named(name) for name in options["collections"]]
             suite = groups.make_suite(name=options["suite"], collections=members, title=options["title"])
@@ -62,7 +62,7 @@ class Command(QuorumCommand):
         """Print how the members' holes were filled, step by step."""
         table = funnels.funnel_table(suite)
         if table is None:
-            raise BadInput(f"no member of {suite.name} has had its holes filled: start with holes NAME --fill")
+            raise BadInput(f"No member of {suite.name} has had its holes filled: start with holes NAME --fill")
         _write_table(table, options)
         for name, *steps in table.rows:
             told = [

@@ -44,7 +44,7 @@ class Command(JobCommand):
     def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
         """Check the output folder; return the seeds, who writes, and the limits. Raises BadInput."""
         if options["out"] is None and not (options["into"] or options["estimate"]):
-            raise BadInput("name an output folder (--out DIR), or ask for --import")
+            raise BadInput("Name an output folder (--out DIR), or ask for --import")
         if options["out"] is not None:
             files.check_new_folder(options["out"])
         given = {name: options[name] for name in ("judge", "writer", "limit", "dev", "seed", *LIMITS)}

@@ -101,11 +101,11 @@ class Command(QuorumCommand):
         self.stderr.write(f"Judging with panel {panel}: {line}.")
         if not sys.stdin.isatty():
             raise BadInput(
-                "this is not a terminal, so the cost cannot be confirmed: run the demo in a terminal, or without JUDGES"
+                "This is not a terminal, so the cost cannot be confirmed: run the demo in a terminal, or without JUDGES"
             )
         self.stderr.write("Continue? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise BadInput("not started: without JUDGES the demo is judged offline and costs nothing")
+            raise BadInput("Not started: without JUDGES the demo is judged offline and costs nothing")
         return panel
 
     def measure(self, children: serving.Children, collection: Collection) -> None:

@@ -48,7 +48,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         if importlib.util.find_spec("torch") is None or importlib.util.find_spec("fastapi") is None:
-            raise BadInput("serving a model needs the training extra: `make install-training` sets it up")
+            raise BadInput("Serving a model needs the training extra: `make install-training` sets it up")
         if options["openapi"]:
             from training.serving.app import Served, make_app
 

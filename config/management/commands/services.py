@@ -60,7 +60,7 @@ class Command(QuorumCommand):
         while (document := self.status())["state"] == "starting":
             if time.monotonic() > end:
                 log = settings.VAR / "logs" / "keeper.log"
-                raise QuorumError(f"the keeper neither came up nor ended in {PATIENCE:.0f} s: see {log}")
+                raise QuorumError(f"The keeper neither came up nor ended in {PATIENCE:.0f} s: see {log}")
             time.sleep(0.05)
         return document
 
@@ -68,11 +68,11 @@ class Command(QuorumCommand):
         """Ask the keeper to end both services, unless somebody uses them."""
         if document["users"]:
             pids = ", ".join(str(pid) for pid in document["users"])
-            raise BadInput(f"the services are in use by processes {pids}: end those first")
+            raise BadInput(f"The services are in use by processes {pids}: end those first")
         with contextlib.suppress(ProcessLookupError):  # it ended by itself since
             os.kill(document["pid"], signal.SIGTERM)
         end = time.monotonic() + PATIENCE
         while locks.is_held(settings.VAR / "keeper.lock"):
             if time.monotonic() > end:
-                raise QuorumError(f"the keeper (process {document['pid']}) did not end in {PATIENCE:.0f} s")
+                raise QuorumError(f"The keeper (process {document['pid']}) did not end in {PATIENCE:.0f} s")
             time.sleep(0.05)

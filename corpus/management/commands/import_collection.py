@@ -1,8 +1,6 @@
 """`import_collection NAME --corpus F --queries F ...`: documents, queries, candidates and reference grades."""
 
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import fields
 from fnmatch import fnmatch
 from pathlib import Path
@@ -72,7 +70,7 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         named = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
         named |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
-        with TemporaryDirectory() as folder, _scale_named():
+        with TemporaryDirectory() as folder:
             found = [one for path in options["files"] for one in list_sources(path)]
             for pattern in options["leave_out"]:
                 found = _leave_out(found, pattern)
@@ -135,15 +133,6 @@ def find_unused(named: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         if table and (unused := tables.unused_columns(table, parts)):
             found[name] = unused
     return found
-
-
-@contextmanager
-def _scale_named() -> Iterator[None]:
-    """Let an error about a grade above the scale name the option that raises it."""
-    try:
-        yield
-    except BadInput as error:
-        raise BadInput(re.sub(r"raise the scale to (\d+)", r"raise the scale with --grades \1", str(error))) from error
 
 
 def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:

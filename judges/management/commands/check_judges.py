@@ -73,7 +73,7 @@ class Command(QuorumCommand):
             return
         self.stderr.write("Send them? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise BadInput("nothing was sent: answer yes, or give --yes")
+            raise BadInput("Nothing was sent: answer yes, or give --yes")
 
 
 def find_panel(name: str | None) -> Panel:

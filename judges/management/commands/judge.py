@@ -207,15 +207,15 @@ class Command(QuorumCommand):
             left = status["pairs"] - count_ended(status)
             cap, goes_on = collection_budgets.describe_budget_stop(collection, status.get("stopped_by", ""))
             raise Incomplete(
-                f"stopped by {cap}{describe_assumed_cost(status)} with {left:,} pairs left: {goes_on}", status
+                f"Stopped by {cap}{describe_assumed_cost(status)} with {left:,} pairs left: {goes_on}", status
             )
         if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
             because = status["paused_because"]
             mend = f"mend it, then `campaign {collection.name} resume`"
             raise Incomplete(
-                f"campaign {campaign.number} is paused: {because}; {mend}"
+                f"Campaign {campaign.number} is paused: {because}; {mend}"
                 if because
-                else f"campaign {campaign.number} was {status['state']} before its end",
+                else f"Campaign {campaign.number} was {status['state']} before its end",
                 status,
             )
         if strict and status["failed"]:
@@ -247,7 +247,7 @@ class Command(QuorumCommand):
             return
         self.stderr.write("Continue? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise BadInput("not started: set a --budget, or answer yes")
+            raise BadInput("Not started: set a --budget, or answer yes")
 
     @contextmanager
     def interruptible(self, collection: Collection, campaign: Campaign) -> Iterator[None]:

@@ -76,7 +76,7 @@ class Command(QuorumCommand):
             {**document, "entities_by": by, **measures_table(rows, found.answers, count), "judged": judged, **spent}
         )
         if judged["without_scores"] and not judged["rows"] and not found.lost:
-            raise Incomplete(f"no text was judged: {judge.name} gave no answer that counts, see check_judges", told)
+            raise Incomplete(f"No text was judged: {judge.name} gave no answer that counts, see check_judges", told)
         if found.lost:
             raise Incomplete(f"{found.lost:,} texts were not judged: the same command again asks for them only", told)
         return told

@@ -207,7 +207,7 @@ def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkey
     monkeypatch.setattr(cached_results, "compute_figures", fails)
     page = client.post("/c/crowd/agreement/measure/", follow=True)
     assert page.status_code == 200 and "Figures updated" not in page.text
-    assert "Calculation failed: FloatingPointError: &lt;b&gt;underflow&lt;/b&gt; in a product." in page.text
+    assert "Calculation failed: Unexpected error: &lt;b&gt;underflow&lt;/b&gt; in a product." in page.text
     assert "Compute</button>" in page.text
     monkeypatch.setattr(cached_results, "compute_figures", compute)
     page = client.post("/c/crowd/agreement/measure/", follow=True).text

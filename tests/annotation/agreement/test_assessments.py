@@ -71,13 +71,13 @@ def test_reference_names_every_reference(books):
         make_judgment(pair, make_assessor(books, name, kind), 1)
     known = known_assessors(books)
     assert [one.name for one in choose_assessors(known, names=["reference", "alice"])] == ["alice", "gold", "qrels"]
-    with pytest.raises(BadInput, match="no assessor named policy"):
+    with pytest.raises(BadInput, match="No assessor named policy"):
         choose_assessors(known, names=["policy"])
 
 
 def test_an_unknown_name_is_refused_with_those_that_exist(books):
     make_judgment(make_pair(books), make_assessor(books, "alice"), 1)
-    with pytest.raises(BadInput, match="no assessor named bob; this collection has alice"):
+    with pytest.raises(BadInput, match="No assessor named bob; this collection has alice"):
         choose_assessors(known_assessors(books), names=["bob"])
 
 

@@ -390,6 +390,6 @@ def test_the_papers_options_go_from_the_form_through_the_estimate_into_the_campa
     protocol = Protocol.of(campaign.protocol)
     assert len(campaign.debaters) == 4 and protocol.guard and len(protocol.filter) == 3 and protocol.adjudicator
     refused = start(charlie, **{**chosen, "filter": ["offline-answers"]})
-    assert refused.status_code == 422 and "The filter: name 3 judges" in refused.content.decode()
+    assert refused.status_code == 422 and "Name three judges of different families" in refused.content.decode()
     refused = start(charlie, batch="on")
-    assert refused.status_code == 422 and "Batches: no judge is of a provider" in refused.content.decode()
+    assert refused.status_code == 422 and "None of the judges has a batch endpoint" in refused.content.decode()

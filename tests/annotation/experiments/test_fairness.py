@@ -273,7 +273,7 @@ def test_a_study_never_asks_somebody_about_a_pair_that_they_have_met(books):
     ):
         make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=2, overlap=1, gold=False)
     assert not Study.objects.exists()
-    with pytest.raises(BadInput, match="two groups of 3 need 6 active people"):
+    with pytest.raises(BadInput, match="Two groups of 3 need 6 active people"):
         make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=1)
     with pytest.raises(BadInput, match="0 escalated pairs with a reference grade"):
         make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=1, overlap=1)

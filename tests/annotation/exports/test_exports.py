@@ -317,8 +317,8 @@ def test_the_command_refuses_a_folder_with_something_in_it_and_leaves_it_alone(b
 
 def test_the_command_refuses_what_it_does_not_know(books, tmp_path):
     out = ("--out", str(tmp_path / "out"))
-    assert 'there is no collection "films"' in refused("export", "films", "--format", "qrels", *out)
-    assert "no format named xml" in refused("export", "books", "--format", "xml", *out)
+    assert 'There is no collection "films"' in refused("export", "films", "--format", "qrels", *out)
+    assert "No format named xml" in refused("export", "books", "--format", "xml", *out)
     assert "never split" in refused("export", "books", "--format", "qrels", "--split", "0.9", *out)
     assert "no labels" in refused("export", "books", "--format", "debates", "--origins", "people", *out)
     assert not (tmp_path / "out").exists()
@@ -331,8 +331,8 @@ def test_the_command_agreement_prints_the_document_and_refuses_what_it_does_not_
     assert (found["binarize"], found["items"]) == (1, 1)
     assert found["pairwise"][0]["percent"]["value"] == 1.0
     assert run("agreement", "books", "--assessors", "bob")["assessors"] == [{"name": "bob", "kind": "person", "n": 1}]
-    assert 'there is no collection "films"' in refused("agreement", "films")
-    assert "no assessor named charlie" in refused("agreement", "books", "--assessors", "charlie")
+    assert 'There is no collection "films"' in refused("agreement", "films")
+    assert "No assessor named charlie" in refused("agreement", "books", "--assessors", "charlie")
     assert "grades 0 to 3" in refused("agreement", "books", "--binarize", "4")
     assert "cannot be negative" in refused("agreement", "books", "--bootstrap", "-1")
     call_command("agreement", "books", stdout=(spoken := StringIO()))

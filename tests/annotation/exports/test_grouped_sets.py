@@ -110,7 +110,7 @@ def test_a_negative_with_the_text_of_a_positive_is_left_out_and_counted(books, t
 def test_a_set_without_any_negative_is_refused_with_the_reason(books, tmp_path):
     Label.objects.filter(pair__in=Pair.objects.filter(collection=books)).update(grade=2)
     with pytest.raises(
-        BadInput, match=r"nothing is left to train on .*its query has too few relevant or other documents"
+        BadInput, match=r"Nothing is left to train on .*its query has too few relevant or other documents"
     ):
         export(books, "tevatron", tmp_path / "out")
     assert not (tmp_path / "out").exists()

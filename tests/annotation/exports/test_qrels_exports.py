@@ -81,11 +81,11 @@ def test_texts_of_older_versions_are_left_out_and_counted(books, tmp_path):
 
 def test_what_would_change_a_version_is_refused(books, tmp_path):
     for name, options, words in (
-        ("prism", {"qrels": 2}, "--qrels goes with the formats beir and mteb, not with prism"),
+        ("prism", {"qrels": 2}, "Only the formats beir and mteb take a version of the qrels, not prism"),
         ("beir", {"qrels": 7}, "books has no qrels version 7; there are: 1, 2"),
-        ("beir", {"qrels": 2, "aggregate": "majority"}, "--aggregate does not go with --qrels"),
-        ("mteb", {"qrels": 2, "labels": "people"}, "--labels does not go with --qrels"),
-        ("beir", {"qrels": 2, "negatives": 1}, "--negatives does not go with --qrels"),
+        ("beir", {"qrels": 2, "aggregate": "majority"}, "A version of the qrels is exported as it is"),
+        ("mteb", {"qrels": 2, "labels": "people"}, "A version of the qrels is exported as it is"),
+        ("beir", {"qrels": 2, "negatives": 1}, "A version of the qrels is exported as it is"),
     ):
         with pytest.raises(BadInput, match=words):
             export(books, name, tmp_path / "out", **{"teacher": "labels", **options})

@@ -147,10 +147,10 @@ def test_names_that_do_not_exist_or_overlap_are_refused(books, tmp_path):
     keep(books)
     keep(books, "other", ["q1", "q2"])
     for named, words in (
-        (("test=none",), r"--split test=none: no kept list .* there are: fixed, other"),
-        (("test=fixed", "dev=other"), "query q1 stands in two of the named splits"),
-        (("test=fixed", "test=other"), "names a split twice"),
-        (("best=fixed",), "--split must be a share such as 0.9, or train=NAME"),
+        (("test=none",), r"No kept list .* is named none \(for test\). There are: fixed, other"),
+        (("test=fixed", "dev=other"), "Query q1 stands in two of the named splits"),
+        (("test=fixed", "test=other"), "at most one name"),
+        (("best=fixed",), "Enter a share such as 0.9, or train=NAME"),
     ):
         with pytest.raises(BadInput, match=words):
             export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
@@ -161,9 +161,9 @@ def test_a_split_without_a_labelled_query_is_named_in_the_refusal(books, tmp_pat
     keep(books, "nobody", ["new"])
     Query.objects.filter(collection=books).exclude(external_id="new").update(metadata={"split": "everything"})
     for named, words in (
-        (("dev=nobody",), "dev would be empty.*; no query named nobody has a label, or allow an incomplete set"),
-        (("train=nobody",), "nothing is left to train on: no query named nobody has a label"),
-        (("test=everything",), "nothing is left to train on: every query with a label is one of dev or test"),
+        (("dev=nobody",), "Dev would be empty.*: no query named nobody has a label, or allow an incomplete set"),
+        (("train=nobody",), "Nothing is left to train on: no query named nobody has a label"),
+        (("test=everything",), "Nothing is left to train on: every query with a label is one of dev or test"),
     ):
         with pytest.raises(BadInput, match=words):
             export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)

@@ -15,7 +15,7 @@ from annotation.exports.sets.parquet import list_languages
 from annotation.exports.sets.rows import SetQuery, SetRow, order_key
 from annotation.exports.sets.splitting import split_queries
 from annotation.length_balance.balancing import LENGTHS, balance_pairs, cells_of, measure_spread
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.search import near
 
 
@@ -177,16 +177,17 @@ def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"split": 0}, "--split must be a share above 0"),
-        ({"teacher": "gut"}, "--teacher must be one of scores, votes, labels"),
-        ({"negatives": 0}, "--negatives must be 1 or more"),
-        ({"ranks": (5, 2)}, "--ranks must be FIRST-LAST"),
-        ({"agreement": 1.5}, "--agreement must be a share from 0"),
+        ({"split": 0}, "Enter a share above 0"),
+        ({"teacher": "gut"}, "Choose one of scores, votes, labels"),
+        ({"negatives": 0}, "Enter 1 or more"),
+        ({"ranks": (5, 2)}, "Enter two ranks from 1, the smaller first"),
+        ({"agreement": 1.5}, "Enter a share from 0"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_by_name(options, said):
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadOption, match=said) as refused:
         SetOptions(**options)
+    assert [name for name, _sentence in refused.value.problems] == list(options)
 
 
 # Balance
@@ -232,7 +233,7 @@ def test_balancing_by_the_entropy_of_the_paper_reaches_the_aim_over_all_cells_or
     _, prism = balance_pairs(scores, lengths, places, entropy="prism")
     assert prism["after"]["entropy_of_all_cells"] >= 0.99 > ours["after"]["entropy_of_all_cells"]
     assert prism["cap"] < ours["cap"]
-    with pytest.raises(BadInput, match="only 24 cells of score by length hold a pair"):
+    with pytest.raises(BadInput, match="only 24 cells of score by length contain a pair"):
         balance_pairs(
             [score for score in scores if score < 0.5], lengths[: sum(s < 0.5 for s in scores)], places, entropy="prism"
         )

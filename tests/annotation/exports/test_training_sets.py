@@ -59,7 +59,7 @@ def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from
 
 
 def test_prism_without_scores_is_refused_with_what_to_do(books, tmp_path):
-    with pytest.raises(BadInput, match=r"30 of 30 pairs have no teacher score .* teacher_scores, or choose --teacher"):
+    with pytest.raises(BadInput, match=r"30 of 30 pairs have no teacher score .* or choose votes or labels"):
         export(books, "prism", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -192,7 +192,7 @@ def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     assert ExportRecord.is_exported(films.pk, films.created_at) and not ExportRecord.is_exported(
         make_collection("songs").pk, films.created_at
     )
-    with pytest.raises(BadInput, match="no collection named poems"):
+    with pytest.raises(BadInput, match="No collection named poems"):
         export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs", "poems"))
 
 
@@ -293,7 +293,7 @@ def test_an_n_tuple_that_wants_more_negatives_than_there_are_is_refused_with_the
 
 def test_an_empty_dev_set_is_refused_unless_it_is_asked_for(tmp_path):
     books = make_books(queries=1)
-    with pytest.raises(BadInput, match=r"dev would be empty; take another --split .*--allow-incomplete"):
+    with pytest.raises(BadInput, match=r"Dev would be empty: take another split .*allow an incomplete set"):
         export(books, "prism", tmp_path / "out", teacher="votes")
     export(books, "prism", tmp_path / "whole", teacher="votes", split=1)
     manifest = export(books, "prism", tmp_path / "asked", teacher="votes", allow_incomplete=True)
@@ -303,7 +303,7 @@ def test_an_empty_dev_set_is_refused_unless_it_is_asked_for(tmp_path):
 def test_completions_that_are_all_no_are_refused_with_what_was_left_out(books, tmp_path):
     with pytest.raises(
         BadInput,
-        match=r"all 18 pairs of train would be not relevant "
+        match=r"All 18 pairs of train would be not relevant "
         r"\(10 pairs left out: relevant without contribution and evidence\).*let a judge write them \(write_evidence\)",
     ):
         export(books, "trl", tmp_path / "out")
@@ -334,7 +334,7 @@ def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_a
     assert manifest["options"]["tokenizer"]["name"] == "tokenizer.json"
     shares = [sum(column) for column in zip(*manifest["balance"]["before"]["cells"], strict=True)]
     assert shares == [0, 0, 27, 0, 0, 0, 0, 0]  # 20 words are 128 to 255 characters
-    with pytest.raises(BadInput, match=r"only 2 cells of score by length hold a pair"):
+    with pytest.raises(BadInput, match=r"only 2 cells of score by length contain a pair"):
         export(books, "prism", tmp_path / "prism", teacher="votes", balance=True, balance_entropy="prism")
     (tmp_path / "no.json").write_text("{}")
     with pytest.raises(BadInput, match=r"no.json is no tokenizer.json"):

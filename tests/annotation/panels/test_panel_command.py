@@ -138,7 +138,7 @@ def test_candidates_that_share_no_pairs_are_refused_with_whom_to_leave_out(judge
     path.write_text("query_id,doc_id,grade\n" + "\n".join(rows) + "\n")
     import_judgments(books, path, assessor="late", kind="judge")
     said = refused()
-    assert "the 9 candidates share 0 pairs, 20 are needed; without late the others share 120" in said
+    assert "The 9 candidates share 0 pairs, and 20 are needed. Without late the others share 120" in said
 
 
 def test_an_old_version_of_a_judge_is_left_out_unless_named(judged, books):
@@ -187,12 +187,14 @@ def test_of_references_that_differ_the_pair_has_no_gold(judged, books):
 
 def test_people_and_the_reference_are_no_candidates(judged, books):
     make_assessor(books, "alice")
-    assert "qrels: only judges and imports of the kind `judge` are candidates" in refused("--candidates", "qrels,j0")
+    assert "--candidates: Only judges and imported judges can be candidates, not qrels." in refused(
+        "--candidates", "qrels,j0"
+    )
 
 
 def test_bad_input_is_said_in_one_line(judged):
     for options, words in (
-        (["--candidates", "nobody"], "no assessor named nobody"),
+        (["--candidates", "nobody"], "No assessor named nobody"),
         (["--candidates", "j0,j0"], "--candidates names a judge twice"),
         (["--candidates", "j0"], "only j0 did"),
         (["--floor", "2"], "--floor 2.0: balanced accuracy and kappa are numbers up to 1"),

@@ -153,7 +153,7 @@ def test_a_judge_without_log_probabilities_is_refused() -> None:
         lara_live.start(source.collection, judge="mute", share=0.5)
     with pytest.raises(BadInput, match="has voted in no campaign of books"):
         lara_live.start(source.collection, judge="nobody", share=0.5)
-    with pytest.raises(BadInput, match="--share 0"):
+    with pytest.raises(BadInput, match="Enter a share above 0"):
         lara_live.start(source.collection, judge="sure", share=0.0)
     assert not Campaign.objects.filter(policy="lara").exists()
 

@@ -480,7 +480,7 @@ def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
     with pytest.raises(BadInput, match="no pair is waiting"):
         attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     make_scene(collection, ordinary=2, known=0)
-    with pytest.raises(BadInput, match="no gold pairs left"):
+    with pytest.raises(BadInput, match="No gold pairs left"):
         attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     gold(make_pair(collection), 0)
     with pytest.raises(BadInput, match="the DREAM form needs relevant gold"):

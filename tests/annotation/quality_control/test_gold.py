@@ -93,7 +93,7 @@ def test_experts_practise_first_then_share_the_pairs_and_what_they_say_is_the_re
     assert not Judgment.objects.exists()
     first = gold.next_for_expert(alice)
     gold.record_answer(membership=alice, gold_pair=first.pk, who="expert", grade=1, comment="It says so.")
-    with pytest.raises(BadInput, match="another person graded"):
+    with pytest.raises(BadInput, match="Another person graded"):
         gold.record_answer(membership=bob, gold_pair=first.pk, who="expert", grade=0)
     while (row := gold.next_for_expert(bob)) is not None:
         gold.record_answer(membership=bob, gold_pair=row.pk, who="expert", grade=0)

@@ -39,7 +39,7 @@ def test_an_edited_text_leaves_with_its_author_and_comes_back(item: Item, client
     assert draft_of(item.pk)["contribution"] == "It tells the boiling point.", (
         "the next one begins with the judge's text"
     )
-    with pytest.raises(BadInput, match="nothing to exclude"):
+    with pytest.raises(BadInput, match="Nothing to exclude"):
         exclusion.exclude_judgments(membership=alice, by=None)
 
     exclusion.reinstate_judgments(act=act, by=None)
@@ -79,5 +79,5 @@ def test_grades_under_aspects_leave_and_come_back() -> None:
     assert sorted(of_aspects.values_list("pair__document", flat=True)) == [first.pk, second.pk]
     assert Judgment.objects.filter(assessor=bob.assessor, aspect__isnull=False).count() == 3
     documents.discard(query, dana.assessor, first, "It is about penguins.")
-    with pytest.raises(BadInput, match="nothing to exclude"):
+    with pytest.raises(BadInput, match="Nothing to exclude"):
         exclusion.exclude_judgments(membership=bob, by=None)

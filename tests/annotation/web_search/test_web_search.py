@@ -151,7 +151,7 @@ def test_an_empty_answer_is_one_and_a_wrong_key_stops_at_once(
     assert (code, made["without_results"], made["results"]) == (0, 1, 1)
     monkeypatch.setenv(KEY_ENV, "")
     code, _made, err = search("--judge", judge(service, "exa"))
-    assert code == 3 and f"set the environment variable {KEY_ENV}" in err and len(service.asked) == 2
+    assert code == 3 and f"Set the environment variable {KEY_ENV}" in err and len(service.asked) == 2
 
 
 def test_no_search_is_repeated_and_another_campaign_takes_the_answers_over(ice: Any, service: SearchService) -> None:

@@ -109,7 +109,7 @@ def test_what_was_left_out_is_counted_and_shown_with_its_reason_and_never_as_a_l
     ):
         of = None if problem else document
         WebSearchResult.objects.create(searched=first, rank=rank, url=url, title=title, document=of, problem=problem)
-    WebSearch.objects.update(state="failed", error="stopped by the call limit: raise it", done=2)
+    WebSearch.objects.update(state="failed", error="Stopped by the call limit: raise it", done=2)
     page = client.get(f"{HOME}{search.number}/")
     said = text_of(page)
     assert 'href="http://ice.example/thin" rel="noopener noreferrer nofollow"' in said

@@ -184,7 +184,7 @@ def test_an_answer_without_anything_to_compare_it_with_is_named(agents, model_se
     found = dict(AnswerAssessment.objects.filter(job=job).values_list("trace__query__external_id", "problem"))
     assert found == {"q0": "", "q1": "the query has no reference answer"}
     Query.objects.filter(collection=collection).update(answers=[])
-    with pytest.raises(BadInput, match="write them first with references wings --judge J"):
+    with pytest.raises(BadInput, match="wings has no reference answers: write them first"):
         grading.start_grading(search_job, "grader", limits=NO_LIMITS)
 
 

@@ -133,16 +133,16 @@ def test_a_suite_has_the_unweighted_mean_of_its_members(scene):
 
 def test_what_cannot_be_done_is_said_in_one_line(scene):
     for args, problem in (
-        (("nowhere",), "there is no suite and no collection 'nowhere'"),
-        (("wings",), "agents have not searched wings yet"),
-        (("wings", "--judge", "grader"), "agents have not searched wings yet"),
+        (("nowhere",), "There is no suite and no collection 'nowhere'"),
+        (("wings",), "Agents have not searched wings yet"),
+        (("wings", "--judge", "grader"), "Agents have not searched wings yet"),
         (("wings", "--agents", "reader"), "--retrievers and --agents go together"),
         (
             ("wings", "--retrievers", "dense", "--agents", "reader"),
             "no retriever dense that can search for any text",
         ),
         (("wings", "--retrievers", "bm25", "--agents", "nobody"), "'nobody' is not"),
-        ((*SEARCH[1:], "--sample", "0"), "--sample must be at least 1"),
+        ((*SEARCH[1:], "--sample", "0"), "--sample: Enter a number from 1."),
         ((*SEARCH[1:], "--budget", "-1"), "budget"),
     ):
         said = call("agents", *args)

@@ -200,7 +200,7 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_whole_without_a_mean(win
 def test_a_model_that_nobody_can_reach_leaves_no_answer_and_is_tried_again(wings, model_server):
     model_server.script(writer=[{"fault": "500"}], grader=[RIGHT])
     evaluation = answered(wings, systems=["bm25"])
-    assert evaluation.state == JobState.FAILED and "no model responds" in evaluation.error
+    assert evaluation.state == JobState.FAILED and "No model responds" in evaluation.error
     assert not GeneratedAnswer.objects.exists()
     model_server.script(writer=[ANSWER], grader=[RIGHT])
     assert answered(wings, systems=["bm25"]).state == JobState.READY
@@ -218,13 +218,13 @@ def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"systems": ["none"]}, "run 'none' does not exist or is not ready: name a finished run of wings"),
+        ({"systems": ["none"]}, "Run 'none' does not exist or is not ready: name a finished run of wings"),
         ({"systems": []}, "Choose at least one run."),
         ({"generators": []}, "Choose at least one generator."),
         ({"generators": ["nobody"]}, "'nobody' is not a judge that writes text"),
         ({"k": 0}, "k must be between 1 and 100, not 0."),
         ({"k": 3}, "The run bm25 returns only 2 documents per query."),
-        ({"kind": "titles"}, "contexts 'titles': choose one of document, evidence"),
+        ({"kind": "titles"}, "Contexts 'titles': choose one of document, evidence"),
         ({"budget": -1.0}, "budget"),
     ],
 )

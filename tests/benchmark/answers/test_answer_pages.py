@@ -130,7 +130,7 @@ def test_graded_values_without_variance_say_why(wings, charlie):
 def test_a_partial_result_is_marked_and_has_no_mean(wings, charlie):
     found = evaluation_of(wings)
     GeneratedAnswer.objects.filter(query__external_id="q2", run__name="dense").delete()
-    AnswerEvaluation.objects.update(state=JobState.FAILED, error="stopped by the call limit: raise it")
+    AnswerEvaluation.objects.update(state=JobState.FAILED, error="Stopped by the call limit: raise it")
     told = text(charlie, f"{HOME}{found.number}/")
     assert "Partial result: 1 query still waits for answers." in told and "Mean over systems" not in told
     assert "Stopped by the call limit: raise it" in told and "Resume" in told

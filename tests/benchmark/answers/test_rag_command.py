@@ -111,8 +111,8 @@ def test_a_suite_shares_its_limits_by_the_number_of_answers(wings):
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (("nowhere", *WHO), 'there is no collection or suite "nowhere"; there are: wings'),
-        (("wings", *WHO, "--systems", "none"), "run 'none' does not exist or is not ready"),
+        (("nowhere", *WHO), 'There is no collection or suite "nowhere"; there are: wings'),
+        (("wings", *WHO, "--systems", "none"), "Run 'none' does not exist or is not ready"),
         (("wings", *WHO, "--judge", "nobody"), "'nobody' is not a judge that writes text"),
     ],
 )

@@ -101,7 +101,7 @@ def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], a
     assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5
     funnel = compute_funnel(begun)
     assert (funnel.candidates, funnel.asked, funnel.to_people, funnel.people_open, funnel.settled) == (5, 5, 5, 5, 0)
-    with pytest.raises(BadInput, match="no pair is resolved yet"):
+    with pytest.raises(BadInput, match="No pair is resolved yet"):
         stages.finish_filling(begun)
     assert len(judge_all(alice)) == 5
     done = stages.advance_filling(begun)
@@ -351,7 +351,7 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
         advance_due()
     broken.refresh_from_db()
     sound.refresh_from_db()
-    assert (broken.state, broken.error, sound.state) == ("preparing", "OSError: no room", "people")
+    assert (broken.state, broken.error, sound.state) == ("preparing", "Unexpected error: no room", "people")
     advance_due()
     broken.refresh_from_db()
     assert (broken.state, broken.error) == ("people", "")

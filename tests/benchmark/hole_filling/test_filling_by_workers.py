@@ -117,7 +117,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     ask_to_finish(begun)
     assert finish_requested(begun.pk)
     shown = page(charlie, begun)
-    assert "The filled version was not made: no pair is resolved yet" in shown and "Finish early or cancel" in shown
+    assert "The filled version was not made: No pair is resolved yet" in shown and "Finish early or cancel" in shown
 
     def breaks(*_: object) -> None:
         raise MemoryError("no room")
@@ -129,7 +129,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
         ask_to_finish(begun)
         with pytest.raises(MemoryError):
             finish_requested(begun.pk)
-    assert "MemoryError: no room" in page(charlie, begun)
+    assert "Unexpected error: no room" in page(charlie, begun)
     ask_to_finish(begun)
     assert finish_requested(begun.pk)
     begun.refresh_from_db()
@@ -138,7 +138,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
 
 def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
     cancel_filling(begun)
-    with pytest.raises(BadInput, match="this hole filling is cancelled"):
+    with pytest.raises(BadInput, match="This hole filling is cancelled"):
         ask_to_finish(begun)
 
 

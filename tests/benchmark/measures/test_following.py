@@ -51,7 +51,7 @@ def test_what_became_irrelevant_was_relevant_and_is_judged_otherwise_now() -> No
     assert became_irrelevant(before, after) == {"q1": {"a"}}  # nobody judged d again: unknown
     assert became_irrelevant(before, {"q1": {"a": 1}}, relevant_from=2) == {"q1": {"a"}}
     assert became_irrelevant(before, {"q1": {"a": -1}}) == {}, "in the pool, and not judged"
-    with pytest.raises(BadInput, match="no document became irrelevant"):
+    with pytest.raises(BadInput, match="No document became irrelevant"):
         p_mrr({}, {}, {})
 
 

@@ -220,7 +220,7 @@ def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant(
     third = world.run("third", ["ab", "dac"])
     assert measure_following(world.one, third, world.before, after)["value"] == pytest.approx(1 - 1 / 3)
     assert measure_following(third, world.two, world.before, after)["missing"] == ["q2"]
-    with pytest.raises(BadInput, match="no document became irrelevant"):
+    with pytest.raises(BadInput, match="No document became irrelevant"):
         measure_following(world.one, third, world.before, world.after)
 
 
@@ -284,7 +284,7 @@ def test_runs_that_are_too_shallow_are_named_and_runs_are_listed() -> None:
     name = world.collection.name
     Run.objects.update(depth=2)
     said = call("report", name, "--k", 50)
-    assert said.code == 2 and f"no run of {name} returns 50 documents per query (one 2, two 2): give --k 2" in said.err
+    assert said.code == 2 and f"No run of {name} returns 50 documents per query (one 2, two 2): give --k 2" in said.err
     Run.objects.filter(pk=world.one.pk).update(depth=100)
     said = call("report", name, "--k", 50, "--json")
     assert said.code == 0 and "left out, because they return fewer documents per query: two" in said.err
@@ -293,4 +293,4 @@ def test_runs_that_are_too_shallow_are_named_and_runs_are_listed() -> None:
         ("one", "ready", 100), ("two", "ready", 2),
     ]  # fmt: skip
     assert call("runs", name, "list").out.startswith("one: imported, ready, depth 100, ")
-    assert call("runs", name, "export", "one").err.strip() == f"name the run and the file: runs {name} export RUN F"
+    assert call("runs", name, "export", "one").err.strip() == f"Name the run and the file: runs {name} export RUN F"

@@ -198,7 +198,7 @@ def test_the_run_is_cut_at_its_depth_after_all_candidates_are_compared(wings):
 def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
     wings.document_set.filter(external_id="d3").update(is_current=False)
     run = make(start(wings, run="reranked"))
-    assert run.state == "failed" and "documents in run reranked have since changed or been removed" in run.error
+    assert run.state == "failed" and "Documents in run reranked have since changed or been removed" in run.error
 
 
 @pytest.mark.parametrize(
@@ -206,16 +206,16 @@ def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
     [
         ({}, "needs a reranked run"),
         ({"run": "nobody"}, "wings has no run nobody"),
-        ({"runs": ["reranked"]}, "name two runs"),
-        ({"runs": ["reranked", "reranked"]}, "name two runs"),
-        ({"runs": ["reranked", "other"]}, "run reranked is not a BM25 run made here"),
-        ({"run": "reranked", "method": "magic"}, "unknown method magic"),
-        ({"run": "reranked", "scores": "odd"}, "scores must be one of margins, grades, plain"),
+        ({"runs": ["reranked"]}, "Name two runs"),
+        ({"runs": ["reranked", "reranked"]}, "Name two runs"),
+        ({"runs": ["reranked", "other"]}, "Run reranked is not a BM25 run made here"),
+        ({"run": "reranked", "method": "magic"}, "Unknown method magic"),
+        ({"run": "reranked", "scores": "odd"}, "Scores must be one of margins, grades, plain"),
         ({"run": "reranked", "k1": -1}, "from 0 to 10"),
-        ({"run": "reranked", "weights": [1]}, "weights must be two numbers"),
-        ({"run": "reranked", "weights": [1, "x"]}, "weights must be two numbers"),
-        ({"run": "reranked", "weights": [1, float("nan")]}, "weights must be two numbers"),
-        ({"run": "reranked", "weights": [0, 0]}, "weights must be two numbers"),
+        ({"run": "reranked", "weights": [1]}, "Weights must be two numbers"),
+        ({"run": "reranked", "weights": [1, "x"]}, "Weights must be two numbers"),
+        ({"run": "reranked", "weights": [1, float("nan")]}, "Weights must be two numbers"),
+        ({"run": "reranked", "weights": [0, 0]}, "Weights must be two numbers"),
         ({"run": "reranked", "depht": 1}, "not depht"),
     ],
 )
@@ -227,7 +227,7 @@ def test_a_hybrid_that_cannot_be_made_is_refused(wings, recipe, problem):
 
 def test_a_run_that_is_not_ready_makes_no_hybrid(wings):
     Run.objects.filter(name="reranked").update(state="running")
-    with pytest.raises(BadInput, match="run reranked of wings is not ready"):
+    with pytest.raises(BadInput, match="Run reranked of wings is not ready"):
         start(wings, run="reranked")
 
 

@@ -165,7 +165,7 @@ def test_a_name_that_exists_is_refused_before_the_file_is_read(books, write):
     said = call("import_runs", "books", write("not a run", "one.txt"))
     assert said.code == 2 and "books already has a run one: choose another name" in said.err
     said = call("import_runs", "books", write(GOOD, "x.run"), write(GOOD, "x.txt"))
-    assert said.code == 2 and "two runs would be called x" in said.err
+    assert said.code == 2 and "Two runs would be called x" in said.err
     assert Run.objects.count() == 1
 
 

@@ -63,9 +63,9 @@ def test_a_bm25_run_holds_what_the_index_finds(wings):
     [
         ("a b", "bm25", 10, "letters, digits"),
         ("", "bm25", 10, "required|letters"),
-        ("ok", "sorcery", 10, "unknown system type 'sorcery'"),
-        ("ok", "bm25", 0, "depth 0"),
-        ("ok", "bm25", 10_001, "depth 10001"),
+        ("ok", "sorcery", 10, "Unknown system type 'sorcery'"),
+        ("ok", "bm25", 0, "Depth 0"),
+        ("ok", "bm25", 10_001, "Depth 10001"),
     ],
 )
 def test_what_cannot_be_made_is_refused_and_leaves_nothing(wings, name, kind, depth, problem):
@@ -167,7 +167,7 @@ def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     monkeypatch.setattr("corpus.search.bm25.index_for", lambda _collection, **_options: 1 / 0)
     builders.work_on_run(leases.claim(Run), never)
     run.refresh_from_db()
-    assert (run.state, run.error) == ("failed", "ZeroDivisionError: division by zero")
+    assert (run.state, run.error) == ("failed", "Unexpected error: division by zero")
 
 
 def test_a_run_stays_full_where_its_query_excludes_documents(wings):

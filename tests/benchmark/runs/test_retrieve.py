@@ -70,7 +70,7 @@ def test_queries_that_models_wrote_are_ranked_only_when_asked_for_or_alone():
 def test_the_command_refuses_what_cannot_be_made():
     wings()
     for args, problem in (
-        (("nowhere", "--system", "bm25"), 'there is no collection "nowhere"'),
+        (("nowhere", "--system", "bm25"), 'There is no collection "nowhere"'),
         (("wings", "--system", "bm25", "--method", "zscore"), "BM25 accepts k1 and b, not method"),
         (("wings", "--system", "hybrid", "--runs", "a,b"), "wings has no run a"),
         (("wings", "--system", "hybrid", "--run", "a", "--k1", "0.9"), "wings has no run a"),

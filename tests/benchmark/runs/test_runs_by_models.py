@@ -200,9 +200,7 @@ def test_a_run_that_was_killed_before_it_stored_rankings_pays_for_nothing_twice(
 def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, model_server):
     make_judge(model_server, "writer")
     run = make(start(wings, "rewrite", method="hyde", judge="writer", max_calls=2))
-    assert (
-        run.state == "failed" and "run the same command with a larger --budget or --max-calls to continue" in run.error
-    )
+    assert run.state == "failed" and "start the same again with a larger budget or call limit to continue" in run.error
     assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
     limits.set_limits(run, budget=None, max_calls=3)
     assert builders.go_on(run)
@@ -435,15 +433,15 @@ def test_the_offline_judge_reasons_with_words_that_the_best_documents_share(wing
     [
         ("rewrite", {"judge": "nobody"}, "'nobody' is not a judge that writes text"),
         ("rewrite", {"judge": "vectors"}, "'vectors' is not a judge that writes text"),
-        ("rewrite", {"judge": "offline-rewriter", "method": "magic"}, "method 'magic'"),
+        ("rewrite", {"judge": "offline-rewriter", "method": "magic"}, "Method 'magic'"),
         ("rewrite", {"judge": "offline-rewriter", "samples": 21}, "from 1 to 20"),
         ("rewrite", {"judge": "offline-rewriter", "tone": "kind"}, "unknown settings: tone"),
-        ("rewrite", {"judge": "offline-rewriter", "over": "magic"}, "over sets the search method"),
+        ("rewrite", {"judge": "offline-rewriter", "over": "magic"}, "The search method is"),
         ("rewrite", {"judge": "offline-rewriter", "over": {"kind": "bm25", "k1": -1}}, "from 0 to 10"),
-        ("rewrite", {"judge": "offline-rewriter", "max_calls": 0}, "give a number above 0"),
+        ("rewrite", {"judge": "offline-rewriter", "max_calls": 0}, "Enter a number greater than 0"),
         ("dense", {"judge": "offline-rewriter"}, "embed-endpoint"),
         ("dense", {"judge": "vectors", "instruction": "a", "query_prefix": "b"}, "set only one of them"),
-        ("rerank", {"judge": "vectors", "run": "none"}, "run 'none' does not exist"),
+        ("rerank", {"judge": "vectors", "run": "none"}, "Run 'none' does not exist"),
     ],
 )
 def test_a_recipe_that_cannot_work_is_refused_at_once(wings, model_server, kind, recipe, problem):

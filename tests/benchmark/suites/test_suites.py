@@ -157,7 +157,7 @@ def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(
     names = [world.collection.name for world in worlds]
     command(capsys, "make", "all", *names)
     code, told = command(capsys, "funnel", "all")
-    assert code == 2 and "no member of all has had its holes filled" in told
+    assert code == 2 and "No member of all has had its holes filled" in told
     steps = [(35_579, 20_137, [17_893, 2_244, 1_382, 862]), (41_656, 11_126, [10_558, 568, 422, 146]), (10, 8, [7, 1])]
     for world, (candidates, left, debated) in zip(worlds, steps, strict=True):
         begun = Funnel.begun(candidates + 5, 5, candidates, 0)
@@ -210,6 +210,6 @@ def test_the_command_makes_lists_reports_and_deletes(capsys: pytest.CaptureFixtu
     assert r"Books \& films: Hit@2" in (tmp_path / "t.tex").read_text()
     assert command(capsys, "delete", "both")[0] == 0 and not Suite.objects.exists()
     code, told = command(capsys, "report", "both")
-    assert code == 2 and "there is no suite both" in told
+    assert code == 2 and "There is no suite both" in told
     code, told = command(capsys, "make", "both", "nowhere")
     assert code == 2 and "nowhere" in told

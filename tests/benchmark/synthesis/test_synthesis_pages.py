@@ -64,7 +64,7 @@ def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
     rows.filter(place__lt=2).update(step="negatives", reason="unparsed", problem="two titles are the same")
     rows.filter(place=2).update(step="compose", reason="near-duplicate", problem="every negative is a copy")
-    Synthesis.objects.update(state="failed", error="stopped by the budget: raise it")
+    Synthesis.objects.update(state="failed", error="Stopped by the budget: raise it")
     page = client.get(f"{HOME}{synthesis.number}/").content.decode()
     assert "blueprints of negatives" in page and "every negative nearly equals a positive" in page
     assert "Stopped by the budget" in page and "two titles are the same" in page
@@ -78,7 +78,7 @@ def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
     synthesis.refresh_from_db()
     assert (synthesis.state, synthesis.done, synthesis.total) == ("cancelled", 3, 4)
     refused = client.post(f"{HOME}{synthesis.number}/import/", follow=True).content.decode()
-    assert "No changes made: there is no bundle to import yet" in refused
+    assert "No changes made: There is no bundle to import yet" in refused
 
 
 @pytest.mark.django_db

@@ -46,7 +46,7 @@ def test_what_cannot_be_made_is_refused_in_a_line_and_nothing_is_left(tmp_path):
     few.write_text("A cook\nA pilot\n")
     new = ("--out", tmp_path / "new")
     for args, problem in (
-        (("--seeds", "queries", "--judge", "offline-rewriter"), "name an output folder"),
+        (("--seeds", "queries", "--judge", "offline-rewriter"), "Name an output folder"),
         (("--seeds", "queries", "--judge", "offline-rewriter", "--out", full), "is not empty: name a new folder"),
         (("--seeds", "queries", "--judge", "nobody", *new), "'nobody' is not a judge that writes text"),
         (("--seeds", "queries", "--judge", "offline-rewriter", "--writer", "x", *new), "'x' is not a judge"),

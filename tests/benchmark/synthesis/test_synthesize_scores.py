@@ -180,7 +180,7 @@ def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_exp
     run = tmp_path / "x.run"
     run.write_text("q1 Q0 d1 1 1.0 x\n")
     refused = manage(*export[:-1], "--run", run, "--out", tmp_path / "no", check=False)
-    assert refused.code == 2 and "--run does not go with erank-sft" in refused.err
+    assert refused.code == 2 and "--run: This does not go with erank-sft" in refused.err
 
 
 @pytest.mark.django_db(transaction=True)
@@ -210,7 +210,7 @@ def test_a_judge_that_cannot_score_is_refused(model_server: LocalModels, manage:
     for judge, words in (
         ("plain", "has no scores from 0 to 10"),
         ("cold", "would be identical"),
-        ("nobody", "there is no judge"),
+        ("nobody", "There is no judge"),
     ):
         refused = manage("synthesize_scores", "books", "--judge", judge, "--out", tmp_path / "set", check=False)
         assert refused.code == 2 and words in refused.err and refused.out == ""

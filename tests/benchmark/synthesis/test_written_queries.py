@@ -218,7 +218,7 @@ def test_what_cannot_be_written_is_refused_in_a_line(books, tmp_path):
         ("rewrite_queries", ("--data", tmp_path / "none"), "no such file"),
         ("rewrite_queries", ("--data", bare), 'it has no "query_id"'),
         ("rewrite_queries", ("--data", folder, "--share", "0.1"), "too few for this share"),
-        ("rewrite_queries", ("--data", folder, "--pairs", "0"), "pairs 0: give a number from 1"),
+        ("rewrite_queries", ("--data", folder, "--pairs", "0"), "Pairs 0: give a number from 1"),
         ("write_queries", ("--limit", "0"), "give a number from 1"),
     ):
         said = call(command, "books", *args, *OFFLINE)

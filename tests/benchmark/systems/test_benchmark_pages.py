@@ -451,7 +451,7 @@ def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, book
     assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.number}/")
     assert charlie.get(f"{HOME}hole-filling/{filling.number}/", **HTMX).status_code == 200
     refused = charlie.post(f"{HOME}hole-filling/{filling.number}/finish/", follow=True).content.decode()
-    assert "no pair is resolved yet" in refused
+    assert "No pair is resolved yet" in refused
     charlie.post(f"{HOME}hole-filling/{filling.number}/cancel/")
     filling.refresh_from_db()
     assert filling.state == "cancelled" and "no version of the qrels was created" in text(
@@ -480,7 +480,7 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     }.items():
         refused = charlie.post(f"{HOME}hole-filling/", {**form, "filter": wrong})
         page = refused.content.decode()
-        assert refused.status_code == 422 and said in page and "--filter" not in page
+        assert refused.status_code == 422 and said in page
         assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', page) == list(wrong), "what was ticked stays"
     people = charlie.post(f"{HOME}hole-filling/", {**form, "policy": "people", "filter": three})
     assert people.status_code == 422 and "no model is used" in people.content.decode()

@@ -167,12 +167,12 @@ def test_files_that_are_named_are_never_left_out_in_silence(db: None, tmp_path: 
     (tmp_path / "d.csv").write_text("id,title,text\n2,y,z\n")
     d = str(tmp_path / "d.csv")
     assert f"{d}: it holds documents, as {a} does, in other columns; leave one of them out\n" in refused(a, d)
-    assert "no file contains queries" in refused(a, b), "of the same columns, so they are parts of one"
+    assert "No file contains queries" in refused(a, b), "of the same columns, so they are parts of one"
     assert refused(a, c).endswith(f"{c}: say what its columns are\n")
     assert "that holds the query text, or add a file of queries\n" in refused(a)
     assert "--corpus: the files hold it, too; leave one of them out\n" in refused(a, "--corpus", a)
     assert refused(a, "--column", "text").endswith(
-        "--column text: write HEADER=FIELD, for example 'Search term=query'\n"
+        "--column: Write HEADER=FIELD, for example 'Search term=query', not text.\n"
     )
 
 

@@ -116,7 +116,7 @@ def test_a_grade_above_the_scale(refused):
 
 def test_a_document_without_text(refused):
     said = refused(corpus=lines([*DOCUMENTS, {"_id": "d3", "title": "", "text": " \n "}]))
-    assert said.startswith('corpus, line 3: document "d3" has no text; --empty keep')
+    assert said == 'corpus, line 3: document "d3" has no text; choose to keep documents without text (--empty)\n'
 
 
 def test_a_query_without_text(refused):
@@ -177,7 +177,7 @@ def test_answers_that_are_no_strings(refused):
 
 def test_a_file_that_is_none_of_the_formats(refused):
     assert refused(corpus=b"words\nmore words\n").startswith("corpus, line 1: neither JSON")
-    assert refused(corpus=b"id,words\n1,x\n").startswith('corpus: no column is "text"; the columns are id, words; name')
+    assert refused(corpus=b"id,words\n1,x\n").startswith('corpus: no column is "text" among id, words: map "id" to it')
 
 
 def test_an_empty_corpus(refused):

@@ -187,4 +187,4 @@ def test_the_command_prints_json_and_knows_its_collections(collection, tmp_path)
     assert json.loads(out.getvalue())["judgments"] == 1
     with pytest.raises(SystemExit) as end:
         call_command("import_judgments", "nobooks", *options, stdout=StringIO(), stderr=err)
-    assert end.value.code == 2 and 'there is no collection "nobooks"; there are: books' in err.getvalue()
+    assert end.value.code == 2 and 'There is no collection "nobooks"; there are: books' in err.getvalue()

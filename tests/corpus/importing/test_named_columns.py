@@ -11,13 +11,9 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from annotation.imports.page import say_for_page
 from benchmark.runs.files import read_qrels, read_run
 from config.env import ROOT
 from corpus.errors import BadInput
-from corpus.formats.files import FileSource
-from corpus.importing import records, tables
-from corpus.importing.columns import without_option
 from corpus.models import Judgment, Label, Pair
 from tests.corpus.importing.public_cases import parquet_of, workbook_of
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -77,9 +73,7 @@ def test_without_names_the_places_tell(tmp_path: Path) -> None:
         (tmp_path / "x").write_text(header + "1\t2\t1\n2\t1\t0\n1\t3\t2\n")
         assert read_qrels(tmp_path / "x") == GIVEN
     (tmp_path / "x").write_text("a\tb\tlabel\n1\t2\t1\n")
-    with pytest.raises(
-        BadInput, match=r'no column is "query_id"; the columns are a, b, label; name it with --column a='
-    ):
+    with pytest.raises(BadInput, match=r'no column is "query_id" among a, b, label: map "a" to it'):
         read_qrels(tmp_path / "x")
     fields = {"b": "query_id", "a": "doc_id"}
     assert read_qrels(tmp_path / "x", fields) == {"2": {"1": 1}}
@@ -142,23 +136,9 @@ def test_a_label_without_its_document_is_refused_with_the_option_that_helps(tmp_
     err = StringIO()
     with pytest.raises(SystemExit) as end:
         call_command("import_collection", "books", str(path), stdout=StringIO(), stderr=err)
-    assert end.value.code == 2 and "name it with --column chunk=text" in err.getvalue()
+    assert end.value.code == 2 and 'map "chunk" to "text"' in err.getvalue()
     out, _err = run("import_collection", "books", path, "--column", "chunk=text")
     assert out.startswith("books: 2 documents, 1 queries, 2 pairs, 2 judgments\n")
-
-
-def test_pages_say_it_in_their_own_words(tmp_path: Path) -> None:
-    path = write(tmp_path, "x.csv", ["query", "chunk", "label"], [["what is tea", "Tea is a drink", "1"]], ",")
-    table = tables.read_table(FileSource(path))
-    assert table is not None
-    assert say_for_page(table.problem) == (
-        'no column is the document that "label" is about; choose “Document text” above the column “chunk”, '
-        "or “Other (kept)” above the column “label”"
-    )
-    assert without_option(table.problem).endswith('is about; give it the header "text"')
-    with pytest.raises(BadInput) as refused:
-        list(records.read_documents(FileSource(path)))
-    assert say_for_page(str(refused.value)).endswith("choose “Document text” above the column “chunk”")
 
 
 def test_names_of_files_hold_any_letter_in_a_locale_of_ascii_alone(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ READ = {
     "qrels, workbook": "qrels 1>10=1 1>11=0",
     "qrels, Parquet": "qrels 1>10=1",
     "qrels, no name is known": "say what its columns are",
-    "qrels, one name is known": 'no column is the query that "label" is about; name it with --column b=query_id',
+    "qrels, one name is known": 'No column is the query that "label" is about: map "b" to "query_id"',
     "run with a header, blanks": "runs -rank q1>d2 q1>d1",
     "run with a header, tabs": "runs -Q0 -rank -tag q1>d1",
     "run with ranks, commas": "runs q1>d1 q1>d2",
@@ -95,26 +95,22 @@ READ = {
         "boils=0 what is tea>Bread is baked=0"
     ),
     "chunk": (
-        'no column is the document that "label" is about; name it with --column chunk=text, or keep '
-        '"label" as it is with --column label=metadata'
+        'No column is the document that "label" is about: map "chunk" to "text", or map '
+        '"label" to "metadata" to keep it as it is'
     ),
     "prompt instead of query": (
-        'no column is the query that "label" is about; name it with --column prompt=query, or keep '
-        '"label" as it is with --column label=metadata'
+        'No column is the query that "label" is about: map "prompt" to "query", or map '
+        '"label" to "metadata" to keep it as it is'
     ),
-    "positive without a query": (
-        'no column is the query that "positive_passages" is about; name it with --column claim=query'
-    ),
-    "a grade without a document": (
-        'no column is the document that "grade" is about; name it with --column remark=text'
-    ),
+    "positive without a query": ('No column is the query that "positive_passages" is about: map "claim" to "query"'),
+    "a grade without a document": ('No column is the document that "grade" is about: map "remark" to "text"'),
     "an answer with a label": (
         "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
     ),
     "an answer without a label": 'queries q1[|what is tea|["a drink"]]',
     "documents with a label": (
-        'no column is the query that "label" is about; name it with --column HEADER=query, or keep '
-        '"label" as it is with --column label=metadata'
+        'No column is the query that "label" is about: map its column to "query", or map '
+        '"label" to "metadata" to keep it as it is'
     ),
     "documents of a query": "documents-pairs d2[11||Water boils|{}] 1>10= 1>11=",
     "documents of a topic": 'documents d1[10||Tea is a drink|{"topic": "drinks"}]',
@@ -140,8 +136,8 @@ READ = {
         "Wasser?>Wasser, auch eins="
     ),
     "only a title": (
-        'no column is the document that "label" is about; name it with --column title=text, or keep '
-        '"label" as it is with --column label=metadata'
+        'No column is the document that "label" is about: map "title" to "text", or map '
+        '"label" to "metadata" to keep it as it is'
     ),
     "a title beside ids": "queries-pairs -product_title -esci_label q1[|what is tea] what is tea>p1=",
     "gold_label": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=1",
@@ -201,8 +197,8 @@ READ = {
         "what is tea>Tea is a drink=1 by a what is tea>Tea is a drink=0 by b"
     ),
     "annotations without people": (
-        '"annotations" holds judgments that cannot be read: [{"label": 1}, {"label": 0}]; write each as '
-        '{"annotator", "label"}, or leave them out with --column annotations=ignore'
+        '"annotations" contains judgments that cannot be read: [{"label": 1}, {"label": 0}]. Write each as '
+        '{"annotator", "label"}, or map the column to "ignore"'
     ),
     "ids without digits": "all d2[beta||Water boils|{}] q1[|what is tea] what is tea>alpha= what is tea>beta=",
     "two ids, one of the passage": 'documents d2[a2||Water boils|{"docid": "a"}]',
@@ -307,8 +303,8 @@ READ = {
     "ESCI, products": 'documents d1[B00|Tea|Tea is a drink|{"product_bullet_point": "x", "product_brand": "b"}]',
     "WANDS": "label.csv, line 2: the grade is not an integer, nor yes or no: 'Exact'",
     "Home Depot": (
-        'no column is the document that "relevance" is about; name it with --column product_title=text, or keep '
-        '"relevance" as it is with --column relevance=metadata'
+        'No column is the document that "relevance" is about: map "product_title" to "text", or map '
+        '"relevance" to "metadata" to keep it as it is'
     ),
     "CrowdFlower": (
         "all -id -relevance_variance d1[|Accent Pillow|Red satin|{}] q1[|bridal shower decorations] bridal "
@@ -356,7 +352,7 @@ READ = {
     ),
     "DPR, Wikipedia": "documents d1[1|Aaron|Aaron Aaron ( or ; ) is a prophet|{}]",
     "LoTTE": "queries-pairs -url q1[0|what is tea] 0>1=1 0>2=1",
-    "BioASQ": 'no column is the query that "documents" is about; name it with --column snippets=query',
+    "BioASQ": 'No column is the query that "documents" is about: map "snippets" to "query"',
     "ELI5": 'queries q1[1|what is tea|["a drink"]]',
     "HotpotQA as it is published": (
         'h.json, line 1: "context" holds no text that can be read: [["Tea", ["Tea is.", " A drink."]], ["Water", '

@@ -184,7 +184,7 @@ def test_json_of_other_tools_is_named(what: str, text: str, importer: str, tmp_p
 def test_a_table_without_a_column_of_texts_is_named_by_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "collection.csv"
     path.write_text("id,words\n1,x\n")
-    with pytest.raises(BadInput, match='no column is "text"; the columns are id, words; name it with --column'):
+    with pytest.raises(BadInput, match='no column is "text" among id, words: map "id" to it'):
         list(records.read_documents(FileSource(path)))
 
 

@@ -103,7 +103,7 @@ def test_grades_from_a_table_may_name_who_gave_them(tmp_path: Path) -> None:
         (TEXTS + 'd3,,"open,\n', "given.csv, line 5: a quoted text that does not end"),
         (TEXTS + 'd3,,"a"b,\n', "given.csv, line 5: text after a closing quote"),
         ("id,text,text\n", 'given.csv, line 1: two columns have the header "text"; rename one'),
-        ("id,words\n1,x\n", 'given.csv: no column is "text"; the columns are id, words; name it with'),
+        ("id,words\n1,x\n", 'given.csv: no column is "text" among id, words: map "id" to it'),
         (TEXTS.encode() + b"d3,,caf\xe9,\n", "given.csv, line 5: byte 8 is not UTF-8; convert the file"),
         (TEXTS.encode("utf-16"), "given.csv: this is text in UTF-16"),
         (TEXTS + "d 3,,x,\n", 'given.csv, line 5: "doc_id" holds white space'),

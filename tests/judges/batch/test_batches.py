@@ -109,7 +109,7 @@ def test_a_panel_that_no_batch_endpoint_serves_is_refused(model_server: LocalMod
     collection_of(1)
     make_panel(model_server)
     refused = judge("--batch")
-    assert refused.code == 2 and "no judge is of a provider with a batch endpoint" in refused.err
+    assert refused.code == 2 and "--batch: None of the judges has a batch endpoint" in refused.err
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     assert (shown["state"], shown["calls"]) == ("lost", 3) and "is not known" in shown["problem"]
     assert ("certain only when it has ended" in shown["problem"]) == (provider == "anthropic")
     said = "\n".join(summary_lines(selectors.campaign_status(campaign.collection, campaign)))
-    assert "`campaign books send-again` sends it again" in said and shown["name"] in said
+    assert "campaign books send-again sends it again" in said and shown["name"] in said
     call_command("campaign", "books", "send-again")
     assert "1 lost batches are sent again" in capsys.readouterr().out
     until(lambda: state_of(campaign) == "finished")

@@ -161,7 +161,7 @@ def test_a_temperature_is_refused_where_a_debater_takes_none(
     panel.save()
     refused = judge("--policy", "debate", "--temperature", "0.6")
     assert (refused.code, refused.out) == (2, "")
-    assert f"--temperature 0.6: deaf takes no temperature (provider {provider})" in refused.err
+    assert f"--temperature: deaf takes no temperature (provider {provider})" in refused.err
     study = call("debate_study", "books", "--run", "order,temperature", "--json")
     assert (study.code, study.out) == (2, "") and "deaf takes no temperature" in study.err
     assert not Campaign.objects.exists(), "nothing of the study was run"
@@ -197,7 +197,10 @@ def test_what_is_said_to_debaters_is_refused_where_there_are_none(
     panel = make_panel(model_server)
     panel.debate = []
     panel.save()
-    for option, said in (("--agents", "there are 0 debaters"), ("--temperature", "is for debaters")):
+    for option, said in (
+        ("--agents", "agents need as many debaters: there are 0"),
+        ("--temperature", "Only debaters take"),
+    ):
         refused = judge("--policy", "ensemble", option, "2")
         assert (refused.code, refused.out) == (2, "") and said in refused.err
     assert not Campaign.objects.exists()

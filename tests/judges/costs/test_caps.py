@@ -133,7 +133,7 @@ def test_a_campaigns_own_budget_still_stops_it_first(worker: object, model_serve
     make_dear_panel(model_server)
     stopped = judge("--policy", "ensemble", "--budget", "1.5")
     assert stopped.json["stopped_by"] == "budget" and stopped.json["cost"] <= 1.5
-    assert "--budget or --max-calls" in stopped.err
+    assert "with a larger budget or call limit" in stopped.err
     calls = judge("--policy", "debate", "--max-calls", 5)
     assert (calls.json["stopped_by"], calls.json["calls"]) == ("max-calls", 5)
 

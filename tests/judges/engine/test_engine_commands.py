@@ -112,6 +112,6 @@ def test_waiting_ends_when_no_drain_can_work(worker: object, model_server: Local
     for number in range(notifications.TRIES):
         assert notifications.repeated_error(campaign.pk) == ""
         notifications.record_error(campaign.pk, KeyError(f"judge {number}"))
-    assert notifications.repeated_error(campaign.pk) == f"KeyError: 'judge {notifications.TRIES - 1}'"
+    assert notifications.repeated_error(campaign.pk) == f"Unexpected error: 'judge {notifications.TRIES - 1}'"
     notifications.clear_errors(campaign.pk)
     assert notifications.repeated_error(campaign.pk) == ""

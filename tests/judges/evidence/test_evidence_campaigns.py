@@ -232,8 +232,8 @@ def test_the_offline_pair_writes_and_measures(worker: object) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--writer", "nobody"], "there is no judge 'nobody'"),
-        (["--writer", "offline-writer", "--limit", "0"], "give a number above 0"),
+        (["--writer", "nobody"], "There is no judge 'nobody'"),
+        (["--writer", "offline-writer", "--limit", "0"], "Enter a number greater than 0"),
         (["--writer", "offline-writer", "--workers", "99"], "from 1 to 64"),
     ],
 )

@@ -162,7 +162,7 @@ def test_a_missing_key_is_named(
     monkeypatch.delenv(KEY_ENV)
     code, document, _ = run(capsys, "check_judges")
     assert code == 3
-    assert all("set the environment variable QUORUM_TEST_KEY" in judge["problem"] for judge in document["judges"])
+    assert all("Set the environment variable QUORUM_TEST_KEY" in judge["problem"] for judge in document["judges"])
 
 
 def test_the_offline_panel_works_without_any_key(capsys: pytest.CaptureFixture[str]) -> None:

@@ -289,7 +289,7 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
     assert "about 52 calls" in text and "not checked yet" in text and "Run self-check at this cost" in text
     assert not model_server.requests() and not SelfCheck.objects.exists(), "a GET asks nobody"
     address, asked, sent = "/c/books/panel/self-check/", {"judge": "good"}, []
-    assert "no worker is running" in client.post(address, asked, follow=True).content.decode()
+    assert "No worker is running" in client.post(address, asked, follow=True).content.decode()
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
     messenger = self_checks.notifications.message_sender()
     monkeypatch.setattr(messenger, "send_task", lambda name, args, **more: sent.append((name, args)))
@@ -324,7 +324,7 @@ def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twic
     BackgroundJob.objects.update(lease_until=timezone.now())
     run_self_check()
     page = client.get("/c/books/panel/").text
-    assert "The job failed: the worker that ran the self-check was stopped." in page and not model_server.requests()
+    assert "The job failed: The worker that ran the self-check was stopped." in page and not model_server.requests()
     assert "The self-check is running in the background" in client.post(address, {"judge": "good"}, follow=True).text
 
 

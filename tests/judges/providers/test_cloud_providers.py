@@ -634,7 +634,7 @@ def test_a_missing_extra_is_said_when_the_file_is_taken_over(monkeypatch: pytest
     )
     real = providers.find_spec
     monkeypatch.setattr(providers, "find_spec", lambda name: None if name == "boto3" else real(name))
-    with pytest.raises(BadInput, match="provider bedrock needs the cloud extra: `make install-cloud` sets it up"):
+    with pytest.raises(BadInput, match="Provider bedrock needs the cloud extra: run make install-cloud"):
         store_judges_file(parse(text))
     assert KEY_ENV
 

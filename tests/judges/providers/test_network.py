@@ -357,7 +357,7 @@ def test_a_certificate_of_another_name_is_not_blamed_on_the_authorities(
     [
         ("https_proxy", "socks5://us:secret@127.0.0.1:1080", "install it beside Quorum"),
         ("all_proxy", "socks5h://127.0.0.1:1080", "pip install socksio"),
-        ("https_proxy", "gopher://127.0.0.1:1", "the environment variable https_proxy names no usable proxy"),
+        ("https_proxy", "gopher://127.0.0.1:1", "The environment variable https_proxy names no usable proxy"),
     ],
 )
 def test_a_socks_proxy_says_what_to_install(

@@ -261,7 +261,7 @@ def test_anthropics_breakpoints_stand_where_the_prompt_stops_repeating(model_ser
 @pytest.mark.parametrize("sdk", SDKS)
 def test_without_its_key_nothing_is_sent(model_server: LocalModels, sdk: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_ENV)
-    with pytest.raises(Rejected, match="set the environment variable QUORUM_TEST_KEY"):
+    with pytest.raises(Rejected, match="Set the environment variable QUORUM_TEST_KEY"):
         ask(model_server.judge("yes", sdk))
     assert model_server.requests() == []
 

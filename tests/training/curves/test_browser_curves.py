@@ -88,7 +88,7 @@ def test_a_curve_is_started_watched_and_read_in_the_browser(
     page.click("summary:has-text('Options')")
     page.fill("[name=max_steps]", "8")
     page.click("button:has-text('Start learning curve')")
-    assert "point 9,999 is more than the 240 rows" in page.inner_text("main")
+    assert "Point 9,999 is more than the 240 rows" in page.inner_text("main")
     console.clear()  # It holds the 422.
     page.fill("[name=points]", "60,120,240")
     page.click("button:has-text('Start learning curve')")

@@ -80,8 +80,8 @@ def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, r
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"points": "24,4000"}, "point 4,000 is more than the 96 rows"),
-        ({"points": "24"}, "name two points or more"),
+        ({"points": "24,4000"}, "Point 4,000 is more than the 96 rows"),
+        ({"points": "24"}, "Name two points or more"),
         ({"points": "24,many"}, "is not a whole number"),
         ({"points": ",".join(map(str, range(1, 25)))}, "24 points are too many"),
         ({"order": "alphabet"}, "Select a valid choice"),
@@ -112,7 +112,7 @@ def test_the_page_reads_no_set_and_a_job_whose_points_make_no_curve_is_refused_i
     assert answer.status_code == 302
     for point in services.list_points(LearningCurve.objects.get()):
         folder = JobFolder(Path(point.job.folder))
-        with pytest.raises(BadInput, match="point 25 has the same queries as the point before it"):
+        with pytest.raises(BadInput, match="Point 25 has the same queries as the point before it"):
             plan(folder)
         assert not (folder.path / "data").exists()
 

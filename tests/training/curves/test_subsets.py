@@ -79,7 +79,7 @@ def test_a_query_is_as_late_as_its_newest_label(tmp_path: Path) -> None:
 
 
 def test_a_set_that_does_not_say_when_it_was_labelled_has_no_order_by_time(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="query q0 does not say when it was labelled: export the set again, or use"):
+    with pytest.raises(BadInput, match="Query q0 does not say when it was labelled: export the set again, or use"):
         order_queries(write_set(tmp_path / "set"), "prism", "time", 0)
 
 
@@ -87,7 +87,7 @@ def test_a_set_without_a_dev_split_or_with_a_query_in_both_is_refused(tmp_path: 
     source = write_set(tmp_path / "set")
     dev = (source / "dev.jsonl").read_text()
     (source / "dev.jsonl").write_text(dev + (source / "train.jsonl").read_text().splitlines()[0] + "\n")
-    with pytest.raises(BadInput, match="query q0 is in train and in dev"):
+    with pytest.raises(BadInput, match="Query q0 is in train and in dev"):
         order_queries(source, "prism", "random", 0)
     (source / "dev.jsonl").unlink()
     with pytest.raises(BadInput, match="has no dev split to measure on"):
@@ -97,11 +97,11 @@ def test_a_set_without_a_dev_split_or_with_a_query_in_both_is_refused(tmp_path: 
 @pytest.mark.parametrize(
     ("points", "words"),
     [
-        ([50, 4000], "point 4,000 is more than the 96 labels of the training set"),
-        ([50], "name two points or more"),
+        ([50, 4000], "Point 4,000 is more than the 96 labels of the training set"),
+        ([50], "Name two points or more"),
         ([60, 30], "from the smallest to the largest"),
-        ([0, 30], "name two points or more"),
-        ([30, 31], "point 31 has the same queries as the point before it"),
+        ([0, 30], "Name two points or more"),
+        ([30, 31], "Point 31 has the same queries as the point before it"),
     ],
 )
 def test_points_that_make_no_curve_are_refused(tmp_path: Path, points: list[int], words: str) -> None:

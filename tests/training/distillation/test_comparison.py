@@ -59,7 +59,7 @@ def write_record(folder: Path, loss: str, **changes: Any) -> Path:
 def test_models_that_differ_in_more_than_the_loss_are_refused(tmp_path: Path) -> None:
     four = [write_record(tmp_path / str(n), loss) for n, loss in enumerate(FOUR)]
     assert read_variants(four[::-1]) == dict(zip(FOUR, four, strict=True))
-    with pytest.raises(BadInput, match=r"no model has the loss list: train it with `train ablation --loss list`"):
+    with pytest.raises(BadInput, match=r"No model has the loss list: train one with it"):
         read_variants([four[0], *four[2:]])
     other = write_record(tmp_path / "other", "list", options={"seed": 1})
     with pytest.raises(BadInput, match="0 and other differ in seed, not in the loss alone"):

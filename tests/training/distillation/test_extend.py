@@ -134,7 +134,7 @@ def test_no_score_is_needed_and_another_teacher_than_the_base_is_refused(parts: 
     """G5."""
     recipe = PrismExtend(make_task(parts))
     assert all(row.point and row.teacher == 0.0 for row in recipe.rows[:]) and len(recipe.rows) == 48
-    with pytest.raises(BadInput, match=r"teacher must be base, not 'votes': prism-extend learns its base's own scores"):
+    with pytest.raises(BadInput, match=r"Teacher must be base, not 'votes': prism-extend learns its base's own scores"):
         table.recipe_options("prism-extend", {"teacher": "votes"})
 
 
@@ -153,7 +153,7 @@ def test_a_base_that_does_not_rank_by_yes_and_no_is_refused_with_the_reason(
         PrismExtend(replace(task, base=tmp_path / "headed"))
     silent = tiny_base(tmp_path / "silent", hidden=32)
     (silent / "config.json").write_text(json.dumps({**config, "quorum_tiny": False}))
-    with pytest.raises(BadInput, match=r"silent says nowhere how it is asked about a pair .* --teacher-prompt quorum"):
+    with pytest.raises(BadInput, match=r"silent says nowhere how it is asked about a pair .* choose one of quorum"):
         PrismExtend(replace(make_task(parts, teacher_prompt=""), base=silent))
 
 

@@ -40,7 +40,7 @@ def test_a_share_of_the_texts_is_learned_the_same_ones_each_time_and_every_score
     assert thin_texts(rows, 1.0, seed=0) == rows and not any(SFT in row.losses for row in thin_texts(rows, 0, seed=0))
     with pytest.raises(BadInput, match="sft_share must be from 0 to 1"):
         table.recipe_options("prism", {"sft_share": 1.5})
-    with pytest.raises(BadInput, match="no option named 'sft_share'"):
+    with pytest.raises(BadInput, match="No option named 'sft_share'"):
         table.recipe_options("cross-encoder", {"sft_share": 0.5})
 
 

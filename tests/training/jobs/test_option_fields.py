@@ -132,7 +132,7 @@ def test_a_file_holds_options_and_what_the_command_line_says_wins(tmp_path: Path
     ("text", "words"),
     [
         ("batch = ", "this is not TOML at its end"), ('batch = "4"', "batch must be a whole number, not '4'"),
-        ("packing = 1", "packing must be true or false"), ("bach = 1", "no option named 'bach'"),
+        ("packing = 1", "packing must be true or false"), ("bach = 1", "No option named 'bach'"),
         ("seed = true", "seed must be a whole number"), ("dev_share = 0.0", "dev_share must be above 0"),
     ],
 )  # fmt: skip

@@ -66,10 +66,10 @@ def test_what_is_over_or_of_another_collection_is_refused_in_one_line(birds: Col
     done, shared = begin(birds, state="finished"), begin()
     assert (
         refused("birds", "cancel", "--job", done.number)
-        == f"job {done.number} is finished: there is nothing to cancel\n"
+        == f"Job {done.number} is finished: there is nothing to cancel\n"
     )
     assert refused("birds", "cancel", "--job", 2) == "birds has no job 2\n"
-    assert 'there is no collection "nests"' in refused("nests", "cancel")
+    assert 'There is no collection "nests"' in refused("nests", "cancel")
     assert control("_shared", "cancel")["job"] == shared.number == 1
 
 

@@ -40,13 +40,13 @@ def test_what_is_given_wins_and_nothing_else_changes() -> None:
 @pytest.mark.parametrize(
     ("recipe", "given", "words"),
     [
-        ("erank", {}, "no recipe named 'erank'; there are prism, prism-extend, ablation"),
+        ("erank", {}, "No recipe named 'erank'; there are prism, prism-extend, ablation"),
         ("prism", {"preset": "big"}, "has no preset 'big'; there are paper"),
-        ("prism", {"lr": 1}, "no option named 'lr'"),
+        ("prism", {"lr": 1}, "No option named 'lr'"),
         ("prism", {"loss": "bce"}, "loss must be one of hybrid, not 'bce'"),
         ("prism", {"batch": 0}, "batch must be 1 or more"),
         ("prism", {"learning_rate": float("nan")}, "learning_rate and epochs must be above 0"),
-        ("erank-sft", {"packing": True}, "recipe erank-sft packs no rows: leave packing off"),
+        ("erank-sft", {"packing": True}, "Recipe erank-sft packs no rows: leave packing off"),
         ("prism", {"token_budget": 10}, "token_budget 10 is smaller than max_length 10240"),
     ],
 )

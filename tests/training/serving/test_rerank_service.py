@@ -453,11 +453,11 @@ def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--model", "/nowhere"], "/nowhere has no config.json"),
+        (["--model", "/nowhere"], "nowhere has no config.json"),
         (["--model", "MODEL", "--bind", "0.0.0.0"], "is open to others: set QUORUM_RERANK_TOKEN"),
         (["--model", "MODEL", "--limit", "0"], "--limit must be 1 or more"),
         (["--model", "MODEL", "--max-new-tokens", "0"], "--max-new-tokens must be 1 or more"),
-        (["--model", "MODEL", "--prompt", "prism"], "is asked by no prompt: leave --prompt out"),
+        (["--model", "MODEL", "--prompt", "prism"], "is asked by no prompt: leave this out"),
         ([], "--model is missing"),
     ],
 )

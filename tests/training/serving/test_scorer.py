@@ -180,7 +180,7 @@ def foreign(tmp_path: Path) -> Path:
 
 
 def test_a_reranker_of_others_without_a_template_for_pairs_is_refused_and_presets_are_named(foreign: Path) -> None:
-    with pytest.raises(BadInput, match=r"says nowhere how it is asked .*--prompt quorum, prism, qwen3-reranker"):
+    with pytest.raises(BadInput, match=r"says nowhere how it is asked .*choose one of quorum, prism, qwen3-reranker"):
         open_scorer(foreign)
 
 

@@ -139,7 +139,7 @@ def test_what_is_no_sparse_encoder_is_refused_in_one_line(model: Path, wings: An
     for size in (0, 5000):
         refused = call("retrieve", "wings", "--model", model, "--batch-size", size)
         assert refused.code == 2 and "batch_size must be a whole number from 1 to 4,096" in refused.err
-    assert "name the folder of a model" in call("retrieve", "wings", "--system", "sparse").err
+    assert "Name the folder of a model" in call("retrieve", "wings", "--system", "sparse").err
     assert not Run.objects.exists()
 
 
@@ -159,5 +159,5 @@ def test_a_batch_that_memory_does_not_hold_is_halved(model: Path, monkeypatch: p
     most = 1
     assert np.allclose(opened.encode_documents(TEXTS).toarray(), wanted, atol=1e-5) and sizes == [4, 2, 1]
     most = 0
-    with pytest.raises(BadInput, match="one text alone takes more memory"):
+    with pytest.raises(BadInput, match="One text alone takes more memory"):
         opened.encode_documents(TEXTS)

@@ -106,13 +106,13 @@ def test_memory_is_counted_in_the_format_that_is_loaded_and_finishing_in_fp32(ro
     assert finishing_memory(task) == weights * 4
     small = make_task(tmp_path / "half", rows, precision="bf16", lora_rank=1, memory_mb=weights * 3.5 / 2**20)
     assert needed_memory(small, config, 1) < weights * 3.5
-    with pytest.raises(BadInput, match="this publishing needs at least"):
+    with pytest.raises(BadInput, match="This publishing needs at least"):
         check_memory(small, config, 1)
 
 
 def test_memory_of_an_encoder_is_checked_too(rows: Path, tmp_path: Path) -> None:
     base = tiny_encoder(tmp_path / "base")
-    with pytest.raises(BadInput, match="this training needs at least"):
+    with pytest.raises(BadInput, match="This training needs at least"):
         CrossEncoderRecipe(make_task(base, rows, "cross-encoder", memory_mb=1.0))
 
 

@@ -75,7 +75,7 @@ def test_a_query_that_no_share_has_room_for_is_refused():
     ("given", "words"),
     [
         ({"reward": "map"}, "reward must be one of rr, ndcg, se"),
-        ({"group": 1}, "group must be 2 or more"),
+        ({"group": 1}, "Group must be 2 or more"),
         ({"mini_batch": 7}, "mini_batch 7 must divide batch 1280"),
         ({"clip_ratio": 0.0}, "clip_ratio must be between 0 and 1"),
         ({"grpo_reduction": "row"}, "grpo_reduction must be one of rollout, token"),

@@ -146,7 +146,7 @@ def test_packed_rows_do_not_see_each_other(bases: dict[str, Path], rows: data.Tr
 
 
 def test_packing_is_refused_where_it_leaks(bases: dict[str, Path], rows: data.TrainingSet) -> None:
-    with pytest.raises(BadInput, match="packing is not exact on qwen3_5_text"):
+    with pytest.raises(BadInput, match="Packing is not exact on qwen3_5_text"):
         PrismRecipe(make_task(bases["qwen3.5"], rows, packing=True))
 
 
@@ -223,7 +223,7 @@ def test_passes_stay_within_the_budget_and_hold_every_row() -> None:
 
 def test_a_teacher_score_must_not_be_missing(tmp_path: Path, bases: dict[str, Path]) -> None:
     found = data.read_training_set(write_set(tmp_path / "set", revised_score=None))
-    with pytest.raises(BadInput, match=r"96 of 96 rows have no teacher score: export with --teacher votes or labels"):
+    with pytest.raises(BadInput, match=r"96 of 96 rows have no teacher score: export with votes or labels as teacher"):
         PrismRecipe(make_task(bases["qwen3"], found))
 
 

@@ -175,9 +175,9 @@ def test_what_is_cancelled_says_so_in_its_exit_code(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"device": "cuda"}, "asks for a GPU (cuda) and this machine has none"),
+        ({"device": "cuda"}, "asks for a GPU (cuda), and torch sees none"),
         ({"base": "nobody/nothing"}, "nobody/nothing is not in the local cache of the hub"),
-        ({"data": "/nowhere"}, "/nowhere/manifest.json: No such file or directory"),
+        ({"data": "/nowhere"}, "nowhere/manifest.json: No such file or directory"),
         ({"options": {"sft_reduction": "median"}}, "sft_reduction must be one of sum, mean"),
         ({"memory_mb": 1}, "needs at least"),
     ],

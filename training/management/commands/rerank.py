@@ -238,5 +238,5 @@ def load_texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[di
     unknown += [f"document {one!r}" for one in names if one not in documents]
     if unknown:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        raise BadInput(f"collection {collection.name} has no {unknown[0]}{more}: rerank a run over its own documents")
+        raise BadInput(f"Collection {collection.name} has no {unknown[0]}{more}: rerank a run over its own documents")
     return queries, documents

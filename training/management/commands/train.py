@@ -115,9 +115,9 @@ class Command(QuorumCommand):
         if job.state == Job.State.REFUSED:
             raise BadInput(job.error)
         if job.state == Job.State.CANCELLED:
-            raise Incomplete(f"job {job.number} was cancelled after step {job.done}", document)
+            raise Incomplete(f"Job {job.number} was cancelled after step {job.done}", document)
         if job.state == Job.State.FAILED:
-            raise QuorumError(f"job {job.number} failed: {job.error}; its log is {job.folder}/log.txt")
+            raise QuorumError(f"Job {job.number} failed: {job.error}; its log is {job.folder}/log.txt")
         gain = job.result.get("gain") or {}
         self.say(f"{job.options['out']}: {job.words}; {gain.get('words') or 'not measured: there is no dev split'}")
         if (rankings := job.result.get("rankings")) and gain.get("first_stage"):

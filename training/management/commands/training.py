@@ -40,7 +40,7 @@ class Command(QuorumCommand):
             raise BadInput(f"{name} has no job {number}" if number is not None else f"{name} has no job to {action}")
         if not ACTIONS[action](job):
             job.refresh_from_db()
-            raise BadInput(f"job {job.number} is {job.get_state_display()}: there is nothing to {action}")
+            raise BadInput(f"Job {job.number} is {job.get_state_display()}: there is nothing to {action}")
         job.refresh_from_db()
         if job.state == State.RUNNING:
             self.say(f"job {job.number} saves a checkpoint and ends within ten seconds")
