@@ -50,7 +50,7 @@ class ResultKind:
 
     name: str
     task: str  # The Celery task that computes it (jobs.tasks.register_result).
-    table: type[ResultRow]
+    table: Any  # A subclass of ResultRow that has a collection.
     compute: Callable[[Any, dict[str, Any], Tell], dict[str, Any]]
     keep: int = 1
     explain: Callable[[Exception], str] | None = None
