@@ -1,4 +1,4 @@
-"""Checks of the settings that `manage.py check` runs, and every command before it starts."""
+"""Checks of the settings that `manage.py check` runs, and `serve` and `demo` before they start."""
 
 from typing import Any
 
@@ -8,6 +8,8 @@ from django.core.checks import CheckMessage, Error, register
 from store.files import open_store
 from store.objects import StoreUnavailable
 
+# What depends on the settings of an instance: `serve` and `demo` run these before they start.
+SETTINGS = "instance-settings"
 COMMANDS = 10  # Connections left for commands, the superuser's reserve and people at psql.
 
 
@@ -17,7 +19,7 @@ def count_connections(judge_workers: int) -> int:
     return int(web + judge_workers * settings.CONNECTIONS_PER_JUDGE_WORKER + COMMANDS)
 
 
-@register()
+@register(SETTINGS)
 def usable_store(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Return an error where QUORUM_STORE names no store that this installation can open. Asks nobody."""
     try:
@@ -28,7 +30,7 @@ def usable_store(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return []
 
 
-@register()
+@register(SETTINGS)
 def enough_connections(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Return an error where all connections together exceed PostgreSQL's max_connections."""
     wanted = count_connections(settings.JUDGE_WORKERS)

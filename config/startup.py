@@ -7,13 +7,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import django
 from django.conf import settings
 
 import embedded
 from config import env
 from config.operating import tracing
 from embedded import addresses, startup
-from embedded.refuse import refuse
+from embedded.refuse import refuse, say
 from store.objects import ObjectStore, StoreUnavailable
 
 ADVISORY_LOCK = 0x51756F72756D  # One number for all instances of one database: "Quorum" in ASCII.
@@ -24,6 +25,8 @@ NEEDS_NOTHING = {
     "check", "collectstatic", "compilemessages", "diffsettings", "doctor", "evaluate", "findstatic", "help",
     "makemessages", "makemigrations", "serve_model", "services", "startapp", "startproject", "version",
 }  # fmt: skip
+# These start processes that take as long to begin as the first migrations do: both at once.
+MIGRATES_LATER = {"demo", "serve"}
 # These work on the tables as they are, whatever version they have.
 MIGRATES_ITSELF = {
     "dbshell", "migrate", "optimizemigration", "showmigrations", "sqlmigrate", "squashmigrations", "test",
@@ -36,8 +39,13 @@ def ensure_for_command(argv: list[str]) -> None:
     if command.startswith("-") or command in NEEDS_NOTHING or {"-h", "--help"} & set(argv):
         return
     refuse_unusable_settings()
-    startup.ensure_services(env.var())
-    startup.check_server(env.var())
+    is_first = startup.is_first_start(env.var()) and not os.environ.get("DATABASE_URL")
+    startup.begin_services(env.var())
+    # Every command needs the models, which take a second to load: as long as the services take to answer.
+    django.setup()
+    if is_first and command in MIGRATES_LATER:
+        return
+    wait_for_services()
     if command not in MIGRATES_ITSELF:
         # A backup of before an upgrade is how one goes back: it replaces the newer tables.
         apply_or_refuse(takes_newer=command == "restore")
@@ -48,6 +56,19 @@ def ensure_for_command(argv: list[str]) -> None:
     # Old code would take newer tables for its own (docs/adr/0107); going back is for the newer code, or for `restore`.
     if command == "migrate" and (schema := read_schema()).unknown:
         refuse(schema.refusal)
+
+
+def wait_for_services() -> None:
+    """Return when the services answer; exit where they do not, or are of a version that cannot be used."""
+    if addresses.are_embedded():
+        startup.wait_for_services(env.var())
+    startup.check_server(env.var())
+
+
+def migrate_first_start() -> None:
+    """Make the tables of a first start, for a command that has begun to start its children; else do nothing."""
+    wait_for_services()
+    apply_or_refuse()
 
 
 def refuse_unusable_settings() -> None:
@@ -117,6 +138,7 @@ class Schema:
 
     unknown: list[str]
     is_pending: bool
+    is_empty: bool
 
     @property
     def refusal(self) -> str:
@@ -129,8 +151,6 @@ class Schema:
 
 def read_schema() -> Schema:
     """Compare the migrations that were applied with those of this code."""
-    import django
-
     django.setup()
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
@@ -142,12 +162,11 @@ def read_schema() -> Schema:
     for migration in loader.disk_migrations.values():
         known.update(migration.replaces)
     unknown = [f"{app}.{name}" for app, name in loader.applied_migrations if app in APPS and (app, name) not in known]
-    return Schema(sorted(unknown), bool(executor.migration_plan(loader.graph.leaf_nodes())))
+    is_pending = bool(executor.migration_plan(loader.graph.leaf_nodes()))
+    return Schema(sorted(unknown), is_pending, is_empty=not loader.applied_migrations)
 
 
 def _apply_migrations() -> None:
-    import django
-
     django.setup()
     from django.core.management import call_command
     from django.db import connection
@@ -157,7 +176,13 @@ def _apply_migrations() -> None:
         cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
         try:
             # Read again under the lock: whoever held it before may have applied them.
-            if read_schema().is_pending:
+            schema = read_schema()
+            if schema.is_pending:
+                say(
+                    "Preparing the database: its tables ..."
+                    if schema.is_empty
+                    else "Updating the tables to this version ..."
+                )
                 call_command("migrate", verbosity=0, interactive=False)
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])

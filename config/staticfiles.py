@@ -9,6 +9,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 
 from embedded import locks
+from embedded.refuse import say
 
 
 def collect() -> bool:
@@ -22,6 +23,7 @@ def collect() -> bool:
         wanted = sources_fingerprint()
         if stamp.exists() and stamp.read_text() == wanted and Path(settings.STATIC_ROOT).exists():
             return False
+        say("Preparing static files ...")
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
         stamp.write_text(wanted)
         return True

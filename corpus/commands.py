@@ -60,7 +60,7 @@ class QuorumCommand(BaseCommand):
     as_json = False
     positional: Sequence[str] = ()  # Options that are given without a flag.
     act = ""  # What the audit log calls it, for commands that change something by themselves.
-    # Django's checks import every page. `make check`, `serve` and `demo` run them; no other command waits for that.
+    # Django's checks import every page: `make check` runs them, and no command waits for that.
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 
     def get_version(self) -> str:

@@ -1,7 +1,12 @@
-"""Refusal to start before Django is loaded: one line on standard error, exit 2."""
+"""What is said before Django is loaded, on standard error: progress of a start, and a refusal with exit 2."""
 
 import sys
 from typing import NoReturn
+
+
+def say(line: str) -> None:
+    """Print a line about the progress of a start."""
+    sys.stderr.write(f"{line}\n")
 
 
 def refuse(line: str, code: int = 2) -> NoReturn:

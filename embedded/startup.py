@@ -10,7 +10,7 @@ from pathlib import Path
 
 from embedded import addresses, locks
 from embedded.probes import postgres_answers, redis_answers
-from embedded.refuse import refuse
+from embedded.refuse import refuse, say
 
 ROOT = Path(__file__).resolve().parent.parent
 # Seconds to wait for the services: a first start takes one or two, recovery after a crash longer.
@@ -19,11 +19,19 @@ PATIENCE = 90.0
 OLDEST, NEWEST = 15, 18
 
 _users_lock: int | None = None
+_began = 0.0  # When this process began to wait: a keeper that gave up before is none of its concern.
 
 
 def ensure_services(var: Path) -> None:
     """Hold the instance's own services for the life of this process; return when both answer."""
-    global _users_lock
+    if addresses.are_embedded():
+        begin_services(var)
+        wait_for_services(var)
+
+
+def begin_services(var: Path) -> None:
+    """Hold the instance's own services, and start their keeper where none lives; whoever needs them waits."""
+    global _users_lock, _began
     if not addresses.are_embedded():
         return
     addresses.make_folder(var)
@@ -33,15 +41,22 @@ def ensure_services(var: Path) -> None:
         fcntl.flock(_users_lock, fcntl.LOCK_SH)
         # The keeper sees by its time that somebody came and went between two of its looks.
         os.utime(var / "users.lock")
-    wait_for_services(var)
+    _began, first = time.time(), is_first_start(var)
+    if start_keeper(var) and first:
+        say("Preparing the database (first start): files of PostgreSQL ...")
+
+
+def is_first_start(var: Path) -> bool:
+    """Return whether this instance has no database of its own yet."""
+    return addresses.are_embedded() and not (var / "postgres" / "data").exists()
 
 
 def wait_for_services(var: Path) -> None:
     """Start a keeper where none lives, and wait until both services answer."""
-    began, end = time.time(), time.monotonic() + PATIENCE
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        with contextlib.suppress(FileNotFoundError):  # why a keeper gave up since we began to wait
-            if (failure := var / "keeper.error").stat().st_mtime >= began:
+        with contextlib.suppress(FileNotFoundError):  # why a keeper gave up since then
+            if (failure := var / "keeper.error").stat().st_mtime >= _began:
                 refuse(failure.read_text(), 1)
         if not start_keeper(var) and services_answer(var):
             return

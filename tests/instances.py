@@ -35,7 +35,7 @@ class Instance:
     def migrated(self) -> "Instance":
         """Begin with a database whose migrations are applied, as any start but the first finds it; returns itself.
 
-        Applying them takes half a minute of CPU: whoever does not test that takes a copy of the ones applied before.
+        Applying them takes seconds of CPU: whoever does not test that takes a copy of the ones applied before.
         """
         shutil.copytree(migrated.cluster(), self.var / "postgres")
         return self

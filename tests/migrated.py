@@ -7,7 +7,6 @@ the database waits for that. Where it failed, each process runs the migrations i
 """
 
 import fcntl
-import gc
 import os
 import shutil
 import subprocess
@@ -120,7 +119,6 @@ def _connection() -> "BaseDatabaseWrapper":
 
 def migrate(lock: int) -> None:
     """Make the database and write its name down."""
-    gc.set_threshold(200_000)  # of the states of all models that migrations make, few are garbage at a time
     connection = _connection()
     name = connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     connection.close()  # a database with a connection cannot be copied

@@ -4,6 +4,7 @@
 index, constraint, trigger, function, view and sequence, as pg_dump writes them.
 """
 
+import os
 import re
 import sys
 import tempfile
@@ -40,6 +41,7 @@ def _split(text: str) -> list[str]:
 
 def main() -> None:
     """Print the schema's text."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     ensure_for_command(["manage.py", "migrate"])
     import django
 

@@ -15,6 +15,8 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
+from corpus.first_tables import CreateTables
+
 
 class Migration(migrations.Migration):
 
@@ -814,3 +816,5 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('searched', 'rank'), name='web_search_result_once'),
         ),
     ]
+
+    operations = [CreateTables(operations)]

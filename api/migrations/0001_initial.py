@@ -9,6 +9,8 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
+from corpus.first_tables import CreateTables
+
 
 class Migration(migrations.Migration):
 
@@ -141,3 +143,5 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(condition=models.Q(('once', ''), _negated=True), fields=('webhook', 'once'), name='delivery_once'),
         ),
     ]
+
+    operations = [CreateTables(operations)]

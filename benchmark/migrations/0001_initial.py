@@ -8,6 +8,8 @@ import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
 
+from corpus.first_tables import CreateTables
+
 
 class Migration(migrations.Migration):
 
@@ -533,3 +535,5 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('job', 'trace', 'round'), name='answer_assessment_once'),
         ),
     ]
+
+    operations = [CreateTables(operations)]

@@ -65,6 +65,13 @@ def logging_settings(form: str, level: str) -> dict[str, Any]:
     }
 
 
+class ThreadsAreMeant(logging.Filter):
+    """Drop granian's advice to start fewer threads: nearly all of ours wait (docs/adr/0074)."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("Configuration allows spawning up to")
+
+
 def make_formatter(form: str = "") -> logging.Formatter:
     """Return what makes a line of a record. `form` "": what QUORUM_LOG says; the web server's own logging asks so."""
     form = form or os.environ.get("QUORUM_LOG", "text")

@@ -11,6 +11,8 @@ import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
 
+from corpus.first_tables import CreateTables
+
 
 class Migration(migrations.Migration):
 
@@ -470,3 +472,5 @@ class Migration(migrations.Migration):
             index=django.contrib.postgres.indexes.GinIndex(fields=['terms'], name='document_terms'),
         ),
     ]
+
+    operations = [CreateTables(operations)]

@@ -7,6 +7,8 @@ import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
 
+from corpus.first_tables import CreateTables
+
 
 class Migration(migrations.Migration):
 
@@ -620,3 +622,5 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('campaign', 'pair'), name='work_once'),
         ),
     ]
+
+    operations = [CreateTables(operations)]

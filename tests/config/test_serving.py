@@ -53,11 +53,22 @@ def test_a_demo_whose_runs_take_too_long_comes_up_without_them(monkeypatch: pyte
 def test_serve_says_when_it_is_ready_and_ctrl_c_ends_all_of_it(make_instance: Callable[..., Instance]):
     instance = make_instance()
     child, ready = serve(instance)
+    # Each web process has loaded what its first page needs before it listens.
+    for _ in range(8):
+        began = time.monotonic()
+        assert status_of(f"{ready['url']}/accounts/login/") == 200
+        assert time.monotonic() - began < 0.3 * slowness()
     assert status_of(f"{ready['url']}/healthz") == 200
-    assert status_of(f"{ready['url']}/accounts/login/") == 200
     assert len(ready["pids"]) == 3 and child.pid in ready["pids"]
     os.kill(child.pid, signal.SIGINT)
     assert child.wait(PATIENCE) == 130
+    assert child.stderr and re.sub(r" \.\.\.$", "", child.stderr.read(), flags=re.M).splitlines() == [
+        "Preparing the database (first start): files of PostgreSQL",
+        "Preparing static files",
+        "Starting the site and its workers",
+        "Preparing the database: its tables",
+        "Stopping; unfinished work continues at the next start.",
+    ]
     until(instance.nothing_left, "the end of all processes")
 
 

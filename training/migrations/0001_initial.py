@@ -6,6 +6,8 @@ import pgtrigger.compiler
 import pgtrigger.migrations
 from django.db import migrations, models
 
+from corpus.first_tables import CreateTables
+
 
 class Migration(migrations.Migration):
 
@@ -119,3 +121,5 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('collection', 'name'), name='model_name'),
         ),
     ]
+
+    operations = [CreateTables(operations)]

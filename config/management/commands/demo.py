@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from benchmark.agents import demo as agents_demo
-from config import demo, serving, staticfiles
+from config import checks, demo, serving, startup, staticfiles
 from config.extra import Extra
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
@@ -25,7 +25,7 @@ class Command(QuorumCommand):
     """The command that imports, judges and serves the bundled collection; run again, it resumes."""
 
     help = "Bring up the site with the bundled collection, judged by the offline panel. Ctrl-C ends it."
-    requires_system_checks = "__all__"
+    requires_system_checks = (checks.SETTINGS,)
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, help="port to listen on (default: the first free one from 8000)")
@@ -68,6 +68,7 @@ class Command(QuorumCommand):
     def show(self, children: serving.Children, listener: Any, options: dict[str, Any]) -> None:
         """Import, judge, start the site, and tell where it is and who may sign in."""
         children.judge_workers(options["judge_workers"])
+        startup.migrate_first_start()
         folder = settings.VAR / "demo"
         collection, built = demo.load_collection(folder, self.out)
         dropped = f"{built['dropped']} of passages that this Python words differently"

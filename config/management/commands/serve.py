@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from config import serving, staticfiles
+from config import checks, serving, startup, staticfiles
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 
@@ -15,7 +15,7 @@ class Command(QuorumCommand):
     """The command that serves the site; it prints one JSON line {url, pids} when it is ready."""
 
     help = "Serve the site and run its judge workers. Prints one JSON line {url, pids} when ready; Ctrl-C stops both."
-    requires_system_checks = "__all__"
+    requires_system_checks = (checks.SETTINGS,)
 
     def arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
@@ -35,10 +35,12 @@ class Command(QuorumCommand):
         try:
             with serving.listen(options["bind"], options["port"]) as listener:
                 staticfiles.collect()
+                self.stderr.write("Starting the site and its workers ...")
                 children.judge_workers(options["judge_workers"])
                 children.gpu_workers(options["gpu_workers"])
                 address = serving.address_of(listener)
                 children.web(listener)
+                startup.migrate_first_start()
                 children.wait_until(lambda: children.workers_are_ready() and serving.site_answers(address), "the site")
                 self.stdout.write(json.dumps({"url": address, "pids": children.pids}))
                 self.stdout.flush()

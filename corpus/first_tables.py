@@ -1,0 +1,45 @@
+"""The operation by which an app's first migration makes all of its tables at once."""
+
+from collections.abc import Sequence
+
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations import CreateModel
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+from pgtrigger.migrations import AddTrigger
+
+
+class CreateTables(Operation):
+    """Create an app's tables as the operations inside leave its models: whole, with constraints and indexes.
+
+    Django makes the classes of all related models anew after each operation that changes one, which was most of the
+    time of a first start. Here they are made once, behind the last operation.
+    """
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.operations = operations
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        # The classes are a cached property: they are made again when somebody asks for them.
+        state.__dict__.pop("apps", None)
+        for operation in self.operations:
+            operation.state_forwards(app_label, state)
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        # A class of the last state has every field, constraint and index; triggers are no part of a table.
+        for operation in self.operations:
+            if isinstance(operation, CreateModel | AddTrigger):
+                operation.database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def database_backwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        # Triggers go with their tables.
+        for operation in reversed(self.operations):
+            if isinstance(operation, CreateModel):
+                operation.database_backwards(app_label, schema_editor, from_state, to_state)
+
+    def describe(self) -> str:
+        return "Create all tables"
