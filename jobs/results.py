@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from jobs import background, workers
-from jobs.models import BackgroundJob, ResultRow
+from jobs.models import BackgroundJob
 
 logger = logging.getLogger(__name__)
 Tell = Callable[[int, int, str], None]  # Told how much of how much is done, and what is done now.
