@@ -107,7 +107,8 @@ class ResultKind:
         return self._rows(collection).get_or_create(key=key_of(options), defaults=values)[0]
 
     def _rows(self, collection: Any) -> QuerySet[Any]:
-        return self.table._default_manager.filter(collection=collection, kind=self.name)
+        rows: QuerySet[Any] = self.table._default_manager.filter(collection=collection, kind=self.name)
+        return rows
 
 
 def key_of(options: dict[str, Any]) -> str:
