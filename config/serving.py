@@ -2,7 +2,6 @@
 
 import logging
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -25,6 +24,7 @@ from config.health import STOPPING
 from config.operating import web_metrics
 from corpus.errors import BadOption, QuorumError
 from embedded import are_embedded, start_keeper
+from jobs import system
 from jobs.processes import die_with_parent, spawn_child, stop_children
 from jobs.workers import live_workers
 from judges.engine.worker_pool import worker_command
@@ -88,6 +88,8 @@ def hand_over(listener: socket.socket) -> socket.socket:
     address = listener.getsockname()
     listener.close()
     kept = socket.socket(listener.family)
+    if not system.LINUX:  # Elsewhere such a socket would take connections away from those who listen.
+        return kept
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Each of those binds the address by itself. No connection reaches this socket, which does not listen.
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -180,11 +182,9 @@ class Children:
         self._start("model", command, settings=settings, stdout=STDERR)
 
     def _hand_over_listener(self, listener: socket.socket) -> tuple[str, int]:
-        # As many open files as the system lets us and our children have: each connection is one.
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        system.allow_many_files()
+        host, port = listener.getsockname()[:2]
         self.kept.append(hand_over(listener))
-        host, port = self.kept[-1].getsockname()[:2]
         return str(host), int(port)
 
     def _start(

@@ -4,24 +4,13 @@ First choice: a user namespace that shows us as a uid that has a name, so files 
 forbidden (most containers) root becomes uid 65534 with root's right to pass closed folders as an ambient capability.
 """
 
-import ctypes
 import os
 import pwd
 import signal
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
-from jobs.processes import PR_SET_PDEATHSIG
-
-CLONE_NEWUSER = 0x10000000
-PR_SET_KEEPCAPS, PR_SET_SECUREBITS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 8, 28, 47, 2
-SECBIT_NO_SETUID_FIXUP, SECBIT_KEEP_CAPS = 4, 16
-CAP_DAC_OVERRIDE = 1
-CAPABILITY_VERSION_3 = 0x20080522
-NOBODY = 65534
-
-_libc = ctypes.CDLL(None, use_errno=True)
+from jobs.system import NOBODY, as_nobody, end_with_parent, in_namespace
 
 
 def same_user() -> None:
@@ -34,33 +23,6 @@ def has_name(uid: int) -> bool:
         return bool(pwd.getpwuid(uid))
     except KeyError:
         return False
-
-
-def in_namespace() -> None:
-    """Become the first uid with a name, other than root, of a new user namespace; outside it we are who we are."""
-    uid, gid = os.geteuid(), os.getegid()
-    named = next((one for one in pwd.getpwall() if one.pw_uid), None)
-    if named is None or _libc.unshare(CLONE_NEWUSER):
-        raise OSError(ctypes.get_errno(), "user namespaces are forbidden here")
-    # The kernel lets an unprivileged process map its group only after this.
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/gid_map").write_text(f"{named.pw_gid} {gid} 1")
-    Path("/proc/self/uid_map").write_text(f"{named.pw_uid} {uid} 1")
-
-
-def as_nobody() -> None:
-    """Turn root into uid 65534, which keeps CAP_DAC_OVERRIDE alone."""
-    # Without the first bit access(2) forgets the capability, and PostgreSQL asks it whether its programs are there.
-    if _libc.prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_KEEP_CAPS, 0, 0, 0):
-        _libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
-    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    bit = 1 << CAP_DAC_OVERRIDE
-    sets = (ctypes.c_uint32 * 6)(bit, bit, bit, 0, 0, 0)  # effective, permitted, inheritable; then the upper halves
-    if _libc.capset(header, sets) or _libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0):
-        raise OSError(ctypes.get_errno(), "uid 65534 may not keep its way to VAR")
 
 
 def choose_identity() -> tuple[Callable[[], None], int]:
@@ -85,7 +47,7 @@ def choose_identity() -> tuple[Callable[[], None], int]:
 
 def _can_run_as(change: Callable[[], None]) -> bool:
     try:
-        return subprocess.run(["/bin/true"], preexec_fn=change, check=False).returncode == 0
+        return subprocess.run(["true"], preexec_fn=change, check=False).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 
@@ -97,6 +59,6 @@ def prepare_child(change: Callable[[], None], end_signal: int = signal.SIGKILL) 
         os.setpgid(0, 0)
         change()
         # The kernel sends this signal when the keeper's main thread ends. Last, because changing the user clears it.
-        _libc.prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0)
+        end_with_parent(end_signal)
 
     return prepare

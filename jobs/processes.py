@@ -1,12 +1,11 @@
 """Child processes that end when their parent does, however it died. No Django here.
 
-A direct child is killed by the kernel (PR_SET_PDEATHSIG). Grandchildren that a child forks by itself (Celery's prefork
-children) call `watch_parent`, which waits on a pipe whose other end only the first parent holds: the kernel closes it
-after a SIGKILL too. granian's processes call `end_with_server`.
+Linux's kernel kills a direct child. Grandchildren that a child forks by itself (Celery's prefork children) call
+`watch_parent`, which waits on a pipe whose other end only the first parent holds: the kernel closes it after a SIGKILL
+too. granian's processes call `end_with_server`. Where there is no Linux, threads look whether parents are there.
 """
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -17,10 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-PR_SET_PDEATHSIG = 1
-LIFE_FD = "QUORUM_LIFE_FD"
+from jobs import system
 
-_libc = ctypes.CDLL(None, use_errno=True)
+LIFE_FD = "QUORUM_LIFE_FD"
+LOOK_S = 0.5  # Between two looks whether a parent is there.
+
 _lock = threading.Lock()
 _life: tuple[int, int] | None = None
 _watched: int | None = None
@@ -37,9 +37,18 @@ def _life_pipe() -> int:
 
 def die_with_parent(parent: int, end: signal.Signals = signal.SIGKILL) -> None:
     """Let this child get a signal when the parent's thread that forked it ends."""
-    _libc.prctl(PR_SET_PDEATHSIG, end, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the line above
-        os._exit(1)
+    if system.LINUX:
+        system.end_with_parent(end)
+        if os.getppid() != parent:  # it died before the line above
+            os._exit(1)
+    else:
+        threading.Thread(target=_end_after, args=(parent, end), name="watch-parent", daemon=True).start()
+
+
+def _end_after(parent: int, end: signal.Signals) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    os.kill(os.getpid(), end)
 
 
 def spawn_child(
@@ -68,7 +77,7 @@ def spawn_child(
         text=True,
         process_group=0,
         pass_fds=[read_end, *keep],
-        preexec_fn=lambda: die_with_parent(parent),
+        preexec_fn=(lambda: die_with_parent(parent)) if system.LINUX else None,
     )
 
 
@@ -89,6 +98,17 @@ def end_with_server() -> None:
     if server is not None and server.pid is not None:
         # Otherwise it would go on answering beside the server that takes its place.
         die_with_parent(server.pid)
+        if not system.LINUX and LIFE_FD in os.environ:
+            holder = system.parent_of(server.pid)
+            threading.Thread(target=_end_server, args=(server.pid, holder), name="watch-server", daemon=True).start()
+
+
+def _end_server(server: int, holder: int) -> None:
+    """Kill the web server when who started it is gone, which it does not notice by itself."""
+    while (parent := system.parent_of(server)) == holder:
+        time.sleep(LOOK_S)
+    if parent:
+        os.kill(server, signal.SIGKILL)
 
 
 def _wait_for_end(read_end: int) -> None:
@@ -110,12 +130,3 @@ def stop_children(children: Iterable[subprocess.Popen[str]], patience: float = 1
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-
-
-def is_running(pid: int) -> bool:
-    """Return whether a process runs, as a killed one that nobody has reaped yet does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"

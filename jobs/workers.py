@@ -13,7 +13,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from jobs.notifications import is_away, redis_client, redis_key
-from jobs.processes import is_running
+from jobs.system import is_running
 
 LIVE_S = 10.0  # A worker of another machine that has not been heard of for so long is gone.
 # One of this machine lives as long as its process does: a busy machine may keep it from saying so.

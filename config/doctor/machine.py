@@ -20,7 +20,7 @@ from config.doctor.findings import Finding, first_line, ok, problem, warn
 from store import files
 from store.objects import StoreUnavailable
 
-PYTHONS = ((3, 11), (3, 13))
+PYTHONS = ((3, 11), (3, 14))
 PINNED = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
 FULL, TIGHT = 1_000_000_000, 5_000_000_000  # Bytes that are free.
 FOLDERS = ("exports", "jobs", "logs", "models", "spool", "uploads")
@@ -32,7 +32,7 @@ def check_versions() -> Iterator[Finding]:
     """Check that Python is one that is tested, and packages are those of requirements.txt."""
     python = ".".join(map(str, sys.version_info[:3]))
     if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
-        yield problem("versions", f"Python {python} is not supported", "install Python 3.11, 3.12 or 3.13")
+        yield problem("versions", f"Python {python} is not supported", "install Python 3.11, 3.12, 3.13 or 3.14")
     missing, others = compare_packages()
     if missing:
         yield problem("versions", f"packages are missing: {_name_some(missing)}", "run `make install`")

@@ -13,13 +13,13 @@ from typing import IO
 
 from django.conf import settings
 
-DRIVER = Path("/proc/driver/nvidia/version")
+from jobs import system
 
 
 @cache
 def visible_gpus() -> tuple[str, ...]:
     """Return the GPUs that this worker may see, by the names that CUDA_VISIBLE_DEVICES takes."""
-    if not DRIVER.exists():
+    if not system.NVIDIA_DRIVER.exists():
         return ()
     # In a process of its own: torch in this one would open a CUDA context, hold memory for good, and keep to the set of
     # GPUs that it saw first.

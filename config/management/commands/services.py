@@ -13,6 +13,7 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, QuorumError
 from embedded import are_embedded, locks
+from jobs.system import lock_holders
 
 PATIENCE = 30.0
 
@@ -51,7 +52,7 @@ class Command(QuorumCommand):
         except FileNotFoundError:
             return {"state": "starting"}
         # The keeper itself tries the lock every second, and holds it for an instant where nobody else does.
-        users = [pid for pid in locks.lock_holders(settings.VAR / "users.lock") if pid != announced["pid"]]
+        users = [pid for pid in lock_holders(settings.VAR / "users.lock") if pid != announced["pid"]]
         return {"state": "running", **announced, "users": users}
 
     def stable_status(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from corpus.errors import BadInput
-from jobs import leases
+from jobs import leases, system
 from training.jobs import gpus, lifecycle, supervisor
 from training.jobs.folder import JobFolder
 from training.models import Job
@@ -19,7 +19,7 @@ def four(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any) -> None
     settings.VAR = tmp_path
     driver = tmp_path / "driver"
     driver.touch()
-    monkeypatch.setattr(gpus, "DRIVER", driver)
+    monkeypatch.setattr(system, "NVIDIA_DRIVER", driver)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,GPU-8f2")
     counted = subprocess.CompletedProcess([], 0, stdout="4\n", stderr="")
     monkeypatch.setattr(gpus.subprocess, "run", lambda *_args, **_rest: counted)
