@@ -13,7 +13,8 @@ PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
 help:
 	@echo "make demo      bring up the site with the bundled collection, judged offline (JUDGES=file: by real judges),"
 	@echo "               and set up the training extra behind it (TRAINING=0: do not)"
-	@echo "make test      run the tests (test-all: the slow ones too; test-pythons: the quick ones on each Python found)"
+	@echo "make test      run the tests (APP=judges: those of one app; test-all: the slow ones too; test-pythons: the quick"
+	@echo "               ones on each Python found)"
 	@echo "make check     format, types, templates, import direction, declared packages, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
 	@echo "make bench-gpu measure the recipes on one GPU (without one: say what it would measure)"
@@ -45,7 +46,7 @@ demo: install
 
 # Three processes on two cores: one of them waits for PostgreSQL, a worker or a browser most of the time.
 test: install-dev install-training
-	$(PY) -m pytest -n 3
+	$(PY) -m pytest -n 3 $(if $(APP),tests/$(APP))
 
 test-all: install-dev install-training
 	$(PY) -m pytest -n 3 --slow --weekly=all

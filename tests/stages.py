@@ -1,6 +1,6 @@
 """Which tests are of the first stage (`make test`), of the second (`make test-all`), and which run once a week.
 
-The rest of a costly matrix, whose first row runs every time, is weekly, and so is what takes minutes and changes with
+The rest of a costly matrix, whose first rows run every time, is weekly, and so is what takes minutes and changes with
 few commits: each such test has a day of the week on which `.ci/run` runs it, and `make test-all` runs them all.
 """
 
@@ -37,9 +37,9 @@ def is_left_out(item: pytest.Item, slow: bool, weekly: str) -> bool:
 
 
 def first_quick(values: Iterable[Any], count: int = 1) -> list[Any]:
-    """The parameters of a costly test: the quick suite takes the first `count`, the others are slow."""
+    """The parameters of a costly test: every run takes the first `count`, the others are weekly."""
     rows = list(values)
-    return [*rows[:count], *(_slow(one) for one in rows[count:])]
+    return [*rows[:count], *(_weekly(row) for row in rows[count:])]
 
 
 def first_slow(values: Iterable[Any], count: int = 1) -> list[Any]:
@@ -48,12 +48,14 @@ def first_slow(values: Iterable[Any], count: int = 1) -> list[Any]:
     return [*(_marked(row, pytest.mark.slow) for row in rows[:count]), *(_weekly(row) for row in rows[count:])]
 
 
+def crossed(firsts: Iterable[Any], others: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """A cross in place of a matrix: each of `firsts` with the first of `others`, and that one's fellows with one."""
+    rows, columns = list(firsts), list(others)
+    return [*((row, columns[0]) for row in rows), *((rows[0], column) for column in columns[1:])]
+
+
 def _day(item: pytest.Item) -> str:
     return DAYS[zlib.crc32(item.nodeid.encode()) % len(DAYS)]
-
-
-def _slow(value: Any) -> Any:
-    return _marked(value, pytest.mark.slow)
 
 
 def _weekly(value: Any) -> Any:

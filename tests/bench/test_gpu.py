@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.bench import gpu, gpu_parts  # noqa: E402
+from tests.stages import first_slow  # noqa: E402
 from training.recipes import table  # noqa: E402
 from training.trainers.training import open_recipe  # noqa: E402
 
@@ -43,8 +44,7 @@ def test_operations_of_a_token_by_hand() -> None:
     assert gpu_parts.operations_per_token(shape, [4, 4]) == 4 * frozen + 6 * adapter + 6 * 4 * 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("recipe", "loss"), gpu_parts.other_recipes())
+@pytest.mark.parametrize(("recipe", "loss"), first_slow(gpu_parts.other_recipes(), 2))
 def test_what_a_gpu_is_asked_for_fits_each_recipe_its_base_and_its_set(
     recipe: str, loss: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,7 +115,6 @@ def test_the_keeper_starts_without_django():
     assert run(code) == "[]"
 
 
-@pytest.mark.parametrize("name", sorted(PURE))
-def test_the_list_of_pure_modules_names_modules_that_exist(name: str):
-    path = ROOT / name.replace(".", "/")
-    assert path.with_suffix(".py").exists() or path.is_dir()
+def test_the_list_of_pure_modules_names_modules_that_exist():
+    paths = [ROOT / name.replace(".", "/") for name in sorted(PURE)]
+    assert [path for path in paths if not (path.with_suffix(".py").exists() or path.is_dir())] == []

@@ -38,13 +38,13 @@ ARMS = ["", *Item.Arm.values]
 ALIKE = ["conflict", "split", "unparsed", "refused", "error", "stopped", "policy", "uncertain"]
 """Escalated for one reason or another: looked at by the slow tests, like `disagreement` by the quick ones."""
 GRADED = [
-    pytest.param(reason.value, marks=pytest.mark.slow if reason in ALIKE else ())
+    pytest.param(reason.value, marks=pytest.mark.weekly if reason in ALIKE else ())
     for reason in Item.Reason
     if reason != Item.Reason.EVIDENCE
 ]
 IN_ARMS = [
     pytest.param(
-        reason, arm, marks=() if reason == "disagreement" or (not arm and reason not in ALIKE) else pytest.mark.slow
+        reason, arm, marks=() if reason == "disagreement" or (not arm and reason not in ALIKE) else pytest.mark.weekly
     )
     for reason in Item.Reason.values
     for arm in ARMS

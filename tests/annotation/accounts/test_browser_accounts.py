@@ -1,6 +1,5 @@
 """Accounts in a real Chromium: invitation, second factor, forgotten password, single sign-on; their pages looked at."""
 
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from tests.plugin_browser import site
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-SHOTS = os.environ.get("QUORUM_SHOTS")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LOOKS = {"light": {"color_scheme": "light"}, "dark": {"color_scheme": "dark"}, "phone": PHONE}
 NEW = "a long enough secret"
@@ -45,12 +43,6 @@ def live_site(instance_environment: dict[str, str], provider: Provider, mail: Ma
     known = {**provider.environment(), "QUORUM_OIDC_SECRET": SECRET, **mail.environment()}
     with site({**instance_environment, **known}) as address:
         yield address
-
-
-def shoot(page, name: str) -> None:
-    """A picture for people, when QUORUM_SHOTS names a folder."""
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
 
 
 def code_of(secret: str) -> str:
@@ -83,7 +75,6 @@ def test_an_invitation_leads_from_the_admins_page_to_the_collection(new_page, vi
     visitor = new_page()
     visitor.goto(link)
     assert violations(visitor) == []
-    shoot(visitor, "accounts-invitation")
     visitor.get_by_label("Username").fill("alice")
     for field in visitor.locator("input[type=password]").all():
         field.fill(NEW)
@@ -113,7 +104,6 @@ def test_a_second_factor_is_turned_on_used_and_replaced_by_a_recovery_code(new_p
     box = page.locator("svg.qr").bounding_box()
     assert box["width"] >= 180, "large enough for a phone's camera"
     assert violations(page) == []
-    shoot(page, "accounts-second-factor")
     secret = page.get_by_role("textbox", name="Key").input_value()
     page.get_by_label("Authenticator code").fill(code_of(secret))
     page.get_by_role("button", name="Turn on").click()
@@ -121,7 +111,6 @@ def test_a_second_factor_is_turned_on_used_and_replaced_by_a_recovery_code(new_p
     codes = page.locator("ul.codes li").all_inner_texts()
     assert len(codes) == 10
     assert violations(page) == []
-    shoot(page, "accounts-recovery-codes")
     phone = new_page(**PHONE)
     sign_in(phone, "alice")
     phone.wait_for_url("**/second-factor/code/")
@@ -146,7 +135,6 @@ def test_a_forgotten_password_is_set_by_the_link_that_an_owner_hands_over(new_pa
     assert violations(owner) == []
     owner.locator(f"#person-{alice.pk} summary").first.click()
     assert violations(owner) == []
-    shoot(owner, "accounts-people")
     owner.get_by_role("button", name="Create password link").click()
     link = owner.locator("#link").input_value()
     assert violations(owner) == []
@@ -202,7 +190,6 @@ def test_an_invited_person_joins_and_signs_in_by_the_provider(new_page, provider
     visitor.get_by_role("button", name="Sign out", exact=True).last.click()
     visitor.goto("/accounts/login/")
     assert violations(visitor) == []
-    shoot(visitor, "accounts-sign-in")
     visitor.get_by_role("button", name="Sign in with Test University").click()
     visitor.wait_for_url(f"{provider.url}/authorize**")
     visitor.get_by_role("button", name=f"Continue as {provider.subject}").click()
@@ -238,17 +225,16 @@ def test_the_account_and_audit_pages_have_no_violation(new_page, violations, loo
     page = new_page(**LOOKS[look])
     sign_in(page, "boss")
     page.wait_for_url(re.compile(r":\d+/$"))
-    for address, name in (
-        ("/accounts/", "account"),
-        ("/audit-log/", "audit-log"),
-        ("/c/birds/audit-log/?act=member.role&person=alice", "audit-log-filtered"),
-        ("/audit-log/?person=nobody", "audit-log-empty"),
-        ("/people/", "people"),
-        ("/accounts/second-factor/", "second-factor"),
-        ("/accounts/password/change/", "password"),
+    for address in (
+        "/accounts/",
+        "/audit-log/",
+        "/c/birds/audit-log/?act=member.role&person=alice",
+        "/audit-log/?person=nobody",
+        "/people/",
+        "/accounts/second-factor/",
+        "/accounts/password/change/",
     ):
         page.goto(address)
-        shoot(page, f"{name}-{look}")
         assert violations(page) == [], address
         assert page.evaluate("document.documentElement.scrollWidth <= screen.width"), address
 

@@ -16,6 +16,7 @@ from benchmark.models import Synthesis, SyntheticBundle
 from judges.models import JudgeVersion
 from tests.admin_site import judged_collection
 from tests.site.test_permissions import World, routes
+from tests.stages import first_slow
 
 if TYPE_CHECKING:
     pass
@@ -125,8 +126,7 @@ def pages(world: World, who: str) -> Iterator[str]:
                 yield path
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", first_slow(LOOKS))
 @pytest.mark.parametrize("who", ["visitor", "annotator", "owner"])
 def test_every_page_is_within_everybodys_reach(world, new_page, violations, console, instance, who, look):
     page = new_page(user=None if who == "visitor" else world.people[who], viewport=WIDE, **LOOKS[look])
@@ -148,8 +148,7 @@ def test_every_page_is_within_everybodys_reach(world, new_page, violations, cons
     assert found == {}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("look", MORE_LOOKS)
+@pytest.mark.parametrize("look", first_slow(MORE_LOOKS))
 @pytest.mark.parametrize("who", ["annotator", "owner"])
 def test_axe_finds_nothing_on_any_page_in_any_look(world, new_page, violations, console, instance, who, look):
     page = new_page(user=world.people[who], viewport=WIDE, **MORE_LOOKS[look])
@@ -233,7 +232,7 @@ ELSEWHERE = ["/c/books/members/", "/c/books/campaigns/", "/accounts/"]
 
 
 @pytest.mark.parametrize(
-    "path", ["/c/books/judge/", "/c/books/", *(pytest.param(path, marks=pytest.mark.slow) for path in ELSEWHERE)]
+    "path", ["/c/books/judge/", "/c/books/", *(pytest.param(path, marks=pytest.mark.weekly) for path in ELSEWHERE)]
 )
 def test_tab_reaches_everything_that_can_be_done_and_always_shows_where_it_is(world, new_page, instance, path):
     page = new_page(user=world.people["owner"])

@@ -1,7 +1,6 @@
 """The workshop in a browser: a query is decomposed, weighed, reviewed and exported by keyboard alone (check 11)."""
 
 import json
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -30,12 +29,6 @@ Scene = tuple[Collection, Query, dict[str, Membership]]
 @pytest.fixture
 def scene(instance: dict[str, str]) -> Scene:
     return ice_scene()
-
-
-def keep_picture(page: Any, name: str) -> None:
-    """Pictures for people, where QUORUM_SCREENSHOTS names a folder."""
-    if folder := os.environ.get("QUORUM_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"aspects-{name}.png"), full_page=True)
 
 
 def fits(page: Any) -> bool:
@@ -109,7 +102,6 @@ def test_a_query_is_decomposed_weighed_reviewed_and_exported_by_keyboard(
     act(page, "Enter")
     assert focused(page) == "review-h"
     assert violations(page) == []
-    keep_picture(page, "desk-light")
 
     page.keyboard.press("u")
     page.locator("article.passage").wait_for()
@@ -121,7 +113,6 @@ def test_a_query_is_decomposed_weighed_reviewed_and_exported_by_keyboard(
 
     page.goto("/c/ice/aspects/")
     assert violations(page) == []
-    keep_picture(page, "list-light")
     with page.expect_download() as download:
         page.get_by_role("button", name="Export (JSON lines)").press("Enter")
     rows = [json.loads(line) for line in Path(download.value.path()).read_text().splitlines()]
@@ -175,7 +166,6 @@ def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
         drafts.fetch_draft(PassageDraft.objects.get().pk)
     page.get_by_role("link", name="Edit text").click()
     assert violations(page) == []
-    keep_picture(page, "draft-light")
     assert "penguins" not in page.input_value("#passage")
     page.fill("#passage", f"{ICE[0]} {ICE[2]} Buy skis.")
     page.get_by_role("button", name="sentence by sentence").press("Enter")
@@ -183,7 +173,6 @@ def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
     assert violations(page) == []
     for key in ("1", "^", "2", "^", "0"):
         page.keyboard.press(key)
-    keep_picture(page, "spread-light")
     page.get_by_role("button", name="Save passages").press("Enter")
     page.wait_for_url("**/aspects/*/?focus=passages-h*")
     made = Document.objects.filter(external_id__startswith="passage-")
@@ -204,7 +193,6 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
 ) -> None:
     _collection, query, people = scene
     bob, dana = people["bob"], people["dana"]
-    name = {id(LIGHT): "light", id(DARK): "dark", id(PHONE): "phone"}[id(look)]
     for text, importance in (("Ice flows under its own weight", 5), ("Heat melts the base", 3), ("W" * 400, 2)):
         revising.add_aspect(query, bob.assessor, Wording(text, WHY, importance))
     long = Document.objects.get(external_id="Ice_sheet_1")
@@ -232,7 +220,6 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
         page.goto(f"/c/ice/aspects/{part}")
         if part == f"{query.pk}/":
             page.evaluate("document.querySelectorAll('#desk details, #keys').forEach(one => { one.open = true; })")
-        keep_picture(page, f"{part.strip('/').replace('/', '-') or 'list'}-{name}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
     assert {part: problems for part, problems in found.items() if problems} == {}
 

@@ -9,7 +9,7 @@ from annotation.aspects import review_steps, reviews
 from annotation.models import Membership, Role
 from corpus.models import Collection, Query
 from corpus.models.aspects import AspectReview
-from tests.annotation.aspects.test_browser_aspects import DARK, LIGHT, PHONE, fits, focused, keep_picture
+from tests.annotation.aspects.test_browser_aspects import DARK, LIGHT, PHONE, fits, focused
 from tests.aspect_reviews import ACCEPTED, accept_all, decide_all, ice_document, newest
 from tests.aspects_scene import ice_scene
 from tests.factories import make_member
@@ -36,7 +36,6 @@ def test_a_query_is_reviewed_by_keyboard(
     assert violations(page) == []
     for name, value in (("a1", 4), ("a2", 2)):
         page.locator(f"#w-{name}-{value}").press("Space")
-    keep_picture(page, "review-weights-light")
     page.get_by_role("button", name="Save your weights").press("Enter")
     page.locator("[name=step][value=aspects]").wait_for(state="attached")
     assert violations(page) == []
@@ -46,7 +45,6 @@ def test_a_query_is_reviewed_by_keyboard(
     assert page.locator("#r-weights").is_hidden()
     page.locator("[name=v-weights][value=change]").press("Space")
     page.locator("#r-weights").fill("The base matters less.")
-    keep_picture(page, "review-aspects-light")
     page.get_by_role("button", name="Save and go to the documents").press("Enter")
     page.locator("[name=step][value=documents]").wait_for(state="attached")
     page.keyboard.press("j")
@@ -60,7 +58,6 @@ def test_a_query_is_reviewed_by_keyboard(
     page.keyboard.press("j")
     page.keyboard.press("a")
     assert violations(page) == []
-    keep_picture(page, "review-documents-light")
     page.get_by_role("button", name="Submit review").press("Enter")
     page.get_by_text("Review submitted.").wait_for()
     assert violations(page) == []
@@ -81,14 +78,12 @@ def test_the_pages_are_accessible_and_fit_in_every_look(
 ) -> None:
     collection, query, people = scene
     dana, eve = people["dana"], make_member(collection, "eve", Role.ADJUDICATOR)
-    name = {id(LIGHT): "light", id(DARK): "dark", id(PHONE): "phone"}[id(look)]
     found = {}
     page = new_page(user=dana.user, **look)
 
     def visit(part: str, address: str) -> None:
         page.goto(f"/c/ice/{address}")
         page.evaluate("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
-        keep_picture(page, f"{part}-{name}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
 
     review = reviews.claim_review(dana)

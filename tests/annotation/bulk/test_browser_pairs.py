@@ -8,7 +8,7 @@ import pytest
 from annotation.models import User
 from corpus.models import Item
 from tests.admin_site import judged_collection, people_at_work
-from tests.annotation.dashboard.test_admin_browser import fits, keep
+from tests.annotation.dashboard.test_admin_browser import fits
 from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -61,34 +61,27 @@ def test_pairs_are_walked_selected_sent_and_taken_back_by_keyboard(charlie: User
 def test_the_table_and_its_acts_are_accessible_and_fit(
     charlie: User, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
 ) -> None:
-    name = "phone" if look is PHONE else "dark" if look is DARK else "light"
     page = new_page(user=charlie, **look)
     page.goto("/c/books/pairs/?state=labelled&sort=-label")
     if look is PHONE:
         page.get_by_text("Filters and views").click()
-        keep(page, "pairs-filters-phone")
     page.locator("#views-manage summary").click()
     page.get_by_label("Name of the current view").fill("Labelled by judges")
     page.get_by_role("button", name="Save view").click()
     page.get_by_text("saved.").wait_for()
     page.locator("table.pairs input[name=pair]").first.check()
-    keep(page, f"pairs-{name}")
     found = violations(page) + ([] if fits(page) else ["scrolls sideways"])
     page.goto("/c/books/pairs/")
-    keep(page, f"pairs-all-{name}")
     found += violations(page)
     page.locator("#select-all").check()
     page.get_by_label("Action").select_option("priority")
     page.get_by_role("button", name="Continue").click()
     page.wait_for_url("**/pairs/actions/*/")
-    keep(page, f"bulk-plan-{name}")
     found += violations(page) + ([] if fits(page) else ["the plan scrolls sideways"])
     page.get_by_role("button", name="Confirm").click()
     page.get_by_role("button", name="Undo").wait_for()
-    keep(page, f"bulk-done-{name}")
     found += violations(page)
     page.goto("/c/books/pairs/actions/")
-    keep(page, f"bulk-list-{name}")
     found += violations(page) + ([] if fits(page) else ["the list scrolls sideways"])
     assert found == []
 

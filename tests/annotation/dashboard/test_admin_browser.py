@@ -1,8 +1,6 @@
 """The admin pages in a real browser: accessible, without console errors, in light, dark and on a phone (check 17)."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,12 +23,6 @@ def books(instance: dict[str, str]) -> dict[str, User]:
     people = {name: member.user for name, member in people_at_work(judged_collection()).items()}
     ensure_offline()
     return {**people, "olga": make_user("olga", is_owner=True)}
-
-
-def keep(page: Any, name: str) -> None:
-    """Pictures for people, where QUORUM_SCREENSHOTS names a folder."""
-    if folder := os.environ.get("QUORUM_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
 
 def fits(page: Any) -> bool:
@@ -60,7 +52,6 @@ def test_admin_pages_are_accessible_and_fit(
             page.locator("details.attempt summary").first.click()
         else:
             page.goto(f"/c/books/{part}")
-        keep(page, f"admin-{part.strip('/').replace('/', '-') or 'home'}-{'dark' if look is DARK else 'phone'}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
     assert {part: problems for part, problems in found.items() if problems} == {}
 
@@ -72,12 +63,10 @@ def test_charts_of_the_home_and_of_agreement_are_accessible_and_fit(
     audited(Collection.objects.get(), right=38, wrong=2)
     page = new_page(user=books["charlie"], **look)
     found = {}
-    name = "light" if look is LIGHT else "dark" if look is DARK else "phone"
     for part in ["", *AGREEMENT]:
         page.goto(f"/c/books/{part}")
         for summary in page.locator(".story > section > details > summary, figure details > summary").all():
             summary.click()
-        keep(page, f"chart-{part.partition('?')[0].strip('/').replace('/', '-') or 'home'}-{name}")
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
     assert {part: problems for part, problems in found.items() if problems} == {}
 

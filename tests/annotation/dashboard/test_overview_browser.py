@@ -8,7 +8,7 @@ import pytest
 from annotation.models.snapshots import Snapshot
 from corpus.models import Collection, Label, Pair
 from tests.admin_site import audited, judged_collection, people_at_work
-from tests.annotation.dashboard.test_admin_browser import fits, keep
+from tests.annotation.dashboard.test_admin_browser import fits
 from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -34,7 +34,6 @@ def test_decisions_are_in_sight_at_once_and_their_buttons_lead_on(
 ) -> None:
     page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/")
-    keep(page, f"overview-{look}")
     assert violations(page) == [] and fits(page)
     first = page.locator(".attention > li").first
     assert first.bounding_box()["y"] < LOOKS[look]["viewport"]["height"] / 2

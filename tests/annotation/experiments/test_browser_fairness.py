@@ -8,7 +8,7 @@ from annotation.models import Assignment, Role
 from corpus.models import Item, Judgment, Label
 from judges.models import JudgeVersion
 from tests.annotation.experiments.test_fairness import answer
-from tests.annotation.judging.test_browser_judging import PHONE, shoot
+from tests.annotation.judging.test_browser_judging import PHONE
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
@@ -52,7 +52,6 @@ def test_a_vote_then_the_debate_then_the_final_vote_by_keyboard(books, alice, ne
     begin(page)
     assert page.locator("#debate, .document mark").count() == 0
     assert violations(page) == []
-    shoot(page, f"reveal-first-{scheme}")
     page.keyboard.press("c")
     page.keyboard.type("from the text alone")
     page.keyboard.press("Escape")
@@ -61,7 +60,6 @@ def test_a_vote_then_the_debate_then_the_final_vote_by_keyboard(books, alice, ne
     assert "Your first judgment: 0 not relevant" in page.locator(".why").inner_text()
     assert page.locator("#comment-text").input_value() == "from the text alone"
     assert violations(page) == []
-    shoot(page, f"reveal-final-{scheme}")
     page.reload()
     page.wait_for_selector("#desk[data-step=final] #debate")
     page.wait_for_timeout(READ)
@@ -166,11 +164,9 @@ def test_both_steps_on_a_phone_and_without_scripts(books, alice, new_page, viola
     page = new_page(user=alice.user, **PHONE)
     begin(page)
     assert violations(page) == []
-    shoot(page, "reveal-first-phone")
     page.locator(".grade").first.tap()
     page.wait_for_selector("#desk[data-step=final]")
     page.wait_for_timeout(READ)
-    shoot(page, "reveal-final-phone")
     assert violations(page) == []
     plain = new_page(user=alice.user, java_script_enabled=False)
     plain.goto("/c/books/judge/")
@@ -217,11 +213,9 @@ def test_axe_finds_nothing_on_the_page_of_the_arms(judged, new_page, violations,
     assert violations(page) == []
     if name == "phone":
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    shoot(page, f"fairness-{name}")
     page.goto("/c/books/settings/")
     assert violations(page) == []
     page.locator("#arms").scroll_into_view_if_needed()
-    shoot(page, f"settings-arms-{name}")
 
 
 @pytest.mark.slow

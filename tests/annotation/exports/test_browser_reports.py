@@ -1,6 +1,5 @@
 """Agreement and exports in a real Chromium: axe, light and dark, phone, downloads, a cell that opens its pairs."""
 
-import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,16 +15,9 @@ from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-SHOTS = os.environ.get("QUORUM_SHOTS")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LOOKS = {"light": {"color_scheme": "light"}, "dark": {"color_scheme": "dark"}, "phone": PHONE}
 JUDGES = ("containment", "bm25", "tfidf", "coverage", "ngrams")
-
-
-def shoot(page, name: str) -> None:
-    """A picture for people, when QUORUM_SHOTS names a folder."""
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
 
 
 @pytest.fixture
@@ -54,12 +46,10 @@ def charlie():
 def test_the_agreement_page_has_no_violation(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/quality/")
-    shoot(page, f"agreement-{look}")
     assert violations(page) == []
     for summary in page.locator("details > summary").all():
         summary.click()
     assert violations(page) == []
-    shoot(page, f"agreement-open-{look}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
@@ -91,8 +81,6 @@ def test_the_matrix_of_33_judges_scrolls_under_its_headers(charlie, new_page, in
     head = page.locator(".matrix thead th:nth-child(20)").bounding_box()
     assert head["y"] == pytest.approx(area["y"], abs=2)
     matrix.scroll_into_view_if_needed()
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / "agreement-33.png")
     assert violations(page) == []
 
 
@@ -100,7 +88,6 @@ def test_the_matrix_of_33_judges_scrolls_under_its_headers(charlie, new_page, in
 def test_the_exports_page_has_no_violation_when_empty_and_when_full(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/exports/")
-    shoot(page, f"exports-empty-{look}")
     assert violations(page) == []
     for name in ("csv", "debates"):
         page.check(f"input[value={name}]")
@@ -111,7 +98,6 @@ def test_the_exports_page_has_no_violation_when_empty_and_when_full(charlie, new
     Snapshot.objects.create(collection=books, format="csv", state="failed", error="No space left on device")
     page.reload()
     assert violations(page) == []
-    shoot(page, f"exports-{look}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
@@ -147,7 +133,6 @@ def test_a_training_set_and_the_statistics_have_no_violation(charlie, new_page, 
     page.select_option("#id_teacher", "votes")
     page.locator(".make-export details > summary").click()
     page.check("#id_balance")
-    shoot(page, f"training-set-options-{look}")
     assert violations(page) == []
     page.get_by_role("button", name="Create export").click()
     page.wait_for_selector(".snapshot .badge.good")
@@ -155,9 +140,7 @@ def test_a_training_set_and_the_statistics_have_no_violation(charlie, new_page, 
         summary.click()
     assert "dev: 20 rows from 20 queries" in page.inner_text(".snapshot")
     assert violations(page) == []
-    shoot(page, f"training-set-{look}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.goto("/c/books/statistics/")
     assert violations(page) == []
-    shoot(page, f"statistics-{look}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.judged_books import export, lines, make_books, write_targets
-from tests.stages import first_quick
+from tests.stages import first_slow
 
 pytestmark = pytest.mark.django_db
 
@@ -99,7 +99,7 @@ def test_each_shape_of_sentence_transformers_has_its_columns_in_order(books, tmp
     assert found["dev"].column_names == columns
 
 
-@pytest.mark.parametrize("shape", first_quick(SHAPES))
+@pytest.mark.parametrize("shape", first_slow(SHAPES))
 def test_a_cross_encoder_trains_a_step_on_each_shape(books, tmp_path, shape):
     from sentence_transformers.cross_encoder import CrossEncoder, CrossEncoderTrainer, losses
     from sentence_transformers.cross_encoder import CrossEncoderTrainingArguments as Arguments

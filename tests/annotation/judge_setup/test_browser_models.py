@@ -6,8 +6,8 @@ from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_user
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.modelserver.fixtures import LocalModels
-from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -31,16 +31,8 @@ def test_a_model_is_added_and_tested_by_five_clicks(new_page, clicks, violations
     assert violations(page) == []
 
 
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-}
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_models_with_search_services_are_accessible_and_fit_in_every_look(new_page, violations, look):
     ensure_offline()
     make_collection("books", title="Books")

@@ -1,7 +1,5 @@
 """Editing contribution and evidence in a real Chromium: keys, drafts, what failed, undo, axe."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,19 +11,12 @@ from tests.factories import make_collection, make_document, make_member, make_pa
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-SHOTS = os.environ.get("QUORUM_SHOTS")
 GOOD = "Water boils at 100 °C at sea level."
 
 
 @pytest.fixture
 def collection() -> Collection:
     return make_collection("books", title="Water")
-
-
-def shoot(page: Any, name: str) -> None:
-    """A picture for people, when QUORUM_SHOTS names a folder."""
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
 
 
 def test_texts_are_edited_by_keyboard_and_taken_back(
@@ -43,7 +34,6 @@ def test_texts_are_edited_by_keyboard_and_taken_back(
     page.wait_for_selector("#evidence")
     assert PROBLEM.capitalize() in page.locator(".texts .notice").inner_text()
     assert page.locator("#evidence").input_value() == "Water boils at 101 °C <b>always</b>."
-    shoot(page, "evidence-light")
     assert violations(page) == []
 
     page.keyboard.press("e")

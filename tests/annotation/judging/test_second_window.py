@@ -1,6 +1,7 @@
 """Two windows on one pair: the same decision sent again is answered as done, any other one is refused with its text."""
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -31,7 +32,10 @@ DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "skip": ("skip", {"reason": "language"}, "I cannot read this language"),
     "another reason": ("skip", {"reason": "other"}, "Another reason"),
 }
-TWO = [(first, other) for first in DECISIONS for other in DECISIONS]
+# Each decision is sent twice, is followed by another one, and follows one; in both windows.
+CHANGED = list(pairwise([*DECISIONS, "grade"]))
+TWO = [*((first, first, "") for first in DECISIONS), *((*two, "") for two in CHANGED)]
+TWO += [("grade", "grade", "query/"), *((*two, "query/") for two in CHANGED)]
 
 
 @pytest.fixture
@@ -60,10 +64,9 @@ def send(client: Client, door: str, held: dict[str, str], decision: str) -> Any:
     return client.post(f"/c/books/judge/{door}{address}/", {**held, **form}, headers=HTMX)
 
 
-@pytest.mark.parametrize("door", ["", "query/"], ids=["page", "whole-query"])
-@pytest.mark.parametrize(("first", "other"), TWO)
+@pytest.mark.parametrize(("first", "other", "door"), TWO)
 def test_only_the_same_decision_sent_again_is_answered_as_done(
-    books: Collection, client: Client, door: str, first: str, other: str
+    books: Collection, client: Client, first: str, other: str, door: str
 ) -> None:
     make_scene(books, 2)
     held = claim(client)

@@ -7,14 +7,9 @@ from corpus.models import Item
 from tests.annotation.label_quality.test_trust import failed_route
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_member
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
-}
 
 
 @pytest.fixture
@@ -26,7 +21,7 @@ def charlie():
     return make_member(books, "charlie", Role.ADMIN).user
 
 
-@pytest.mark.parametrize("look", first_quick(LOOKS))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_the_pages_of_trust_have_no_violation(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     for address in ("quality/", "quality/over-time/", "quality/?population=audited"):

@@ -5,14 +5,10 @@ import pytest
 from annotation.models import Role
 from judges.models import Panel
 from tests.factories import make_collection, make_member
+from tests.looks import LOOKS
 from tests.panel_scene import PAIRS, add_pairs, answers, grade, refer, vote
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
-}
 
 
 @pytest.fixture

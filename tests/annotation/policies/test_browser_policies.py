@@ -5,14 +5,9 @@ import pytest
 from annotation.models import Role
 from tests.annotation.policies.policies_scene import scripted_campaign
 from tests.factories import make_member
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
-}
 
 
 @pytest.fixture
@@ -21,7 +16,7 @@ def charlie():
     return make_member(scripted_campaign().collection, "charlie", Role.ADMIN).user
 
 
-@pytest.mark.parametrize("look", first_quick(LOOKS))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_the_page_has_no_violation(charlie, new_page, instance, violations, look):
     page = new_page(user=charlie, **LOOKS[look])
     page.goto("/c/books/policies/")

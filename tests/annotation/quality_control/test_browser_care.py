@@ -1,8 +1,5 @@
 """Care in a real Chromium: consent, practice, test and gold by keyboard, adjudication, the admin's pages."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from annotation.models import Assignment, Membership, Role
@@ -15,14 +12,7 @@ from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-SHOTS = os.environ.get("QUORUM_SHOTS")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-def shoot(page, name: str) -> None:
-    """A picture for people, when QUORUM_SHOTS names a folder."""
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
 
 
 def press(page, key: str) -> None:
@@ -58,7 +48,6 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
     page = new_page(user=alice.user)
     page.goto("/c/books/judge/")
     assert violations(page) == []
-    shoot(page, "care-consent")
     press(page, "1")
     assert Consent.objects.get().membership == alice
     assert "Practice, then a short test" in page.locator("#desk").inner_text()
@@ -69,7 +58,6 @@ def test_a_newcomer_agrees_practises_passes_and_judges_by_keyboard_alone(collect
         page.wait_for_selector("[data-queue=practice]")
     assert "Experts' grade" in page.locator("#desk").inner_text()
     assert violations(page) == []
-    shoot(page, "care-practice")
     press(page, "1")
     for _ in range(3):
         lease = Assignment.objects.select_related("item").get(state="open")
@@ -95,7 +83,6 @@ def test_an_expert_makes_gold_by_keyboard(collection, new_page, violations, inst
     page = new_page(user=alice.user)
     page.goto("/c/books/gold/grade/")
     assert violations(page) == []
-    shoot(page, "care-gold")
     for number in range(8):
         press(page, "10"[number % 2])
     page.wait_for_selector("[data-queue=empty]")
@@ -165,4 +152,3 @@ def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collect
         for address in addresses:
             page.goto(f"/c/books/{address}")
             assert violations(page) == [], (look, address)
-            shoot(page, f"care-{address.strip('/').replace('/', '-')}-{look}")

@@ -12,7 +12,7 @@ from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResu
 from annotation.web_search.searching import WEB_SEARCHES
 from jobs import leases
 from tests.factories import make_collection, make_member, make_query
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
     from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.slow]
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-}
 HOME = "/c/ice/import/web/"
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
 def work_off() -> None:
@@ -37,7 +31,7 @@ def work_off() -> None:
         connection.close()
 
 
-@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_a_web_search_is_started_by_keyboard_and_no_page_has_a_violation(
     new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
 ) -> None:

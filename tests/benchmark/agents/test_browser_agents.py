@@ -1,8 +1,6 @@
 """Pages of agents in a real Chromium: axe, light, dark, a phone."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +11,7 @@ from corpus.models import Query
 from tests.benchmark.agents.scripted import wings, with_aspects
 from tests.benchmark.agents.test_agent_pages import graded, traced
 from tests.factories import make_member
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -21,17 +19,10 @@ if TYPE_CHECKING:
     from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-}
-SHOTS = os.environ.get("QUORUM_SCREENSHOTS")
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 HOME = "/c/wings/benchmark/agents/"
 
 
-@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_no_page_of_agents_has_a_violation(
     instance: dict[str, str],
     new_page: "NewPage",
@@ -45,8 +36,6 @@ def test_no_page_of_agents_has_a_violation(
     def look_at(name: str, address: str) -> None:
         answer = page.goto(address)
         assert answer and answer.ok, address
-        if SHOTS:
-            page.screenshot(path=Path(SHOTS) / f"agents-{name}-{look}.png", full_page=True)
         found[name] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])
 
     look_at("empty", HOME)

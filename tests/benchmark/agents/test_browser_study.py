@@ -8,10 +8,9 @@ import pytest
 from annotation.models import Role
 from benchmark.agents import study
 from benchmark.models import StudyRating
-from tests.benchmark.agents.test_browser_agents import LOOKS, SIDEWAYS
 from tests.benchmark.agents.test_study import HOME, rated, referenced, started, written
 from tests.factories import make_member
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_no_page_of_the_study_has_a_violation(
     instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
 ) -> None:

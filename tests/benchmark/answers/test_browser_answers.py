@@ -1,8 +1,6 @@
 """Benchmark > Answers in a real Chromium: axe, light and a phone, in both languages; from the form to one answer."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -24,7 +22,6 @@ LOOKS = {
     "phone": {"viewport": {"width": 375, "height": 700}},
     "chinese": {"viewport": {"width": 1280, "height": 900}, "locale": "zh-CN"},
 }
-SHOTS = os.environ.get("QUORUM_SCREENSHOTS")
 OFFLINE = "offline-rewriter"
 
 
@@ -67,8 +64,6 @@ def test_no_page_of_answers_has_a_violation(wings, instance, new_page, violation
     def look_at(name, address):
         answer = page.goto(address)
         assert answer and answer.ok, address
-        if SHOTS:
-            page.screenshot(path=Path(SHOTS) / f"answers-{name}-{look}.png", full_page=True)
         page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
         found[name] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])
 

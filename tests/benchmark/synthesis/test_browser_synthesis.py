@@ -10,7 +10,7 @@ import pytest
 from annotation.models import Role
 from benchmark.models import Synthesis, SyntheticBundle
 from tests.factories import make_collection, make_document, make_member, make_query
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -18,17 +18,11 @@ if TYPE_CHECKING:
     from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.slow]
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-}
 GOLDEN = Path(__file__).with_name("golden_bundle.json")
 HOME = "/c/steel/benchmark/synthesis/"
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
-@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_a_synthesis_is_started_by_keyboard_and_no_page_has_a_violation(
     new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
 ) -> None:

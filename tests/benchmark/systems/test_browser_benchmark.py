@@ -1,6 +1,5 @@
 """The benchmark in a real Chromium: axe, light, dark, a phone; and from the upload of two runs to a filled report."""
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from benchmark.models import Filling, Qrels, Report, Run
 from corpus.models import Collection
 from tests import benchmark_scene as scene
 from tests.factories import make_member
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.rankings import make_next_report
 from tests.stages import first_quick
 
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-}
-SHOTS = os.environ.get("QUORUM_SCREENSHOTS")
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 HOME = "/c/books/benchmark/"
 
 
@@ -64,7 +57,7 @@ def open_all(page: "Page") -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", first_quick(["light", "dark", "phone"]))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_no_page_of_the_benchmark_has_a_violation(
     instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
 ) -> None:
@@ -75,8 +68,6 @@ def test_no_page_of_the_benchmark_has_a_violation(
     for name, address in addresses(collection).items():
         answer = page.goto(address)
         assert answer and answer.ok, address
-        if SHOTS:
-            page.screenshot(path=Path(SHOTS) / f"benchmark-{name}-{look}.png", full_page=True)
         open_all(page)
         found[name] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])
     assert {name: problems for name, problems in found.items() if problems} == {}
@@ -93,8 +84,6 @@ def test_empty_pages_have_no_violation(
     for part in ("", "runs/", "compare/", "hole-filling/", "report/", "qrels/", "queries/"):
         answer = page.goto(HOME + part)
         assert answer and answer.ok, part
-        if SHOTS and look == "light":
-            page.screenshot(path=Path(SHOTS) / f"benchmark-empty-{part.strip('/') or 'home'}.png", full_page=True)
         found[part] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])
     assert {part: problems for part, problems in found.items() if problems} == {}
 

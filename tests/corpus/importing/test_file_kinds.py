@@ -26,6 +26,7 @@ from corpus.importing.detection import HOLDS, detect, find_conflicts, list_sourc
 from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import top_of_run
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
+from tests.stages import first_slow
 
 Content = str | bytes
 DOCUMENTS = [
@@ -551,9 +552,8 @@ def test_the_parts_of_a_file_are_taken_together_whatever_they_are_called(tmp_pat
     assert set(Document.objects.values_list("external_id", flat=True)) == {"d1", "d2", "d9"}
 
 
-@pytest.mark.slow
 @pytest.mark.django_db
-@pytest.mark.parametrize(("name", "content", "kind", "counts"), KINDS, ids=[one[0] for one in KINDS])
+@pytest.mark.parametrize(("name", "content", "kind", "counts"), first_slow(KINDS, 6), ids=[one[0] for one in KINDS])
 def test_each_kind_of_file_is_imported_once(
     tmp_path: Path, name: str, content: Content, kind: str, counts: dict[str, int]
 ) -> None:

@@ -29,6 +29,7 @@ from corpus.importing.run_lines import top_of_run
 from judges.management.commands import measure_evidence
 from judges.panels import judges_file
 from tests.factories import make_collection, make_member
+from tests.stages import crossed
 
 ROW = {"_id": "d1", "title": "A title", "text": "Some text that says something."}
 LINES = "".join(json.dumps({**ROW, "_id": f"d{n}"}) + "\n" for n in range(200))
@@ -105,8 +106,7 @@ FILES: dict[str, Callable[[Path], bytes]] = {
 OF_TABLES = ("documents", "queries", "pairs", "grades", "qrels")  # These read what has rows, in whatever form.
 REFUSED = [
     (what, importer)
-    for what in FILES
-    for importer in IMPORTERS
+    for importer, what in crossed(sorted(IMPORTERS, key="run".__ne__), FILES)
     if importer not in OF_TABLES or what not in ("a Parquet file", "an Excel workbook")
 ]
 

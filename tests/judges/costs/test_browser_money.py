@@ -1,8 +1,6 @@
 """The ledger and the caps in a real browser: accessible, within the window, in light, dark and on a phone."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +10,10 @@ from corpus.models import Collection
 from judges.costs.price_rows import enter_price
 from judges.models import Campaign, JudgeVersion
 from tests.factories import make_member
+from tests.looks import LOOKS
 from tests.money_scene import audits, judged_books
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-}
 
 
 @pytest.fixture
@@ -27,12 +21,6 @@ def charlie(instance: dict[str, str]) -> User:
     books = judged_books()
     audits(Campaign.objects.get(), 1, 1)
     return make_member(books, "charlie", Role.ADMIN).user
-
-
-def keep(page: Any, name: str) -> None:
-    """Pictures for people, where QUORUM_SCREENSHOTS names a folder."""
-    if folder := os.environ.get("QUORUM_SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
 
 def test_the_pages_of_money_are_accessible_and_fit(
@@ -49,7 +37,6 @@ def test_the_pages_of_money_are_accessible_and_fit(
         page = new_page(user=charlie, **window)
         for name, address in {**pages, "price": price}.items():
             page.goto(address)
-            keep(page, f"money-{name}-{look}")
             wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
             if told := [*violations(page), *(["wider than the window"] if wide else [])]:
                 found[name, look] = told

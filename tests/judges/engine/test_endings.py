@@ -5,14 +5,14 @@ import pytest
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
 DEAD = 5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["500", "drop", "hang", "not-json", "garbage", "half"])
+@pytest.mark.parametrize("fault", first_slow(["500", "hang", "drop", "not-json", "garbage", "half"], 2))
 def test_five_dead_documents_of_thirty_fail_and_the_campaign_ends(
     worker: object, model_server: LocalModels, fault: str
 ) -> None:

@@ -46,6 +46,7 @@ def begin(collection: Collection) -> Campaign:
     return started.campaign
 
 
+@pytest.mark.slow
 def test_concurrency_holds_and_a_429_slows_only_its_account(worker: object, model_server: LocalModels) -> None:
     collection_of(10)
     panel_of_two_accounts(model_server, max_concurrency=3)

@@ -13,6 +13,7 @@ from judges.models import Attempt, JudgeVersion
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
 from tests.fault_rig import CALLS, COUNTS, left, note
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -34,24 +35,24 @@ class Expected:
 
 
 FAULTS = {
+    "drop": Expected(again=True),
+    "garbage": Expected(again=False, repaired=True),
+    "redirect": Expected(again=False, refused=True),
     "hang": Expected(again=True),
     "drip": Expected(again=True),
-    "drop": Expected(again=True),
     "half": Expected(again=True),
     "error-body": Expected(again=True),
     "not-json": Expected(again=True),
     "no-body": Expected(again=True),
     "huge": Expected(again=True),
     "503": Expected(again=True),
-    "garbage": Expected(again=False, repaired=True),
     "schema": Expected(again=False, repaired=True),
     "empty": Expected(again=False, repaired=True),
     "other-model": Expected(again=False),
-    "redirect": Expected(again=False, refused=True),
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", first_slow(FAULTS, 3))
 def test_a_provider_that_misbehaves_costs_its_own_calls_and_nothing_else(
     worker: object, model_server: LocalModels, fault: str
 ) -> None:

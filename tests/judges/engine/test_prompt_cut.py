@@ -91,6 +91,7 @@ def test_what_was_answered_before_costs_nothing_again_and_is_asked_anew_on_deman
     assert judge("--fresh").code == 2
 
 
+@pytest.mark.slow
 def test_a_corrected_price_holds_for_calls_that_wait_already(worker: object, model_server: LocalModels) -> None:
     collection_of(60)
     make_panel(model_server, debate=(), votes=("slow",), max_concurrency=2)

@@ -25,6 +25,7 @@ from judges.records import Judge
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -60,7 +61,7 @@ def run(models: LocalModels, shape: dict[str, Any]) -> tuple[list[dict[str, Any]
     return models.requests(), done.json
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", first_slow(SHAPES, 2))
 def test_a_rate_that_no_file_names_is_learned(worker: object, model_server: LocalModels, name: str) -> None:
     requests, done = run(model_server, SHAPES[name])
     refused = sum(request["status"] == 429 for request in requests)

@@ -23,6 +23,7 @@ from judges.models import Campaign, JudgeVersion, Panel, Work
 from tests.engine_parts import FAST, _standing_worker, collection_of, make_judge, worker
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -40,7 +41,9 @@ def begin(models: LocalModels, name: str, pairs: int, model: str, host: str) -> 
 
 
 @pytest.mark.parametrize(
-    "stuck", [{"fault": "429", "retry_after": "861"}, {"fault": "503"}], ids=["asks to wait", "answers with errors"]
+    "stuck",
+    first_slow([{"fault": "429", "retry_after": "861"}, {"fault": "503"}]),
+    ids=["asks to wait", "answers with errors"],
 )
 def test_two_stuck_campaigns_hold_up_no_other(worker: object, model_server: LocalModels, stuck: dict[str, str]) -> None:
     """There are two processes, and both of the stuck ones have had a turn."""

@@ -155,6 +155,7 @@ def test_the_collections_own_targets_are_measured_and_a_writer_says_fidelity_to_
     assert found["judged"]["as"] == "fidelity to teacher"
 
 
+@pytest.mark.slow
 def test_a_judge_that_refuses_every_call_leaves_texts_unjudged(
     outputs: Path, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:

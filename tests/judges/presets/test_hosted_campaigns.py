@@ -15,7 +15,7 @@ from tests.modelserver.presets import LOOK_ALIKES
 __all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SLOW = pytest.mark.slow
+WEEKLY = pytest.mark.weekly
 MEMBERS = ["a", "b", "v1", "v2", "v3", "v4", "v5"]
 FAILURES = ("refused", "unparsed", "truncated", "out_of_range", "error")
 THINKERS = {
@@ -56,10 +56,10 @@ def judged(models: LocalModels, path: Path, preset: str, lines: str, pairs: int,
 
 
 QUICK = ("qwen", "mistral")
-"""Thoughts in a stream, and as a part of the answer's content; the others follow with --slow."""
+"""Thoughts in a stream, and as a part of the answer's content; the others follow once a week."""
 
 
-@pytest.mark.parametrize("preset", [name if name in QUICK else pytest.param(name, marks=SLOW) for name in THINKERS])
+@pytest.mark.parametrize("preset", [name if name in QUICK else pytest.param(name, marks=WEEKLY) for name in THINKERS])
 def test_a_thinking_model_judges_a_campaign(
     worker: object, model_server: LocalModels, tmp_path: Path, preset: str
 ) -> None:

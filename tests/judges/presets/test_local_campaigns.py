@@ -10,15 +10,16 @@ from judges.models import Attempt
 from judges.presets import PRESETS
 from tests.engine_parts import _standing_worker, collection_of, judge, sums_up, worker
 from tests.modelserver.fixtures import LocalModels
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MEMBERS = ["a", "b", "v1", "v2", "v3", "v4", "v5"]
 FREE = "input_price = 0\noutput_price = 0"
-ALIKES = ["litellm", "vllm", "vllm+inline", "sglang", "llama-cpp", "ollama", "lm-studio", "lm-studio+separate", "tgi"]
-QUICK = ("vllm+inline", "tgi")
-"""Thoughts in the text; the others follow with --slow."""
+# The first two have thoughts in the text.
+ALIKES = ["vllm+inline", "tgi", "litellm", "vllm", "sglang", "llama-cpp", "ollama", "lm-studio", "lm-studio+separate"]
+QUICK = ALIKES[:2]
 
 
 def configure(models: LocalModels, path: Path, alike: str, lines: str) -> None:
@@ -30,9 +31,7 @@ def configure(models: LocalModels, path: Path, alike: str, lines: str) -> None:
     call_command("configure_judges", str(path / "judges.toml"))
 
 
-@pytest.mark.parametrize(
-    "alike", [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in ALIKES]
-)
+@pytest.mark.parametrize("alike", first_slow(ALIKES, 2))
 def test_a_thinking_model_judges_a_campaign_without_a_key_and_for_nothing(
     worker: object, model_server: LocalModels, tmp_path: Path, alike: str
 ) -> None:

@@ -28,6 +28,7 @@ from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of,
 from tests.factories import make_member
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
+from tests.stages import first_slow
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -351,9 +352,8 @@ def take_over(models: LocalModels, preset: Preset, model: str = "yes", panel: st
     configuration.store_judges_file(judges_file.parse("\n".join([*blocks, panel])))
 
 
-@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize("name", first_slow(ALIKE, 3))
 def test_twenty_pairs_by_debate_and_by_panels_of_one_and_of_five(
     worker: object, model_server: LocalModels, name: str
 ) -> None:

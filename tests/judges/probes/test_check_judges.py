@@ -29,6 +29,7 @@ from judges.records import Judge, Reply, Usage
 from tests.judges.panels.test_configure_judges import file_of, run
 from tests.modelserver.fixtures import LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
+from tests.stages import crossed
 
 ASKED = [name for name, preset in PRESETS.items() if preset.asks and name in LOOK_ALIKES]
 WRONG = [(name, mode) for name in ASKED for mode in SCHEMA_MODES if mode not in PRESETS[name].schema_modes]
@@ -155,8 +156,14 @@ def test_a_documented_thinking_model_is_known_before_it_thinks(alike: Any) -> No
     assert any("set max_output_tokens = 4096" in line for line in found.warnings)
 
 
-MODES = [(name, one, other) for name in ASKED for one in PRESETS[name].schema_modes
-         for other in PRESETS[name].schema_modes if other != one]  # fmt: skip
+# Each mode of a preset, and the next one: every mode is left once and taken once.
+MODES = [
+    (name, one, other)
+    for name in ASKED
+    for modes in [tuple(PRESETS[name].schema_modes)]
+    for one, other in zip(modes, (*modes[1:], modes[0]), strict=True)
+    if one != other
+]
 
 
 @pytest.mark.parametrize(("name", "mode", "other"), MODES)
@@ -317,8 +324,10 @@ def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any
     assert "asked for log-probabilities and gave none" in none.problem
 
 
-@pytest.mark.parametrize("fault", ["400", "401", "403", "404", "429", "500", "drop", "garbage", "empty", "huge"])
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    crossed(["400", "401", "403", "404", "429", "500", "drop", "garbage", "empty", "huge"], ASKED),
+)
 def test_no_judge_is_ever_asked_more_than_twice(name: str, fault: str, alike: Any, model_server: LocalModels) -> None:
     model_server.script({"m": {"fault": fault}})
     (found,) = probe(alike(name, "m"))

@@ -203,6 +203,7 @@ def test_a_key_that_is_refused_ends_the_asking_at_once(books, model_server: Loca
     assert len(model_server.requests()) <= asking.AT_ONCE
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_account_that_asks_to_wait_for_long_ends_the_asking_at_once(books, model_server: LocalModels, monkeypatch):
     model_server.script({"spent": {"fault": "429", "retry_after": "900"}})

@@ -25,7 +25,7 @@ from judges.providers import close_providers, load_provider
 from judges.records import Judge
 from tests.engine_in_memory import PATIENCE_S, Played, inputs_of, play
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
-from tests.stages import first_quick
+from tests.stages import first_quick, first_slow
 
 YES = '{"response": "yes", "reason": "It does."}'
 FENCED = f"```json\n{YES}\n```"
@@ -696,8 +696,7 @@ def test_what_one_document_meets(by_one: dict[str, Played], row: Row) -> None:
     assert all(len(error) < 400 and "<" not in error.replace("<=", "") for error in errors), "words, and no markup"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("row", BY_ALL, ids=name_of)
+@pytest.mark.parametrize("row", first_slow(BY_ALL, 20), ids=name_of)
 def test_what_all_documents_meet(by_all: dict[str, Played], row: Row) -> None:
     played = by_all[row.name]
     assert played.pause and row.every in played.pause, (played.pause, played.waits)

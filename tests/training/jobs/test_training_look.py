@@ -9,21 +9,15 @@ import pytest
 from annotation.models import Role
 from corpus.models import Collection
 from tests.factories import make_member
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 from tests.training.jobs.test_training_pages import finished
 from tests.training.jobs.test_training_pages import rows as rows
 from training.jobs import lifecycle
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-}
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
-@pytest.mark.parametrize("look", first_quick(LOOKS))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_training_pages_have_no_violation(
     instance: dict[str, str],
     birds: Collection,
