@@ -227,19 +227,6 @@ def ask(one: Judge, times: int = 1) -> list[Reply]:
     return asyncio.run(asked())
 
 
-MODES = [(name, mode) for name in NAMES for mode in PRESETS[name].schema_modes]
-
-
-@pytest.mark.parametrize(("name", "mode"), MODES)
-def test_each_mode_that_a_preset_has_gives_a_verdict(model_server: LocalModels, name: str, mode: str) -> None:
-    one = judge(model_server, name, f'schema_mode = "{mode}"')
-    (reply,) = ask(one)
-    assert verdicts.parse_answer("vote", reply.text, INPUTS.document, one).verdict == 1
-    assert reply.finish_reason == "stop" and reply.usage.is_known and reply.usage.cached == 0
-    (sent,) = model_server.requests()
-    assert "authorization" not in sent["headers"]
-
-
 @pytest.mark.parametrize(
     ("name", "line", "words"),
     [

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 
 import pytest
 from django.core.management import call_command
@@ -259,20 +258,7 @@ def test_an_unknown_model_is_answered_with_the_nearest_names(alike: Any) -> None
     assert found.calls == 1
 
 
-CONTEXT_LENGTHS = (4096, 8192, 32_768)
-"""Those that the look-alikes tell of the model that they serve; of another model they tell another."""
 CONTEXTS = [name for name in ASKED if PRESETS[name].context]
-
-
-@pytest.mark.parametrize("name", CONTEXTS)
-def test_the_length_of_the_context_is_read_where_it_is_told(name: str, alike: Any) -> None:
-    context = PRESETS[name].context
-    assert context is not None
-    path = "/" + urljoin("v1/", context.path)
-    (model,) = {entry["id"] for entry in LOOK_ALIKES[name].told["/v1/models"]["data"]}
-    (found,) = probe(alike(name, model))
-    assert bool(found.problem) is (name == "ollama") and path in LOOK_ALIKES[name].told
-    assert found.found["context"] in CONTEXT_LENGTHS
 
 
 def test_a_server_that_cuts_long_prompts_fails_and_says_the_context_that_is_needed(alike: Any) -> None:
