@@ -85,7 +85,7 @@ def test_an_error_ends_the_job_and_a_stopping_worker_gives_it_back(run: Run) -> 
 
     for work, stopping, state, error in (
         (lambda lease: lease.should_stop(), lambda: True, "waiting", ""),
-        (fails, lambda: False, "failed", "ValueError: no way"),
+        (fails, lambda: False, "failed", "Unexpected error: no way"),
     ):
         job = leases.claim(Run)
         assert job is not None

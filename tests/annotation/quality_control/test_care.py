@@ -477,7 +477,7 @@ def test_the_text_of_consent_names_what_a_sign_in_leaves():
 
 def test_checks_need_ordinary_items_and_gold_and_say_which_is_missing():
     collection = make_collection()
-    with pytest.raises(BadInput, match="no pair is waiting"):
+    with pytest.raises(BadInput, match="No pair is waiting"):
         attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     make_scene(collection, ordinary=2, known=0)
     with pytest.raises(BadInput, match="No gold pairs left"):

@@ -131,12 +131,12 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
     monkeypatch.setattr(tracking, "find_spec", lambda module: None)
     asked = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "tracking": name}
     answer = alice.post("/c/birds/training/start/", asked)
-    told = f"tracking {name} needs the package {name}, which is not installed: run “pip install {name}”"
+    told = f"Tracking {name} needs the package {name}, which is not installed: run pip install {name}"
     assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
-    with pytest.raises(BadInput, match=f"tracking {name} needs the package"):
+    with pytest.raises(BadInput, match=f"Tracking {name} needs the package"):
         tracking.check_tracker(name)
     page = alice.post("/c/birds/training/start/", asked, headers={"accept-language": "zh-CN"}).content.decode()
-    assert f"tracking {name} 需要软件包 {name}" in page and "which is not installed" not in page
+    assert f"Tracking {name} 需要软件包 {name}" in page and "which is not installed" not in page
 
 
 def test_the_form_says_what_every_recipe_needs(alice: Client, rows: Path) -> None:
