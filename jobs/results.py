@@ -74,7 +74,6 @@ class ResultKind:
         """Compute and store it in this process, and return it."""
         row = self._row(collection, options)
         self.store(row)
-        row.refresh_from_db()
         return Result(row.values, row.at, failure=row.failure)
 
     def recent(self, collection: Any, seconds: float, **options: Any) -> dict[str, Any]:
@@ -94,13 +93,14 @@ class ResultKind:
             if self.explain is None:
                 raise
             logger.exception("the %s of %s cannot be computed", self.name, row.collection)
-            self._rows(row.collection).filter(pk=row.pk).update(failure=self.explain(error))
+            row.failure = self.explain(error)
+            self._rows(row.collection).filter(pk=row.pk).update(failure=row.failure)
             return
-        rows = self._rows(row.collection)
-        rows.filter(pk=row.pk).update(values=values, at=at, failure="")
+        row.values, row.at, row.failure = values, at, ""
+        self._rows(row.collection).filter(pk=row.pk).update(values=values, at=at, failure="")
         # The oldest options make room for these.
-        kept = rows.filter(at__isnull=False).order_by("-at").values_list("pk", flat=True)[: self.keep]
-        rows.filter(at__isnull=False).exclude(pk__in=list(kept)).delete()
+        computed = self._rows(row.collection).filter(at__isnull=False)
+        computed.exclude(pk__in=computed.order_by("-at").values("pk")[: self.keep]).delete()
 
     def _row(self, collection: Any, options: dict[str, Any]) -> Any:
         values = {"collection": collection, "kind": self.name, "options": options}
