@@ -265,6 +265,10 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
     if known or choices is not None:
         blank = [("", "")] if may_be_empty and not any(value == "" for value, _title in known) else []
         return forms.ChoiceField(choices=[*blank, *known], **common)
+    if kind is bool and may_be_empty:
+        answer = forms.NullBooleanField(**common)
+        answer.widget.choices = [("unknown", ""), *answer.widget.choices[1:]]
+        return answer
     if kind is bool:
         return forms.BooleanField(**{**common, "required": False})
     if kind in (int, float):

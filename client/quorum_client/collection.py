@@ -255,7 +255,7 @@ class Trainings(Jobs[JobOut, JobOut]):
     row = record = JobOut
 
     def start(self, **fields: Any) -> JobOut:
-        """Put a training into the queue (`recipe`, `export`, `base` or `model`, `options` ...)."""
+        """Put a training into the queue (`recipe`, `data`: an export, `base`, and options of the recipe)."""
         return self.transport.post(JobOut, self.at("trainings"), fields)
 
     def cancel(self, number: int) -> JobOut:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.hole_filling import services as hole_filling
+from training.curves import services as curves
+from training.jobs import services as trainings
 
 
 @dataclass(frozen=True)
@@ -23,4 +25,6 @@ DOORS: dict[Callable[..., Any], Doors] = {
         command="holes",
         forms=("benchmark.hole_filling.views.TO_FILL", "benchmark.hole_filling.views.TO_SEND"),
     ),
+    trainings.start_training: Doors(operation="POST /collections/{slug:name}/trainings", command="train"),
+    curves.start_curve: Doors(command="learning_curve"),
 }

@@ -246,20 +246,19 @@ def test_a_training_is_started_read_and_cancelled(call: Call, monkeypatch: pytes
     values = {"manifest": {"files": []}, "state": "ready"}
     row = Snapshot.objects.create(collection=world.collection, format="prism", folder=str(folder), **values)
     assert [one["export"] for one in call(admin, "GET", f"{path}/sets").json()] == [row.number]
-    body: dict[str, Any] = {"recipe": "prism", "export": row.number, "base": "tiny:qwen3"}
+    body: dict[str, Any] = {"recipe": "prism", "data": row.number, "base": "tiny:qwen3"}
     for wrong, words in (
-        ({"export": 12345}, "export"),
-        ({"options": {"colour": 1}}, "colour"),
-        ({"options": {"epochs": -1}}, "options.epochs"),
+        ({"data": 12345}, "data"),
+        ({"colour": 1}, "colour"),
+        ({"epochs": -1}, "body.epochs"),
         ({"base": ""}, "base"),
         ({"base": "../secret"}, "body.base"),
-        ({"model": world.model.pk}, "base"),
-        ({"recipe": "rtriever"}, "body.export"),
+        ({"recipe": "rtriever"}, "body.data"),
         ({"recipe": "dance"}, "body.recipe"),
     ):
         refused = call(admin, "POST", path, body | wrong)
         assert refused.status_code == 422 and words in refused.json()["detail"], (wrong, refused.content)
-    started = call(admin, "POST", path, body | {"options": {"max_steps": 5, "packing": False}})
+    started = call(admin, "POST", path, body | {"max_steps": 5, "packing": False})
     assert started.status_code == 201, started.content
     job = Job.objects.get(number=started.json()["number"])
     assert job.options["options"] == {"preset": "tiny", "max_steps": 5, "packing": False}

@@ -198,7 +198,7 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
     page = admin.get("/c/books/training/").text
     assert re.search(r'disabled\s+aria-describedby="train-why"\s*>\s*Start training', page)
     assert "Training is not installed: left out (TRAINING=0)." in page
-    given = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
+    given = {"data": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
     refused = admin.post("/c/books/training/start/", given)
     assert refused.status_code == 422 and "Training is not installed" in refused.text
     write_extra("ready")

@@ -7,16 +7,32 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from actions.services import Actor, action
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
 from store.files import fetch
+from training.curves.options import CurveOptions
 from training.curves.results import CurveResult, MeasuredPoint, compute_result
 from training.curves.subsets import check_quickly
 from training.jobs import lifecycle
 from training.jobs.held_out import read_held_out
+from training.jobs.services import read_request
 from training.models import CurvePoint, Job, LearningCurve
 from training.recipes import table
+
+
+@action("training.started", key="curve", noted=lambda options, _curve: {"recipe": options.recipe})
+def start_curve(
+    actor: Actor, collection: Collection | None, options: CurveOptions, *, out: Path | None = None
+) -> LearningCurve:
+    """Queue a training for each point of the curve. Raises BadOption and BadInput."""
+    return begin_curve(**read_curve_request(actor, collection, options), folder=out)
+
+
+def read_curve_request(actor: Actor, collection: Collection | None, options: CurveOptions) -> dict[str, Any]:
+    """Return what a curve is begun with."""
+    return {**read_request(actor, collection, options), "points": list(options.points), "order": options.order.value}
 
 
 @transaction.atomic
@@ -67,7 +83,15 @@ def begin_curve(
 
 
 def find_curve(
-    folder: Path, *, recipe: str, data: Path, base: str, points: Sequence[int], order: str, given: Mapping[str, Any]
+    folder: Path,
+    *,
+    recipe: str,
+    data: Path,
+    base: str,
+    points: Sequence[int],
+    order: str,
+    given: Mapping[str, Any],
+    **_about: Any,
 ) -> LearningCurve | None:
     """Return the curve begun with this folder; None where there is none. Raises BadInput for one of another request."""
     curve = LearningCurve.objects.filter(out=str(folder.resolve())).first()

@@ -1,24 +1,26 @@
 """Pages of learning curves: what the last labels bought."""
 
-from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from actions.options import ActionForm
+from actions.pages import answer_action
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
-from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 from training.curves import services
-from training.curves.forms import CurveForm
+from training.curves.options import CurveOptions
 from training.curves.results import describe_last, describe_next, draw_curve
 from training.jobs import pages
+from training.jobs.forms import TrainForm
 from training.jobs.held_out import MEASURE
 from training.models import LearningCurve
 
@@ -30,14 +32,18 @@ ACTS = {"cancel": services.cancel_points, "go-on": services.resume_points}
 @require_GET
 def curves(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the curves of a collection, and the form for a new one."""
-    return _render_page(request, scope, CurveForm(**_choices(scope)))
+    return _render_page(request, scope, _form_of(scope))
 
 
-def _choices(scope: AccessScope) -> dict[str, Any]:
-    return {"sets": pages.training_sets(scope.collection), "models": pages.base_choices(scope.collection)}
+def _form_of(scope: AccessScope, *sent: Any) -> TrainForm:
+    choices: dict[str, Any] = {
+        "sets": pages.training_sets(scope.collection),
+        "models": pages.base_choices(scope.collection),
+    }
+    return TrainForm(CurveOptions, *sent, **choices)
 
 
-def _render_page(request: HttpRequest, scope: AccessScope, form: CurveForm, *, status: int = 200) -> HttpResponse:
+def _render_page(request: HttpRequest, scope: AccessScope, form: ActionForm) -> HttpResponse:
     found = LearningCurve.objects.filter(collection=scope.collection).prefetch_related("points__job").order_by("-pk")
     context = {
         "scope": scope,
@@ -46,31 +52,21 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: CurveForm, *, s
         "sets": pages.training_sets(scope.collection),
         "why_not": pages.why_not(),
     }
-    return render(request, "curves/curves.html", context, status=status)
+    return render(request, "curves/curves.html", context, status=422 if form.is_bound else 200)
 
 
 @action("admin")
 @require_POST
 def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Queue the trainings of a learning curve."""
-    form = CurveForm(request.POST, **_choices(scope))
-    if form.is_valid() and (why := pages.why_not()):
-        form.add_error(None, why)
-    if not form.is_valid():
-        return _render_page(request, scope, form, status=422)
-    try:
-        with transaction.atomic():
-            curve = services.begin_curve(
-                data=Path(form.cleaned_data["training_set"]),
-                collection=scope.collection,
-                user=scope.user.username,
-                **form.curve_options(),
-            )
-            record_act(scope, "training.started", curve=curve.number, recipe=curve.recipe)
-    except BadInput as error:
-        form.add_error(None, _("Not started: %(error)s.") % {"error": error})
-        return _render_page(request, scope, form, status=422)
-    return redirect("learning_curve", scope.collection.name, curve.number)
+
+    def show(form: ActionForm) -> HttpResponse:
+        return _render_page(request, scope, form)
+
+    def done(curve: LearningCurve) -> str:
+        return reverse("learning_curve", args=[scope.collection.name, curve.number])
+
+    return answer_action(request, scope, services.start_curve, _form_of(scope, request.POST), show, done)
 
 
 @action("admin")

@@ -15,18 +15,17 @@ from annotation.models.snapshots import Snapshot
 from api.authentication import MANAGE, may, scope_of
 from api.downloads import describe_download
 from api.idempotency import once
+from api.operations import operation
 from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import Given, validate_form
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
-from corpus.models import Collection
-from corpus.numbered import find_numbered, numbered_or_404
+from corpus.numbered import numbered_or_404
 from jobs import leases
 from store.downloads import send_file
 from store.files import fetch
-from training.jobs import lifecycle, model_files, pages
-from training.jobs.forms import BASES, OTHER, TrainForm, UseForm
-from training.jobs.option_fields import option_names
+from training.jobs import lifecycle, model_files, pages, services
+from training.jobs.forms import UseForm
 from training.lineage.model_sources import count_changed
 from training.models import Job, Model
 from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
@@ -40,18 +39,6 @@ class TrainingSetOut(Schema):
     export: int
     format: str
     description: str
-
-
-class TrainingIn(Given):
-    """Recipe, data and base of a training. The base is named by `base`, or by `model`, one of this collection."""
-
-    recipe: str = Field(max_length=50)
-    export: int = Field(ge=1, lt=1 << 63, description="The number of an export in the recipe's format.")
-    base: str = Field("", max_length=300, description="tiny:…, a folder of the site's base models, or a hub id.")
-    model: int | None = Field(None, ge=1, lt=1 << 63, description="The number of a model.")
-    preset: str = Field("", max_length=50, description="Empty: tiny for a tiny base, else paper.")
-    device: Literal["cpu", "cuda"] = "cpu"
-    options: dict[str, bool | int | float | str] = Field({}, max_length=100, description="docs/training.md.")
 
 
 class JobOut(Schema):
@@ -104,61 +91,6 @@ def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
     return page_of(_jobs(request).filter(kind=Job.Kind.TRAIN), after, limit, _show_job)
 
 
-@router.post("/collections/{slug:name}/trainings", auth=may("admin", MANAGE), response={201: JobOut})
-@decorate_view(once)
-def start_training(request: HttpRequest, name: str, body: TrainingIn) -> Any:
-    """Put a training into the queue; a worker with the training extra does it."""
-    scope = scope_of(request)
-    form = _bind_form(scope.collection, body)
-    given = validate_form(form, _option_places())
-    if why := pages.why_not():
-        raise BadInput(why)
-    with transaction.atomic():
-        job = lifecycle.begin_training(
-            recipe=given["recipe"],
-            data=Path(given["training_set"]),
-            base=given["base"],
-            out=None,
-            given=form.options(),
-            collection=scope.collection,
-            device=given["device"],
-            user=scope.user.username,
-        )
-        record_act(scope, "training.started", job=job.number, recipe=given["recipe"])
-    job.refresh_from_db()
-    return Status(201, _show_job(job))
-
-
-def _option_places() -> dict[str, str]:
-    """Return what a request calls the fields of the page's form."""
-    named = {"training_set": "export", "base_path": "base"}
-    return named | {key: f"options.{key}" for key in option_names()}
-
-
-def _bind_form(collection: Collection, body: TrainingIn) -> TrainForm:
-    """Fill the page's form. Raises BadInput for an export, a model or an option that there is not."""
-    if unknown := sorted(body.options.keys() - set(option_names())):
-        raise BadInput(_("No recipe has the option %(names)s") % {"names": ", ".join(unknown)})
-    if bool(body.base) == (body.model is not None):
-        raise BadInput(_("Name the base, or a model of this collection: one of the two."))
-    models = pages.base_choices(collection)
-    # The form's last choice stands for any other base, whose name has a field of its own.
-    base = {"base": body.base} if body.base in dict(BASES[:-1]) else {"base": OTHER, "base_path": body.base}
-    if body.model is not None:
-        folder = next((model.folder for model in models if model.pk == body.model), None)
-        if folder is None:
-            raise BadInput(_("No model of this collection that can be trained further has this number"))
-        base = {"base": folder}
-    sets = pages.training_sets(collection)
-    row = find_numbered(Snapshot.objects, collection, body.export)
-    if row is None or row.folder not in dict(sets):
-        raise BadInput(_("No export of this collection with this number is a training set"))
-    # A form says yes and no in words.
-    options = {key: str(value).lower() if isinstance(value, bool) else value for key, value in body.options.items()}
-    plain = {"recipe": body.recipe, "preset": body.preset, "device": body.device, "training_set": row.folder}
-    return TrainForm({**options, **plain, **base}, sets=sets, models=models)
-
-
 @router.get("/collections/{slug:name}/trainings/sets", auth=may("admin"), response=list[TrainingSetOut])
 def list_training_sets(request: HttpRequest, name: str) -> Any:
     """List the exports that a training can learn from, the newest first."""
@@ -204,6 +136,9 @@ def _show_job(row: Job) -> dict[str, Any]:
     shown = ("kind", "state", "device", "phase", "done", "total", "error", "verdict", "created_at", "ended_at")
     model = getattr(row, "model", None)
     return {"number": row.number, "model": model and model.pk, **{name: getattr(row, name) for name in shown}}
+
+
+operation(router, services.start_training, "POST", "/trainings", response=JobOut, show=_show_job)
 
 
 @router.get("/collections/{slug:name}/models", auth=may("admin"), response=Page[ModelOut])

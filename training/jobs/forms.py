@@ -1,23 +1,21 @@
 """The form that starts a training."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from corpus.errors import BadInput
-from training.jobs.option_fields import given_options, make_field, option_names
+from actions.options import ActionForm
+from training.jobs.options import option_names
 from training.models import Model
-from training.recipes import base_models
-from training.recipes.data import named_format
-from training.recipes.table import RECIPES, TABLE
+from training.recipes.table import TABLE
 from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
 from training.serving.scorer import PRECISIONS
 
 OTHER = "other"
+MOST_USED = ("preset", "device", "max_steps", "epochs", "learning_rate", "sft_reduction", "seed")
 # Recipe -> what it makes, and what its training set and base have to be.
 NEEDS = {
     "prism": gettext_lazy(
@@ -98,57 +96,26 @@ class UseForm(forms.Form):
     )
 
 
-class TrainForm(forms.Form):
-    """A form for rows, base and recipe of a training; empty fields take the preset's value."""
+class TrainForm(ActionForm):
+    """The form of a training: its base is one of a list, or named in a second field."""
 
-    training_set = forms.ChoiceField(
-        label=gettext_lazy("Training set"),
-        help_text=gettext_lazy("Exports of this collection. A recipe learns from one format."),
-    )
-    recipe = forms.ChoiceField(choices=[(name, name) for name in TABLE], initial="prism", label=gettext_lazy("Recipe"))
-    base = forms.ChoiceField(choices=BASES, initial=BASES[0][0], label=gettext_lazy("Base model"))
-    base_path = forms.CharField(
-        required=False,
-        max_length=300,
-        label=gettext_lazy("Folder or hub id"),
-        help_text=gettext_lazy(
-            "Only for the last choice above: the name of a folder in the site's base model "
-            "folder (QUORUM_BASE_MODELS), or owner/name."
-        ),
-    )
-    preset = forms.ChoiceField(
-        choices=[
-            ("", gettext_lazy("tiny for a tiny base model, otherwise paper")),
-            *((name, name) for name in dict.fromkeys(preset for presets in TABLE.values() for preset in presets)),
-        ],
-        required=False,
-        label=gettext_lazy("Preset"),
-        help_text=gettext_lazy("Recipe defaults. Every recipe has paper and tiny."),
-    )
-    device = forms.ChoiceField(choices=[("cpu", "CPU"), ("cuda", "GPU")], initial="cpu", label=gettext_lazy("Device"))
-    max_steps = forms.IntegerField(required=False, min_value=1, label=gettext_lazy("Maximum steps"))
-    epochs = forms.FloatField(required=False, min_value=0.01, label=gettext_lazy("Epochs"))
-    learning_rate = forms.FloatField(required=False, min_value=1e-9, label=gettext_lazy("Learning rate"))
-    sft_reduction = forms.ChoiceField(
-        choices=[("", gettext_lazy("from the preset")), ("sum", "sum"), ("mean", "mean")],
-        required=False,
-        label=gettext_lazy("Cross-entropy of a row's tokens"),
-    )
-    seed = forms.IntegerField(required=False, min_value=0, label=gettext_lazy("Seed"))
-
-    def __init__(self, *args: Any, sets: list[tuple[str, str]], models: Sequence[Model] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field, bases = self.fields["training_set"], self.fields["base"]
-        assert isinstance(field, forms.ChoiceField) and isinstance(bases, forms.ChoiceField)
-        field.choices = sets
+    def __init__(
+        self, record: Any, *args: Any, sets: list[tuple[str, str]], models: Sequence[Model] = (), **kwargs: Any
+    ) -> None:
         # The last choice is the one with its own field: it stays at the end.
-        bases.choices = [*BASES[:-1], *((model.folder, model.name) for model in models), BASES[-1]]
-        # A model of a tiny base takes the tiny preset too.
-        self.tiny = {model.folder for model in models if model.words.startswith("tiny")}
-        for name in option_names():
-            # The most used are above; the others follow. All say their defaults.
-            made = make_field(name)
-            self.fields.setdefault(name, made).help_text = made.help_text
+        bases = [*BASES[:-1], *((model.folder, model.name) for model in models), BASES[-1]]
+        super().__init__(record, *args, choices={"data": sets, "base": bases}, **kwargs)
+        self.fields["base_path"] = forms.CharField(
+            required=False,
+            max_length=300,
+            label=gettext_lazy("Folder or hub id"),
+            help_text=gettext_lazy(
+                "Only for the last choice above: the name of a folder in the site's base model "
+                "folder (QUORUM_BASE_MODELS), or owner/name."
+            ),
+        )
+        # A prefix's last blank parts it from the query.
+        self.fields["query_prefix"].strip = False  # type: ignore[attr-defined]
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -156,51 +123,20 @@ class TrainForm(forms.Form):
         return [(name, str(NEEDS[name])) for name in TABLE]
 
     @property
+    def most_used(self) -> list[forms.BoundField]:
+        """The options that stand first."""
+        return [self[name] for name in MOST_USED]
+
+    @property
     def further_options(self) -> list[forms.BoundField]:
-        """The fields of the options that are not declared here."""
-        return [self[name] for name in option_names() if name not in self.declared_fields]
+        """The other options of the recipes."""
+        return [self[name] for name in option_names() if name not in MOST_USED]
 
     def clean(self) -> dict[str, Any]:
-        """Check that the chosen base fits the recipe; take it from the second field where that is named."""
-        given: dict[str, Any] = super().clean() or {}
-        base = str(given.get("base") or "")
-        # The second field counts only where the first one says so.
-        if base == OTHER:
-            base = self._named(str(given.get("base_path") or "").strip())
-        given["base"] = base
-        wanted = RECIPES[given["recipe"]].base if given.get("recipe") else "embedder"  # Embedders are made of both.
-        if base.startswith("tiny:") and wanted != "embedder" and (base == "tiny:encoder") != (wanted == "encoder"):
-            words = _(
-                "The recipe %(recipe)s cannot train this base model: cross-encoder takes the encoder, rtriever any."
-            )
-            self.add_error("base", words % {"recipe": given["recipe"]})
-        self._check_format(given)
-        return given
-
-    def _check_format(self, given: dict[str, Any]) -> None:
-        """Refuse a training set of another format than the recipe's."""
-        if not given.get("recipe") or not given.get("training_set"):
-            return
-        found, wanted = named_format(Path(given["training_set"])), RECIPES[given["recipe"]].format
-        if found and found != wanted:  # What has no manifest is refused later.
-            words = _("The recipe %(recipe)s learns from exports in the format %(wanted)s; this one is %(found)s.")
-            self.add_error("training_set", words % {"recipe": given["recipe"], "wanted": wanted, "found": found})
-
-    def _named(self, name: str) -> str:
-        if not name:
-            self.add_error("base_path", _("Enter a model folder or a hub id, or choose a tiny base model."))
-            return ""
-        try:
-            return base_models.of_page(name)
-        except BadInput as error:
-            self.add_error("base_path", str(error))
-            return ""
-
-    def options(self) -> dict[str, Any]:
-        """Return what was filled in, by the recipe's names."""
-        given = self.cleaned_data
-        chosen = given_options(given)
-        preset = given["preset"] or (
-            "tiny" if given["base"].startswith("tiny:") or given["base"] in self.tiny else "paper"
-        )
-        return {"preset": preset, **chosen}
+        """Take the base from the second field where the first one says so."""
+        named = self.cleaned_data.pop("base_path", "").strip()
+        if self.cleaned_data.get("base") == OTHER:
+            if not named:
+                self.add_error("base_path", _("Enter a model folder or a hub id, or choose a tiny base model."))
+            self.cleaned_data["base"] = named
+        return super().clean()

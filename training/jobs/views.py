@@ -1,6 +1,7 @@
 """Pages of training: jobs, models, and what a model gained."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -10,9 +11,12 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
+from actions.options import ActionForm
+from actions.pages import answer_action
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
@@ -21,10 +25,11 @@ from corpus.numbered import numbered_or_404
 from jobs import background, leases
 from store.downloads import send_file
 from store.files import fetch, fetch_matching
-from training.jobs import graded_outputs, lifecycle, pages, rollouts
+from training.jobs import graded_outputs, lifecycle, pages, rollouts, services
 from training.jobs.forms import JudgeForm, TrainForm, UseForm
 from training.jobs.model_files import list_model_files
 from training.jobs.model_files import model_file as find_model_file
+from training.jobs.options import TrainingOptions
 from training.lineage.model_sources import count_changed, read_changed
 from training.models import Job, Model
 from training.recipes.table import FAR_RATE, find_far_rate, is_embedding_recipe, recipe_options
@@ -45,11 +50,15 @@ def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     sets = pages.training_sets(scope.collection)
     asked = request.GET.get("training_set", "")  # The folder of an export that a page leads from.
     initial = next((folder for folder, _label in sets if Path(folder).name == asked), None)
-    return _render_page(
-        request,
-        scope,
-        TrainForm(sets=sets, models=pages.base_choices(scope.collection), initial={"training_set": initial}),
-    )
+    return _render_page(request, scope, _form_of(scope, initial={"data": initial} if initial else None))
+
+
+def _form_of(scope: AccessScope, *sent: Any, **shown: Any) -> TrainForm:
+    choices: dict[str, Any] = {
+        "sets": pages.training_sets(scope.collection),
+        "models": pages.base_choices(scope.collection),
+    }
+    return TrainForm(TrainingOptions, *sent, **choices, **shown)
 
 
 def _lists_context(scope: AccessScope) -> dict[str, object]:
@@ -66,47 +75,31 @@ def _lists_context(scope: AccessScope) -> dict[str, object]:
     }
 
 
-def _render_page(request: HttpRequest, scope: AccessScope, form: TrainForm, *, status: int = 200) -> HttpResponse:
+def _render_page(request: HttpRequest, scope: AccessScope, form: ActionForm) -> HttpResponse:
     context = {
         **_lists_context(scope),
         "form": form,
         "sets": pages.training_sets(scope.collection),
         "why_not": pages.why_not_now(),
     }
-    return render(request, "training/training.html", context, status=status)
+    return render(request, "training/training.html", context, status=422 if form.is_bound else 200)
 
 
 @action("admin")
 @require_POST
 def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Queue a training."""
-    form = TrainForm(
-        request.POST, sets=pages.training_sets(scope.collection), models=pages.base_choices(scope.collection)
-    )
-    if form.is_valid() and (why := pages.why_not()):
-        form.add_error(None, why)
-    if not form.is_valid():
-        return _render_page(request, scope, form, status=422)
-    given = form.cleaned_data
-    try:
-        with transaction.atomic():
-            job = lifecycle.begin_training(
-                recipe=given["recipe"],
-                data=Path(given["training_set"]),
-                base=given["base"],
-                out=None,
-                given=form.options(),
-                collection=scope.collection,
-                device=given["device"],
-                user=scope.user.username,
-            )
-            record_act(scope, "training.started", job=job.number, recipe=given["recipe"])
-            if far := find_far_rate(given["recipe"], recipe_options(given["recipe"], form.options())):
-                messages.warning(request, _(FAR_RATE) % far)
-    except BadInput as error:
-        form.add_error(None, _("Not started: %(error)s.") % {"error": error})
-        return _render_page(request, scope, form, status=422)
-    return redirect("training_job", scope.collection.name, job.number)
+
+    def show(form: ActionForm) -> HttpResponse:
+        return _render_page(request, scope, form)
+
+    def done(job: Job) -> str:
+        recipe, given = job.options["recipe"], job.options["options"]
+        if far := find_far_rate(recipe, recipe_options(recipe, given)):
+            messages.warning(request, _(FAR_RATE) % far)
+        return reverse("training_job", args=[scope.collection.name, job.number])
+
+    return answer_action(request, scope, services.start_training, _form_of(scope, request.POST), show, done)
 
 
 @action("admin")

@@ -11,6 +11,7 @@ from corpus.errors import BadInput
 
 HUB_ID = re.compile(r"[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 TINY = "tiny:"
+TINY_BASES = ("tiny:qwen3", "tiny:qwen3.5", "tiny:encoder")
 
 
 def of_page(name: str) -> str:

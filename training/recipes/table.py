@@ -278,7 +278,7 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
     if unknown := sorted(set(given) - known):
         words = _("No option named %(option)r; there are %(known)s")
         raise RefusedTraining(words, option=unknown[0], known=", ".join(sorted(known)))
-    _check_kinds(given)
+    check_kinds(given)
     chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
     _check_options(recipe, chosen)
     return chosen
@@ -306,7 +306,7 @@ def kind_of_option(name: str) -> type:
     return next(kind for kind in (bool, int, float, str) if kind is hint or kind in get_args(hint))
 
 
-def _check_kinds(given: Mapping[str, Any]) -> None:
+def check_kinds(given: Mapping[str, Any]) -> None:
     """Raise BadInput for values of another type than the option's: a file may hold anything."""
     words = {
         bool: _("%(option)s must be true or false, not %(value)r"),

@@ -357,9 +357,11 @@ class Walk:
         for _ in range(6):  # a gold sample draws one pair beside five for practice
             make_pair(world.collection)
         monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
-        monkeypatch.setattr("training.jobs.views.lifecycle.begin_training", lambda **given: world.job)
-        monkeypatch.setattr("training.jobs.views.TrainForm.is_valid", _fine)
-        monkeypatch.setattr("training.curves.views.services.begin_curve", lambda **given: world.curve)
+        monkeypatch.setattr("training.jobs.services.lifecycle.begin_training", lambda **given: world.job)
+        monkeypatch.setattr("training.jobs.forms.TrainForm.is_valid", _fine)
+        monkeypatch.setattr("training.jobs.services.read_request", lambda *given: {})
+        monkeypatch.setattr("training.curves.services.read_request", lambda *given: {})
+        monkeypatch.setattr("training.curves.services.begin_curve", lambda **given: world.curve)
         world.model.job.options = {**world.job.options, "data": "/nowhere", "base": "tiny:qwen3"}
         world.model.job.save()
 
@@ -389,9 +391,8 @@ class Walk:
 
 
 def _fine(form: Any) -> bool:
-    form.cleaned_data = {"training_set": "/nowhere", "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
-    form.cleaned_data |= {"points": [1, 2], "order": "time"}
-    form.options = dict
+    given = {"data": "/nowhere", "recipe": "prism", "base": "tiny:qwen3"}
+    form.options = form.record.read(given | ({"points": "1,2"} if "points" in form.fields else {}))
     return True
 
 

@@ -144,7 +144,7 @@ def test_a_published_model_is_offered_as_a_base(alice: Client, birds: Collection
     folder = Path(settings.VAR) / "exports" / "birds" / "scores"
     scores = folder if folder.exists() else export_scores(folder, queries=4, dev=2)
     sft = publish_all(birds, tmp_path)[0]
-    asked = {"training_set": str(scores), "recipe": "erank-grpo", "base": sft.folder, "device": "cpu"}
+    asked = {"data": str(scores), "recipe": "erank-grpo", "base": sft.folder, "device": "cpu"}
     assert sft.name in alice.get("/c/birds/training/").content.decode()
     assert alice.post("/c/birds/training/start/", asked).status_code == 302
     job = Job.objects.latest("pk")

@@ -61,7 +61,7 @@ def test_without_a_training_set_the_page_says_what_to_do(alice: Client) -> None:
 
 
 def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, rows: Path) -> None:
-    answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "training_set": str(rows)})
+    answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "data": str(rows)})
     curve = LearningCurve.objects.get()
     assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/curves/{curve.number}/"
     points = services.list_points(curve)
@@ -91,7 +91,7 @@ def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, r
 def test_what_makes_no_curve_is_refused_with_the_form_kept(
     alice: Client, rows: Path, changes: dict[str, str], words: str
 ) -> None:
-    answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "training_set": str(rows), **changes})
+    answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "data": str(rows), **changes})
     page = answer.content.decode()
     assert answer.status_code == 422 and words in page and 'value="5"' in page
     assert not LearningCurve.objects.exists() and not Job.objects.exists()
@@ -108,7 +108,7 @@ def test_the_page_reads_no_set_and_a_job_whose_points_make_no_curve_is_refused_i
     with monkeypatch.context() as patch:
         for name in ("order_queries", "read_rows", "read_manifest"):
             patch.setattr(subsets, name, never)
-        answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "training_set": str(rows), "points": "24,25"})
+        answer = alice.post("/c/birds/training/curves/start/", {**ASKED, "data": str(rows), "points": "24,25"})
     assert answer.status_code == 302
     for point in services.list_points(LearningCurve.objects.get()):
         folder = JobFolder(Path(point.job.folder))
@@ -128,7 +128,7 @@ def test_a_finished_point_says_how_many_labels_its_whole_queries_have(curve: Lea
 def test_a_set_without_times_can_be_ordered_at_random_alone(alice: Client, birds: Collection) -> None:
     folder = Path(settings.VAR) / "exports" / "birds" / "undated"
     undated = folder if folder.exists() else write_set(folder)
-    asked = {**ASKED, "training_set": str(undated)}
+    asked = {**ASKED, "data": str(undated)}
     answer = alice.post("/c/birds/training/curves/start/", asked)
     assert answer.status_code == 422 and b"does not say when it was labelled" in answer.content
     assert alice.post("/c/birds/training/curves/start/", {**asked, "order": "random"}).status_code == 302

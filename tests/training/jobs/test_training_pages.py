@@ -60,7 +60,7 @@ def test_without_an_export_the_page_says_what_to_do(alice: Client) -> None:
 
 def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice: Client, rows: Path) -> None:
     asked = {
-        "training_set": str(rows),
+        "data": str(rows),
         "recipe": "prism",
         "base": "other",
         "base_path": " ",
@@ -71,12 +71,12 @@ def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice: Client, rows:
     page = answer.content.decode()
     assert answer.status_code == 422 and "Enter a model folder" in page and 'value="7' in page
     assert alice.post("/c/birds/training/start/", {**asked, "base": "tiny:encoder"}).status_code == 422
-    assert alice.post("/c/birds/training/start/", {**asked, "training_set": "/etc"}).status_code == 422
+    assert alice.post("/c/birds/training/start/", {**asked, "data": "/etc"}).status_code == 422
     assert not Job.objects.exists()
 
 
 def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> None:
-    asked = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "max_steps": "5"}
+    asked = {"data": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "max_steps": "5"}
     answer = alice.post("/c/birds/training/start/", asked)
     job = Job.objects.get()
     assert answer.status_code == 302 and answer["Location"] == f"/c/birds/training/jobs/{job.number}/"
@@ -93,10 +93,10 @@ def test_a_set_of_another_format_is_refused_in_one_line(alice: Client, rows: Pat
     bundles = write(Path(settings.VAR) / "exports" / "birds" / "two", [row(1)])
     assert "format rtriever" in alice.get("/c/birds/training/").content.decode()
     asked = {"base": "tiny:encoder", "device": "cpu", "recipe": "rtriever"}
-    answer = alice.post("/c/birds/training/start/", {**asked, "training_set": str(rows)})
+    answer = alice.post("/c/birds/training/start/", {**asked, "data": str(rows)})
     told = "The recipe rtriever learns from exports in the format rtriever; this one is prism."
     assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
-    assert alice.post("/c/birds/training/start/", {**asked, "training_set": str(bundles)}).status_code == 302
+    assert alice.post("/c/birds/training/start/", {**asked, "data": str(bundles)}).status_code == 302
     assert Job.objects.get().options["recipe"] == "rtriever"
 
 
@@ -109,7 +109,7 @@ def test_every_recipe_begins_with_its_own_format_and_base_and_refuses_others(
         folder = Path(settings.VAR) / "exports" / "birds" / form
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "manifest.json").write_text(json.dumps({"format": form}))
-        asked = {"training_set": str(folder), "recipe": recipe, "device": "cpu", "base": "tiny:qwen3"}
+        asked = {"data": str(folder), "recipe": recipe, "device": "cpu", "base": "tiny:qwen3"}
         for base in ("tiny:qwen3", "tiny:encoder"):
             answer = alice.post("/c/birds/training/start/", {**asked, "base": base})
             fits = entry.base == "embedder" or (base == "tiny:encoder") == (entry.base == "encoder")
@@ -129,7 +129,7 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
 ) -> None:
     monkeypatch.setattr(lifecycle, "find_spec", lambda module: "there")  # Trainings run on this machine.
     monkeypatch.setattr(tracking, "find_spec", lambda module: None)
-    asked = {"training_set": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "tracking": name}
+    asked = {"data": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu", "tracking": name}
     answer = alice.post("/c/birds/training/start/", asked)
     told = f"Tracking {name} needs the package {name}, which is not installed: run pip install {name}"
     assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
@@ -261,7 +261,7 @@ def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder
     settings.BASE_MODELS = tmp_path / "bases"
     (tmp_path / "bases" / "owl").mkdir(parents=True)
     (tmp_path / "secret").mkdir()
-    asked = {"training_set": str(rows), "recipe": "prism", "base": "other", "device": "cpu"}
+    asked = {"data": str(rows), "recipe": "prism", "base": "other", "device": "cpu"}
 
     def begun_with(name: str) -> tuple[int, str]:
         answer = alice.post("/c/birds/training/start/", {**asked, "base_path": name})

@@ -10,18 +10,19 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from actions.options import add_arguments, read_arguments
 from corpus.commands import QuorumCommand
 from corpus.errors import Incomplete
 from corpus.models import Collection
 from training.curves import services
-from training.curves.forms import parse_points
+from training.curves.options import CurveOptions
 from training.curves.results import describe_last, describe_next, draw_curve, result_document
-from training.curves.subsets import ORDERS, TIME, order_queries, plan_subsets
-from training.jobs import option_fields, worker_pool
+from training.curves.subsets import order_queries, plan_subsets
+from training.jobs import worker_pool
 from training.jobs.folder import write_atomically
+from training.jobs.options import read_config
 from training.models import CurvePoint, Job, LearningCurve
-from training.recipes import base_models
-from training.recipes.table import RECIPES, TABLE, recipe_options
+from training.recipes.table import RECIPES, recipe_options
 
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
@@ -30,31 +31,16 @@ LINE_EVERY_S = 10.0
 class Command(QuorumCommand):
     """Queue a training for each point; wait where that is asked for; write what the curve says once all are over."""
 
-    act = "training.started"
+    positional = ("recipe",)
     help = (
         "Train a recipe on growing parts of an export, as jobs of the queue `gpu`; say what the last labels bought. "
         "Running the command again continues the points that are not finished and writes what the curve says."
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("recipe", choices=sorted(TABLE), help="recipe to train by")
-        parser.add_argument(
-            "--data", type=Path, required=True, metavar="DIR", help="folder of an export in the recipe's format"
-        )
-        parser.add_argument(
-            "--points", required=True, metavar="N,N,...", help="numbers of labels, such as 500,1000,2000"
-        )
-        parser.add_argument(
-            "--order", choices=ORDERS, default=TIME, help="order of the queries: by time of labelling, or by the seed"
-        )
-        parser.add_argument(
-            "--base", required=True, help="base model: a folder, a Hugging Face id in the local cache, or tiny:qwen3"
-        )
+        add_arguments(parser, CurveOptions, self.positional)
         parser.add_argument("--out", type=Path, required=True, metavar="D", help="output folder; must be new or empty")
-        parser.add_argument(
-            "--device", choices=("cpu", "cuda"), default="cpu", help="where the models run (default: cpu)"
-        )
-        option_fields.add_arguments(parser)
+        parser.add_argument("--config", type=Path, metavar="F.toml", help="TOML file with options; those here win")
         parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
     def run(self, **options: Any) -> object:
@@ -70,26 +56,20 @@ class Command(QuorumCommand):
 
     def begin(self, options: dict[str, Any]) -> LearningCurve:
         """Return the curve of this folder, with its unfinished points back in the queue; a new one where none is."""
-        asked: dict[str, Any] = {
-            "recipe": options["recipe"],
-            "data": options["data"],
-            "base": base_models.of_command(options["base"]),
-            "points": parse_points(options["points"]),
-            "order": options["order"],
-            "given": option_fields.read_arguments(options),
-        }
-        curve = services.find_curve(options["out"], **asked)
+        asked = read_arguments(CurveOptions, options, **read_config(options))
+        request = services.read_curve_request(self.actor, None, asked)
+        curve = services.find_curve(options["out"], **request)
         if curve is not None:
             with transaction.atomic():
                 services.resume_points(curve)
             return curve
-        entry = RECIPES[options["recipe"]]
-        seed = recipe_options(options["recipe"], asked["given"]).seed
+        entry = RECIPES[asked.recipe]
+        seed = recipe_options(asked.recipe, asked.given).seed
         # A command may take its time: what a page leaves to the jobs is refused here at once.
-        plan_subsets(order_queries(options["data"], entry.format, options["order"], seed), asked["points"])
-        named = import_string(entry.reader)(options["data"]).collection
+        plan_subsets(order_queries(request["data"], entry.format, asked.order, seed), asked.points)
+        named = import_string(entry.reader)(request["data"]).collection
         collection = Collection.objects.filter(name=named).first()
-        return services.begin_curve(folder=options["out"], collection=collection, device=options["device"], **asked)
+        return services.start_curve(self.actor, collection, asked, out=options["out"])
 
     def wait(self, curve: LearningCurve) -> None:
         """Wait for the end of all points, with a worker of our own where no other serves the queue."""

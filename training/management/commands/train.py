@@ -8,13 +8,16 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.module_loading import import_string
 
+from actions.options import add_arguments, read_arguments
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete, QuorumError
 from corpus.models import Collection
-from training.jobs import lifecycle, option_fields, worker_pool
+from training.jobs import lifecycle, worker_pool
+from training.jobs.options import TrainingOptions, read_config
+from training.jobs.services import start_training
 from training.models import Job
-from training.recipes import base_models, table
-from training.recipes.table import RECIPES, TABLE
+from training.recipes import table
+from training.recipes.table import RECIPES
 
 LOOK_S = 0.5
 LINE_EVERY_S = 10.0
@@ -23,41 +26,24 @@ LINE_EVERY_S = 10.0
 class Command(QuorumCommand):
     """The command that queues a training and, if asked, waits for it."""
 
-    act = "training.started"
+    positional = ("recipe",)
     help = "Fine-tune a reranker or an embedding model on an export in the recipe's format, on the queue `gpu`."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("recipe", choices=sorted(TABLE), help="recipe to train by")
-        parser.add_argument(
-            "--data", type=Path, required=True, metavar="DIR", help="folder of an export in the recipe's format"
-        )
-        parser.add_argument(
-            "--base", required=True, help="base model: a folder, a Hugging Face id in the local cache, or tiny:qwen3"
-        )
+        add_arguments(parser, TrainingOptions, self.positional)
         parser.add_argument(
             "--out", type=Path, required=True, metavar="DIR", help="output folder for the model; must be new or empty"
         )
-        parser.add_argument(
-            "--device", choices=("cpu", "cuda"), default="cpu", help="where the model runs (default: cpu)"
-        )
-        option_fields.add_arguments(parser)
+        parser.add_argument("--config", type=Path, metavar="F.toml", help="TOML file with options; those here win")
         parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
     def run(self, **options: Any) -> object:
         """Queue a training, follow it, sum it up."""
-        given = option_fields.read_arguments(options)
-        read = import_string(RECIPES[options["recipe"]].reader)
-        collection = Collection.objects.filter(name=read(options["data"]).collection).first()
-        job = lifecycle.begin_training(
-            recipe=options["recipe"],
-            data=options["data"],
-            base=base_models.of_command(options["base"]),
-            out=options["out"],
-            given=given,
-            collection=collection,
-            device=options["device"],
-        )
-        if far := table.find_far_rate(options["recipe"], table.recipe_options(options["recipe"], given)):
+        asked = read_arguments(TrainingOptions, options, **read_config(options))
+        read = import_string(RECIPES[asked.recipe].reader)
+        collection = Collection.objects.filter(name=read(Path(asked.data)).collection).first()
+        job = start_training(self.actor, collection, asked, out=options["out"])
+        if far := table.find_far_rate(asked.recipe, table.recipe_options(asked.recipe, asked.given)):
             self.note(f"warning: {table.FAR_RATE % far}")
         self.note(f"job {job.number} waits in the queue ({job.device})")
         if options["wait"]:

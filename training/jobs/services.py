@@ -1,0 +1,76 @@
+"""Services of trainings: what a page, a program and a command ask for is one record of options."""
+
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from actions.services import Actor, action
+from annotation.models.snapshots import Snapshot
+from corpus.errors import BadInput, BadOption
+from corpus.models import Collection
+from corpus.numbered import find_numbered
+from training.jobs import lifecycle, pages
+from training.jobs.options import TrainingOptions
+from training.models import Job
+from training.recipes import base_models
+from training.recipes.data import named_format
+from training.recipes.table import RECIPES
+
+
+@action("training.started", key="job", noted=lambda options, _job: {"recipe": options.recipe})
+def start_training(
+    actor: Actor, collection: Collection | None, options: TrainingOptions, *, out: Path | None = None
+) -> Job:
+    """Put a training into the queue; a worker with the training extra does it. Raises BadOption and BadInput."""
+    job = lifecycle.begin_training(**read_request(actor, collection, options), out=out)
+    job.refresh_from_db()  # Its number is the database's.
+    return job
+
+
+def read_request(actor: Actor, collection: Collection | None, options: TrainingOptions) -> dict[str, Any]:
+    """Return what a training or a curve is begun with. Who may name any folder is the shell."""
+    base, is_tiny = base_models.of_command(options.base), False
+    data, given = Path(options.data), options.given
+    if actor.scope is not None:
+        assert collection is not None
+        if why := pages.why_not():
+            raise BadInput(why)
+        data = _find_set(collection, options.data)
+        base, is_tiny = _find_base(collection, options.base)
+        given = {"preset": "tiny" if is_tiny else "paper", **given}
+    entry = RECIPES[options.recipe]
+    # Embedders are made of both kinds.
+    fits = entry.base == "embedder" or (base == "tiny:encoder") == (entry.base == "encoder")
+    if base.startswith(base_models.TINY) and not fits:
+        words = _("The recipe %(recipe)s cannot train this base model: cross-encoder takes the encoder, rtriever any.")
+        raise BadOption("base", words % {"recipe": options.recipe})
+    found = named_format(data)
+    if found and found != entry.format:  # What has no manifest is refused later.
+        words = _("The recipe %(recipe)s learns from exports in the format %(wanted)s; this one is %(found)s.")
+        raise BadOption("data", words % {"recipe": options.recipe, "wanted": entry.format, "found": found})
+    about = {"recipe": options.recipe, "device": options.device, "collection": collection, "user": actor.name}
+    return {**about, "data": data, "base": base, "given": given}
+
+
+def _find_set(collection: Collection, named: str) -> Path:
+    """Return the folder of a training set of this collection: an export by its number, or a folder of its own."""
+    folders = dict(pages.training_sets(collection))
+    row = find_numbered(Snapshot.objects, collection, named)
+    folder = row.folder if row is not None else named
+    if folder not in folders:
+        raise BadOption("data", _("No export of this collection with this number is a training set"))
+    return Path(folder)
+
+
+def _find_base(collection: Collection, named: str) -> tuple[str, bool]:
+    """Return the base that a page or a program names, and whether it is a tiny one."""
+    if named in base_models.TINY_BASES:
+        return named, True
+    for model in pages.base_choices(collection):
+        if named in (model.folder, model.name):
+            return model.folder, model.words.startswith("tiny")
+    try:
+        return base_models.of_page(named), False
+    except BadInput as error:
+        raise BadOption("base", str(error)) from None
