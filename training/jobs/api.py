@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
-from annotation.models.snapshots import Snapshot
 from api.authentication import MANAGE, may, scope_of
 from api.downloads import describe_download
 from api.idempotency import once
@@ -95,13 +94,10 @@ def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 def list_training_sets(request: HttpRequest, name: str) -> Any:
     """List the exports that a training can learn from, the newest first."""
     collection = scope_of(request).collection
-    found = pages.training_sets(collection)
-    rows = Snapshot.objects.filter(collection=collection, folder__in=[folder for folder, _words in found])
-    by_folder = {row.folder: row for row in rows}
+    words = dict(pages.training_sets(collection))
     return [
-        {"export": by_folder[folder].number, "format": by_folder[folder].format, "description": words}
-        for folder, words in found
-        if folder in by_folder
+        {"export": row.number, "format": row.format, "description": words[row.folder]}
+        for row in services.exports_of(collection)
     ]
 
 

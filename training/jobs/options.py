@@ -111,7 +111,8 @@ RecipeSettings: Any = create_model(
     "RecipeSettings", __base__=Options, **{name: _describe_option(name) for name in option_names()}
 )
 if TYPE_CHECKING:
-    Recipe = Preset = str
+    Recipe = str
+    Preset = str
 else:
     Recipe = Literal[tuple(TABLE)]
     Preset = Literal[tuple(dict.fromkeys(preset for presets in TABLE.values() for preset in presets))]

@@ -9,7 +9,6 @@ from actions.services import Actor, action
 from annotation.models.snapshots import Snapshot
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
-from corpus.numbered import find_numbered
 from training.jobs import lifecycle, pages
 from training.jobs.options import TrainingOptions
 from training.models import Job
@@ -53,12 +52,17 @@ def read_request(actor: Actor, collection: Collection | None, options: TrainingO
     return {**about, "data": data, "base": base, "given": given}
 
 
+def exports_of(collection: Collection) -> list[Snapshot]:
+    """Return the exports of a collection that a training can learn from, the newest first."""
+    folders = [folder for folder, _words in pages.training_sets(collection)]
+    rows = Snapshot.objects.filter(collection=collection, folder__in=folders)
+    return sorted(rows, key=lambda row: folders.index(row.folder))
+
+
 def _find_set(collection: Collection, named: str) -> Path:
     """Return the folder of a training set of this collection: an export by its number, or a folder of its own."""
-    folders = dict(pages.training_sets(collection))
-    row = find_numbered(Snapshot.objects, collection, named)
-    folder = row.folder if row is not None else named
-    if folder not in folders:
+    folder = next((row.folder for row in exports_of(collection) if str(row.number) == named), named)
+    if folder not in dict(pages.training_sets(collection)):
         raise BadOption("data", _("No export of this collection with this number is a training set"))
     return Path(folder)
 
