@@ -188,6 +188,8 @@ def say_problem(error: Mapping[str, Any]) -> str:
     if sentence is None:
         return str(error["msg"])
     limit = next((context[name] for name in LIMITS if name in context), None)
+    # As a form has it: 0 and not 0.0.
+    limit = int(limit) if isinstance(limit, float) and limit.is_integer() else limit
     length = context.get("actual_length", len(error["input"]) if isinstance(error.get("input"), str) else 0)
     return str(sentence) % {"limit_value": limit, "value": error.get("input"), "show_value": length}
 

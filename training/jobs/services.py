@@ -38,18 +38,25 @@ def read_request(actor: Actor, collection: Collection | None, options: TrainingO
         data = _find_set(collection, options.data)
         base, is_tiny = _find_base(collection, options.base)
         given = {"preset": "tiny" if is_tiny else "paper", **given}
-    entry = RECIPES[options.recipe]
+    check_fit(options.recipe, data, base)
+    about = {"recipe": options.recipe, "device": options.device, "collection": collection, "user": actor.name}
+    return {**about, "data": data, "base": base, "given": given}
+
+
+def check_fit(recipe: str, data: Path, base: str) -> None:
+    """Raise BadOption for a base or a training set of another kind than the recipe's."""
+    entry, problems = RECIPES[recipe], []
     # Embedders are made of both kinds.
     fits = entry.base == "embedder" or (base == "tiny:encoder") == (entry.base == "encoder")
     if base.startswith(base_models.TINY) and not fits:
         words = _("The recipe %(recipe)s cannot train this base model: cross-encoder takes the encoder, rtriever any.")
-        raise BadOption("base", words % {"recipe": options.recipe})
+        problems.append(("base", words % {"recipe": recipe}))
     found = named_format(data)
     if found and found != entry.format:  # What has no manifest is refused later.
         words = _("The recipe %(recipe)s learns from exports in the format %(wanted)s; this one is %(found)s.")
-        raise BadOption("data", words % {"recipe": options.recipe, "wanted": entry.format, "found": found})
-    about = {"recipe": options.recipe, "device": options.device, "collection": collection, "user": actor.name}
-    return {**about, "data": data, "base": base, "given": given}
+        problems.append(("data", words % {"recipe": recipe, "wanted": entry.format, "found": found}))
+    if problems:
+        raise BadOption(*problems[0], others=problems[1:])
 
 
 def exports_of(collection: Collection) -> list[Snapshot]:

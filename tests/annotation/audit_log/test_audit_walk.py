@@ -362,6 +362,8 @@ class Walk:
         monkeypatch.setattr("training.jobs.services.read_request", lambda *given: {})
         monkeypatch.setattr("training.curves.services.read_request", lambda *given: {})
         monkeypatch.setattr("training.curves.services.begin_curve", lambda **given: world.curve)
+        world.job.options["options"] = {}
+        world.job.save()
         world.model.job.options = {**world.job.options, "data": "/nowhere", "base": "tiny:qwen3"}
         world.model.job.save()
 
