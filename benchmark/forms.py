@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.models import RUN_NAME, Qrels, Run
+from benchmark.runs.builders import check_name
 from benchmark.runs.folder_reranking import is_reranker, prompt_names
 from benchmark.runs.importing import name_of
 from benchmark.runs.model_folders import LARGEST_BATCH, offered_folders
@@ -18,8 +19,8 @@ from benchmark.runs.sparse import is_sparse
 from benchmark.systems.chosen import K, ready_runs, version_title
 from corpus.models import Collection
 from jobs.models import JobState
-from judges.campaigns.job_controls import STOPS, LimitsForm
-from judges.retrieval.job_campaigns import LIMITS
+from judges.model_jobs.forms import ModelJobForm
+from judges.model_jobs.jobs import LIMITS
 from judges.retrieval.model_requests import judges_for
 
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}
@@ -95,7 +96,7 @@ def run_name(file: str) -> str:
     return fine.lstrip("._+-")[:100] or "run"
 
 
-class MakeForm(LimitsForm):
+class MakeForm(ModelJobForm):
     """A run that is made here. A kind's form has the fields of its recipe alone (FIELDS)."""
 
     name = forms.CharField(max_length=100, validators=[RUN_NAME], label=gettext_lazy("Name"))
@@ -215,10 +216,8 @@ class MakeForm(LimitsForm):
     FITTING = {Run.Kind.SPARSE: is_sparse, Run.Kind.RERANK_FOLDER: is_reranker}
 
     def __init__(self, *args: Any, collection: Collection, kind: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, collection=collection, **kwargs)
         self.kind = kind
-        self.fields["budget"].help_text = STOPS
-        self.order_fields([name for name in self.fields if name not in LIMITS])
         wanted = self.FIELDS[Run.Kind(kind)]
         for name in set(self.fields) - set(wanted):
             del self.fields[name]  # one class with all fields, so that a field has one label and help on every page
@@ -243,14 +242,20 @@ class MakeForm(LimitsForm):
             if isinstance(field := self.fields.get(name), forms.ChoiceField):
                 field.choices = list(offered)
 
-    def recipe(self) -> dict[str, Any]:
-        """Return the recipe that the maker of this kind takes."""
-        given = {key: value for key, value in self.cleaned_data.items() if key not in ("name", "depth")}
+    def options(self) -> dict[str, Any]:
+        """Return the options of a run under a name that no run has. Raises BadInput."""
+        given = {**self.cleaned_data, "kind": self.kind}
+        check_name(self.collection, given["name"])
         if given.get("model"):
             given["model"] = str(settings.BASE_MODELS / given["model"])
         if given.get("over"):
             given["over"] = {"kind": Run.Kind.DENSE.value, "judge": given["over"]}
         return {key: value for key, value in given.items() if value not in ("", None)}
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The kind, and the filled-in values by label."""
+        return [(_("Kind"), str(Run.Kind(self.kind).label)), *super().facts]
 
     @property
     def lacks(self) -> str:

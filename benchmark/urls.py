@@ -8,11 +8,12 @@ from benchmark.hole_filling import views
 from benchmark.qrels import views as qrels
 from benchmark.report import views as report
 from benchmark.runs import views as runs
+from benchmark.runs.builders import RUNS
 from benchmark.suites import views as suites
 from benchmark.synthesis import views as synthesis
 from benchmark.synthesis.lifecycle import SYNTHESES
 from benchmark.systems import views as systems
-from judges.asking.pages import control_path
+from judges.model_jobs.pages import control_path
 
 HERE = "c/<slug:name>/benchmark/"
 
@@ -26,7 +27,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}runs/<int:run>/", systems.system, name="system"),
     path(f"{HERE}runs/<int:run>/run.txt", runs.run_file, name="run_file"),
     path(f"{HERE}runs/<int:run>/delete/", runs.delete_run, name="delete_run"),
-    path(f"{HERE}runs/<int:run>/<slug:act>/", runs.control_run, name="control_run"),
+    control_path(f"{HERE}runs/<int:run>/", RUNS, "control_run"),
     path(f"{HERE}hole-filling/", views.fillings, name="hole_fillings"),
     path(f"{HERE}hole-filling/send/", views.send_pairs, name="send_pairs"),
     path(f"{HERE}hole-filling/<int:filling>/", views.filling, name="hole_filling"),
@@ -47,7 +48,7 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}synthesis/<int:synthesis>/bundles.jsonl", synthesis.synthesis_file, name="synthesis_file"),
     path(f"{HERE}synthesis/<int:synthesis>/<int:place>/", synthesis.synthetic_bundle, name="synthetic_bundle"),
     path(f"{HERE}synthesis/<int:synthesis>/import/", synthesis.import_synthesis, name="import_synthesis"),
-    control_path(f"{HERE}synthesis/<int:synthesis>/", SYNTHESES),
+    control_path(f"{HERE}synthesis/<int:synthesis>/", SYNTHESES, "control_synthesis"),
     path("suites/", suites.suites, name="suites"),
     path("suites/<int:suite>/", suites.suite, name="suite"),
     path("suites/<int:suite>/<slug:act>/", suites.control_suite, name="control_suite"),

@@ -10,10 +10,10 @@ from annotation.accounts.invitations import create_accounts
 from annotation.models import User
 from annotation.models.web_search import WebSearch
 from annotation.web_search.searching import WEB_SEARCHES
-from benchmark.answers import evaluations
+from benchmark.answers.evaluations import ANSWERS
 from benchmark.models import Run, Synthesis
 from benchmark.qrels import versions
-from benchmark.runs import builders
+from benchmark.runs.builders import RUNS
 from benchmark.synthesis.lifecycle import SYNTHESES
 from benchmark.synthesis.seeds import QUERIES
 from corpus import bundled
@@ -65,7 +65,7 @@ def estimate_line(collection: Collection, panel: str) -> str | None:
 
 
 DEPTH = 10  # Documents that the demo's runs return.
-RUNS: dict[str, tuple[str, dict[str, str]]] = {
+MADE: dict[str, tuple[str, dict[str, str]]] = {
     "bm25": (Run.Kind.BM25, {}),
     "hyde-offline": (Run.Kind.REWRITE, {"method": "hyde", "judge": OFFLINE_REWRITER}),
     "query2doc-offline": (Run.Kind.REWRITE, {"method": "query2doc", "judge": OFFLINE_REWRITER}),
@@ -75,8 +75,8 @@ RUNS: dict[str, tuple[str, dict[str, str]]] = {
 def start_runs(collection: Collection) -> list[Run]:
     """Start runs without a key in the background: BM25, and BM25 over passages that the offline judge writes."""
     return [
-        builders.start_or_join(collection=collection, name=name, kind=kind, recipe=recipe, depth=DEPTH)
-        for name, (kind, recipe) in RUNS.items()
+        RUNS.start_or_join(collection, {**recipe, "name": name, "kind": kind, "depth": DEPTH})
+        for name, (kind, recipe) in MADE.items()
     ]
 
 
@@ -91,14 +91,8 @@ def start_answers(collection: Collection) -> None:
     """Versions of the qrels before and after judging, and offline answers from all runs, in the background."""
     versions.original_version(collection)
     versions.labels_version(collection)
-    options = evaluations.check_options(
-        collection,
-        systems=list(RUNS),
-        generators=[OFFLINE_REWRITER],
-        judge=OFFLINE_REWRITER,
-        k=DEPTH,
-    )
-    evaluations.start_or_join(collection, options)
+    options = {"systems": list(MADE), "generators": [OFFLINE_REWRITER], "judge": OFFLINE_REWRITER, "k": DEPTH}
+    ANSWERS.start_or_join(collection, options)
 
 
 def start_synthesis(collection: Collection) -> None:

@@ -153,7 +153,7 @@ def start_campaign(request: HttpRequest, name: str, body: CampaignIn) -> Any:
     scope, wanted = scope_of(request), _configuration(body)
     limits: dict[str, Any] = {"limit": body.limit, "budget": body.budget, "max_calls": body.max_calls}
     with transaction.atomic():
-        started = lifecycle.start_or_join(
+        started = lifecycle.start_campaign(
             collection=scope.collection,
             wanted=wanted,
             again=body.again,

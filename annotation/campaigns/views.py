@@ -69,7 +69,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         if expected is not None and not expected.free:
             return _ask_to_write(request, scope, form, expected)
         with transaction.atomic():
-            started = services.start_or_join(collection=scope.collection, wanted=wanted, **limits)
+            started = services.start_campaign(collection=scope.collection, wanted=wanted, **limits)
             number = started.campaign.number if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
@@ -168,7 +168,7 @@ def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> Http
     given = form.cleaned_data
     with transaction.atomic():
         limits = {name: given[name] for name in LIMITS}
-        started = services.start_or_join(
+        started = services.start_campaign(
             collection=scope.collection,
             wanted=form.configuration(),
             again=given["again"],

@@ -3,10 +3,10 @@
 from django.db import models
 
 from corpus.models import NUMBER, Document, Numbered, Query
-from judges.models.asking import AskingJob
+from judges.models.model_jobs import ModelJob
 
 
-class WebSearch(Numbered, AskingJob):
+class WebSearch(Numbered, ModelJob):
     """A web search for some of a collection's queries, whose pages become documents to be judged (Prism 4.1)."""
 
     options = models.JSONField(default=dict, help_text="judge, limit, seed, fetch, budget, max_calls.")

@@ -4,10 +4,10 @@ from django import forms
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from annotation.web_search.searching import ROLE
-from judges.asking.forms import StartForm
+from judges.model_jobs.forms import ModelJobForm
 
 
-class WebSearchForm(StartForm):
+class WebSearchForm(ModelJobForm):
     """The form that starts a web search: its service, number of queries, source of texts, and limits."""
 
     roles = {"judge": ROLE}

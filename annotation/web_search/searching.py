@@ -21,9 +21,9 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from jobs import leases
 from jobs.leases import Lease
-from judges.asking.jobs import AskingKind, BatchOutcome, JobPlan, Options, ask_in_batches, cost_of, in_batches
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.campaigns.selectors import number_of
+from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches, cost_of, in_batches
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.searching import plain_prompt
@@ -37,7 +37,7 @@ BATCH = 50  # Queries whose pages are imported together; every answer is stored 
 SEARCHING, READING = gettext_noop("searching"), gettext_noop("reading pages")
 
 
-class WebSearches(AskingKind[WebSearch]):
+class WebSearches(ModelJobKind[WebSearch]):
     """Web searches: a call for each query, whose pages become documents."""
 
     model, task, purpose = WebSearch, "annotation.search_web", "web search"
@@ -102,7 +102,7 @@ class WebSearches(AskingKind[WebSearch]):
 
         # Read once: a query without an answer stays pending, and would be asked again in each turn of the loop.
         keys = list(pending_queries(job).values_list("pk", flat=True))
-        ask_in_batches(job, lease, in_batches(keys, BATCH), search, job.total)
+        ask_in_batches(job, lease.should_stop, in_batches(keys, BATCH), search, job.total)
 
 
 WEB_SEARCHES = WebSearches()

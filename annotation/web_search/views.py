@@ -7,7 +7,7 @@ from annotation.permissions import Scope, action
 from annotation.web_search import page
 from annotation.web_search.forms import WebSearchForm
 from annotation.web_search.searching import WEB_SEARCHES
-from judges.asking.pages import job_page, start_page
+from judges.model_jobs.pages import job_page, start_page
 from judges.panels.offline_panel import OFFLINE_SEARCH
 
 

@@ -4,27 +4,29 @@ The judge never sees which retriever or agent an answer is from. An answer that 
 cannot be read after its repair is named and counted nowhere.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from benchmark.agents import jobs
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
 from benchmark.agents.grades import EVEN, UP, rate_completeness, weigh_coverage
+from benchmark.agents.jobs import AgentJobs
 from benchmark.agents.references import load_references
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from benchmark.report.inputs import aspects_mark
 from corpus.errors import BadInput
-from corpus.models import Query
+from corpus.models import Collection, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.conversations.agents import AnswerGrade
 from judges.conversations.formats import schema_of
-from judges.conversations.requests import Conversation, Step, Subject, hold_conversations
+from judges.conversations.requests import Conversation, Step, Subject
 from judges.domain.verdicts import NoVerdict
-from judges.engine.plan import judges_of, raise_output_limit
+from judges.engine.plan import raise_output_limit
+from judges.model_jobs.jobs import JobPlan, Options
 from judges.prompts.agents import assess_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
@@ -65,49 +67,83 @@ class GradedAnswer:
         return Step(ROLE, AnswerGrade, judge, prompt, expected=expected, material=material)
 
 
-def start_grading(
-    search: AgentJob, judge: str, *, halves: str = UP, limits: Mapping[str, Any], by: str = ""
-) -> AgentJob:
-    """Begin to grade the answers of a job, or go on. Raises BadInput where nothing can be graded.
+class Gradings(AgentJobs):
+    """A judge grades every answer of a search."""
 
-    `halves`: where halves of the completeness go.
-    """
-    asked = model_requests.judge_for(ROLE, judge)
-    references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
-    # Everything that would make the grades others: with one of these changed it is another grading.
-    depends: dict[str, Any] = {
-        "judge": {asked.name: asked.id},
-        "references": references and references.pk,
-        "aspects": aspects_mark(search.collection),
-        "prompts": jobs.prompt_hashes("agent-assess"),
-    }
-    if halves == EVEN:
-        depends["halves"] = EVEN
-    answers = _load_answers(search, references)
-    if not answers:
-        raise BadInput(_("The agents have no answers yet: wait for their job, or go on with it"))
-    if not any(one.reference for one in answers):
-        raise BadInput(_("%(name)s has no reference answers: write them first") % {"name": search.collection.name})
-    return jobs.start_or_join(
-        search.collection,
-        AgentJob.Kind.GRADE,
-        depends,
-        [asked],
-        total=len(answers),
-        limits=limits,
-        graded=search,
-        by=by,
+    kind = AgentJob.Kind.GRADE
+    question, heading = gettext_lazy("Grade these answers?"), gettext_lazy("Grade answers")
+    about = gettext_lazy(
+        "The judge scores every aspect of the query and the answer as a whole, against the reference answer."
     )
 
+    def plan(self, collection: Collection, options: Options) -> JobPlan:
+        """Complete `search` (a job), `judge`, `halves` (where halves of the completeness go); find the answers."""
+        search: AgentJob = options["search"]
+        asked = model_requests.judge_for(ROLE, options["judge"])
+        references = jobs.newest_job(collection, AgentJob.Kind.REFERENCE)
+        # Everything that would make the grades others: with one of these changed it is another grading.
+        depends: dict[str, Any] = {
+            "judge": {asked.name: asked.id},
+            "references": references and references.pk,
+            "aspects": aspects_mark(collection),
+            "prompts": jobs.prompt_hashes("agent-assess"),
+        }
+        if options.get("halves") == EVEN:
+            depends["halves"] = EVEN
+        answers = _load_answers(search, references)
+        if not answers:
+            raise BadInput(_("The agents have no answers yet: wait for their job, or go on with it"))
+        if not any(one.reference for one in answers):
+            raise BadInput(_("%(name)s has no reference answers: write them first") % {"name": collection.name})
+        return self.build_plan(depends, [asked], len(answers), answers, graded=search)
 
-def estimate_grading(search: AgentJob, judge: str) -> Estimate:
-    """Estimate the cost of grading all answers. Raises BadInput."""
-    asked = raise_output_limit(model_requests.judge_for(ROLE, judge))
-    references = jobs.newest_job(search.collection, AgentJob.Kind.REFERENCE)
-    # Answers that cannot be graded cost nothing.
-    answers = [one for one in _load_answers(search, references) if not one.problem]
-    sample = [one.step(asked).prompt for one in answers[:SAMPLED]]
-    return of_calls(asked, len(answers), sample, schema_of(AnswerGrade), LIKELY)
+    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
+        """Estimate the cost of grading all answers."""
+        asked = raise_output_limit(plan.judges[0])
+        # Answers that cannot be graded cost nothing.
+        answers = [one for one in plan.parts if not one.problem]
+        sample = [one.step(asked).prompt for one in answers[:SAMPLED]]
+        return of_calls(asked, len(answers), sample, schema_of(AnswerGrade), LIKELY)
+
+    def judges_of(self, job: AgentJob) -> list[Judge]:
+        """Return the judge."""
+        return [jobs.judge_in(job)]
+
+    def count_done(self, job: AgentJob) -> tuple[int, int]:
+        """Count the answers with grades, or with a problem, and all."""
+        missing, total = _missing_answers(job)
+        return total - len(missing), total
+
+    def work(self, job: AgentJob, lease: Lease) -> None:
+        """Grade the answers that are missing. Raises Incomplete."""
+        judge, campaign = jobs.judge_in(job), self.campaign_of(job)
+        missing, total = _missing_answers(job)
+        # Stored at once, without a call: they would be asked about again with every turn.
+        for one in missing:
+            if one.problem:
+                _store_grades(job, one, None, one.problem)
+        unanswered = {f"{one.trace}/{one.round}": one for one in missing if not one.problem}
+
+        async def ask(conversation: Conversation) -> str:
+            answer = unanswered[conversation.subject.topic]
+            step = answer.step(judge)
+            said = await conversation.ask(step)
+            problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
+            # A judge that could not be reached is asked again when the job goes on; a grading that cannot be read is
+            # not.
+            if isinstance(said, NoVerdict) and said.outcome == "error":
+                return problem
+            # The loop of the conversations must not wait for the database.
+            await thread.run(_store_grades, job, answer, None if isinstance(said, NoVerdict) else said, problem)
+            return ""
+
+        subjects = [Subject(one.query, one.question, topic) for topic, one in unanswered.items()]
+        with jobs.DatabaseThread() as thread:
+            phase = _("grading answers")
+            jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=total - len(unanswered))
+
+
+KIND = GRADINGS = Gradings()
 
 
 def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedAnswer]:
@@ -138,53 +174,6 @@ def _missing_answers(job: AgentJob) -> tuple[list[GradedAnswer], int]:
     answers = _load_answers(job.graded, _references_of(job))
     have = set(AnswerAssessment.objects.filter(job=job).values_list("trace", "round"))
     return [one for one in answers if (one.trace, one.round) not in have], len(answers)
-
-
-def count_done(job: AgentJob) -> tuple[int, int]:
-    """Answers with grades, or with a problem, of how many."""
-    missing, total = _missing_answers(job)
-    return total - len(missing), total
-
-
-def work(job: AgentJob, lease: Lease) -> None:
-    """Grade the answers that are missing. Raises Incomplete."""
-    # One judge: the options hold it as a mapping of one.
-    ((_name, version),) = job.options["judge"].items()
-    judge = raise_output_limit(judges_of([version])[0])
-    campaign = jobs.campaign_of(job, [judge])
-    missing, total = _missing_answers(job)
-    # Stored at once, without a call: they would be asked about again with every turn.
-    for one in missing:
-        if one.problem:
-            _store_grades(job, one, None, one.problem)
-    unanswered = {f"{one.trace}/{one.round}": one for one in missing if not one.problem}
-    lost: list[str] = []
-
-    async def talk(conversation: Conversation) -> bool:
-        answer = unanswered[conversation.subject.topic]
-        step = answer.step(judge)
-        said = await conversation.ask(step)
-        # A judge that could not be reached is asked again when the job goes on; a grading that cannot be read is not.
-        if isinstance(said, NoVerdict) and said.outcome == "error":
-            lost.append(conversation.problem_with(step))
-            return False
-        problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
-        grade = None if isinstance(said, NoVerdict) else said
-        # The loop of the conversations must not wait for the database.
-        await thread.run(_store_grades, job, answer, grade, problem)
-        return True
-
-    before, phase = total - len(unanswered), _("grading answers")
-    lease.progress(before, total, phase)
-    with jobs.DatabaseThread() as thread:
-        found = hold_conversations(
-            campaign,
-            [Subject(one.query, one.question, topic) for topic, one in unanswered.items()],
-            talk,
-            stopped=lease.should_stop,
-            done=lambda count: lease.note(before + count, total, phase),
-        )
-    jobs.check_end(job, found, lost)
 
 
 def _store_grades(job: AgentJob, answer: GradedAnswer, grade: AnswerGrade | None, problem: str) -> None:

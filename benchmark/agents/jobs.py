@@ -1,37 +1,33 @@
-"""Jobs with agents: begun, gone on with, their campaign, their limits. What they do: searching, grading, references."""
+"""Jobs with agents, which ask models: what the three kinds share (searching, grading, references)."""
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from hashlib import sha256
 from importlib import import_module
-from typing import Any, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import connection, transaction
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from benchmark.models import AgentJob, AgentSample
-from corpus.errors import BadInput, Incomplete, QuorumError
+from benchmark.models import AgentJob
+from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
 from jobs.leases import Lease
-from jobs.models import JobState
-from jobs.notifications import notify
-from judges.conversations.requests import ConversationResults
+from judges.conversations.requests import AT_ONCE, Conversation, Subject
+from judges.engine.plan import judges_of, raise_output_limit
+from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches, hold_conversations
 from judges.models import Campaign
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
-from judges.retrieval import job_campaigns, model_requests
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-WORK_ON_AGENTS = "benchmark.work_on_agents"
-AT_ONCE = 128  # Conversations that go on together: a step waits for the one before, so many fill an account.
-
-# Dotted paths of what each kind does, imported on first use.
+# Dotted paths of the kinds, imported on first use.
 KINDS = {
     AgentJob.Kind.SEARCH: "benchmark.agents.searching",
     AgentJob.Kind.GRADE: "benchmark.agents.grading",
@@ -39,19 +35,68 @@ KINDS = {
 }
 
 
-class AgentWork(Protocol):
-    """The interface of the module that does one kind of agents' job."""
+class AgentJobs(ModelJobKind[AgentJob]):
+    """Jobs with agents of any kind: each job is done by its own (`kind`)."""
 
-    def work(self, job: AgentJob, lease: Lease) -> None:
-        """Do what is missing of a claimed job; return soon after `lease.should_stop()`. Raises Incomplete."""
+    model, task, purpose = AgentJob, "benchmark.work_on_agents", "agents"
+    kind: AgentJob.Kind
+    name, home, title = "agents", "agents", gettext_lazy("Agents")
+    missing = gettext_lazy("Job with agents not found.")
+    started, controlled, detail = "agents.started", "agents.control", "job"
+
+    @property
+    def rows(self) -> Any:
+        """The jobs, with their collections, samples and graded searches."""
+        return AgentJob.objects.select_related("collection", "sample", "graded")
+
+    def build_plan(
+        self, depends: Options, judges: Sequence[Judge], total: int, parts: Sequence[Any] = (), **columns: Any
+    ) -> JobPlan:
+        """Build the plan of a job whose results depend on this, beside the rows that its columns name."""
+        keys = {name: row and row.pk for name, row in ({"sample": None, "graded": None} | columns).items()}
+        whole = {"kind": self.kind.value, **keys, **depends}
+        return JobPlan(depends, judges, whole, total, {"kind": self.kind.value, **columns}, parts)
+
+    def judges_of(self, job: AgentJob) -> Sequence[Judge]:
+        """Return whom a job asks, in the versions that it was begun with."""
+        return kind_named(job.kind).judges_of(job)
 
     def count_done(self, job: AgentJob) -> tuple[int, int]:
-        """Return (done, total) of the job's results."""
+        """Count the results that are there, and all."""
+        return kind_named(job.kind).count_done(job)
+
+    def work(self, job: AgentJob, lease: Lease) -> None:
+        """Do what is missing. Raises Incomplete."""
+        kind_named(job.kind).work(job, lease)
+
+    def campaign_of(self, job: AgentJob, purpose: str = "") -> Campaign:
+        """Return the campaign that keeps the job's calls."""
+        return super().campaign_of(job, purpose or f"agents {job.pk}, {job.kind}")
+
+    def address_of(self, job: AgentJob) -> str:
+        """Return the address of the table, or of the reference answers, that shows a job."""
+        address = reverse(kind_named(job.kind).home, args=[job.collection.name])
+        protocol = (job.graded or job).options.get("protocol")
+        return f"{address}?protocol={protocol}" if protocol else address
+
+    def describe_start(self, job: AgentJob) -> dict[str, Any]:
+        """Return what the audit log keeps of a start."""
+        return {**self.describe(job), "kind": job.kind}
 
 
-def work_module(kind: str) -> AgentWork:
-    """The module that does this kind of work."""
-    return cast(AgentWork, import_module(KINDS[AgentJob.Kind(kind)]))
+AGENTS = AgentJobs()
+
+
+def kind_named(kind: str) -> AgentJobs:
+    """The kind of job of this name."""
+    found: AgentJobs = import_module(KINDS[AgentJob.Kind(kind)]).KIND
+    return found
+
+
+def judge_in(job: AgentJob) -> Judge:
+    """The one judge of a grading or of references, with room for a long answer."""
+    (version,) = job.options["judge"].values()
+    return raise_output_limit(judges_of([version])[0])
 
 
 def prompt_hashes(*names: str) -> list[str]:
@@ -59,78 +104,33 @@ def prompt_hashes(*names: str) -> list[str]:
     return [prompt_versions()[name][0] for name in names]
 
 
-def start_or_join(
-    collection: Collection,
-    kind: AgentJob.Kind,
-    depends: Mapping[str, Any],
-    judges: Sequence[Judge],
+def converse(
+    job: AgentJob,
+    lease: Lease,
+    campaign: Campaign,
+    subjects: Sequence[Subject],
+    ask: Callable[[Conversation], Awaitable[str]],
     *,
-    total: int,
-    limits: Mapping[str, Any],
-    sample: AgentSample | None = None,
-    graded: AgentJob | None = None,
-    by: str = "",
-) -> AgentJob:
-    """Begin a job, or go on with the one that depends on the same; its limits replace the old ones. Raises BadInput."""
-    given = job_campaigns.limits_of(limits)
-    model_requests.check_limits(collection, judges, given["budget"], given["max_calls"])
-    # The same request finds the same job, so that nothing is asked, or paid for, twice; limits are no part of it.
-    whole = {"kind": kind.value, "sample": sample and sample.pk, "graded": graded and graded.pk, **depends}
-    key = sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
-    with transaction.atomic():
-        job, made = AgentJob.objects.get_or_create(
-            collection=collection,
-            key=key,
-            defaults={
-                **{"kind": kind.value, "sample": sample, "graded": graded, "total": total, "made_by": by},
-                "options": job_campaigns.replace_limits(depends, given),
-            },
-        )
-        if not made and job.state != JobState.READY:
-            set_limits(job, **given)
-        if made or leases.resume(job):
-            transaction.on_commit(lambda: notify(WORK_ON_AGENTS))
-    return AgentJob.objects.select_related("collection", "sample", "graded").get(pk=job.pk)
+    phase: str,
+    done: int,
+    at_once: int = AT_ONCE,
+) -> None:
+    """Hold all conversations; `ask` stores what came of one, or says why a model could not be reached.
 
+    `done`: results that were there before. Raises Incomplete.
+    """
+    total, lost = done + len(subjects), list[str]()
 
-def set_limits(job: AgentJob, *, budget: float | None, max_calls: int | None) -> None:
-    """Set the most that a job may spend in all; None: no limit. Raises BadInput for limits that cannot be held."""
-    job_campaigns.set_job_limits(job, list, budget=budget, max_calls=max_calls)
+    async def talk(conversation: Conversation) -> None:
+        if problem := await ask(conversation):
+            lost.append(problem)
 
+    def hold(batch: Sequence[Subject]) -> BatchOutcome:
+        found = hold_conversations(campaign, batch, talk, lease, done=done, total=total, phase=phase, at_once=at_once)
+        error = lost[-1] if lost else ""
+        return BatchOutcome(len(batch), len(batch) - len(lost), error, found.spent, found.stopped)
 
-def go_on(job: AgentJob) -> bool:
-    """Do the rest of a cancelled or failed job. False in any other state."""
-    went = leases.resume(job)
-    if went:
-        transaction.on_commit(lambda: notify(WORK_ON_AGENTS))
-    return went
-
-
-def cancel_job(job: AgentJob) -> bool:
-    """Cancel a job; its results stay. Returns False when it is over already."""
-    return leases.cancel(job, **job_progress(job))
-
-
-def job_progress(job: AgentJob) -> dict[str, int]:
-    """Return `done` and `total` of a job that nobody works on."""
-    done, total = work_module(job.kind).count_done(job)
-    return {"done": done, "total": total}
-
-
-def work_on_agents(job: AgentJob, shutting_down: Callable[[], bool] = lambda: False) -> None:
-    """Do a claimed job, until it is over or somebody else's, or waits again because this worker ends."""
-    leases.perform(
-        job,
-        lambda lease: work_module(job.kind).work(job, lease),
-        stopping=shutting_down,
-        expected=QuorumError,
-        last=lambda: job_progress(job),
-    )
-
-
-def campaign_of(job: AgentJob, judges: Sequence[Judge]) -> Campaign:
-    """The campaign that keeps the job's calls, opened when it is first worked on."""
-    return job_campaigns.campaign_of(job, lambda: judges, f"agents {job.pk}, {job.kind}")
+    ask_in_batches(job, lease.should_stop, [subjects], hold, total)
 
 
 class DatabaseThread:
@@ -158,15 +158,6 @@ def store_result(job: AgentJob, save: Callable[[], object]) -> None:
         # The row's lock and its token keep a worker that lost its lease from writing beside the new one.
         leases.lock_held(job)
         save()
-
-
-def check_end(job: AgentJob, found: ConversationResults[bool], lost: Sequence[str]) -> None:
-    """Raise Incomplete when a limit ended the work, or some calls were never answered; what is whole stays."""
-    if found.spent:
-        raise job_campaigns.describe_stop(job, found.spent)
-    if lost and not found.stopped:
-        told = _("%(count)d conversations got no response (%(error)s). Resume the job to retry them")
-        raise Incomplete(told % {"count": len(lost), "error": lost[-1]})
 
 
 def newest_job(collection: Collection, kind: AgentJob.Kind, **only: Any) -> AgentJob | None:

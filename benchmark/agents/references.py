@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from benchmark.agents import jobs
 from benchmark.agents.aspects import SoughtAspect, load_passages, load_query_aspects
+from benchmark.agents.jobs import AgentJobs
 from benchmark.models import AgentJob, ReferenceAnswer
 from benchmark.report.inputs import aspects_mark
 from corpus.errors import BadInput
@@ -15,9 +17,10 @@ from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.conversations.agents import ReferenceDraft, find_citations
 from judges.conversations.formats import schema_of
-from judges.conversations.requests import Conversation, Step, Subject, hold_conversations
+from judges.conversations.requests import Conversation, Step, Subject
 from judges.domain.verdicts import NoVerdict
-from judges.engine.plan import judges_of, raise_output_limit
+from judges.engine.plan import raise_output_limit
+from judges.model_jobs.jobs import JobPlan, Options
 from judges.prompts.agents import reference_prompt
 from judges.records import Judge, Prompt
 from judges.retrieval import model_requests
@@ -27,23 +30,80 @@ SAMPLED = 20  # Queries whose prompts an estimate looks at.
 ROLE = "reference"
 
 
-def start_references(collection: Collection, judge: str, *, limits: Mapping[str, Any], by: str = "") -> AgentJob:
-    """Begin writing, or go on with the same. Raises BadInput where no aspect has a passage."""
-    asked = model_requests.judge_for(ROLE, judge)
-    # Aspects without passages are left out: an answer could cover them only from what the model remembers.
-    total = len(queries_with_passages(collection))
-    if not total:
-        raise BadInput(
-            _("%(name)s has no aspect with a passage: reference answers are written from these. Import aspects first")
-            % {"name": collection.name}
-        )
-    depends = {
-        "judge": {asked.name: asked.id},
-        "prompts": jobs.prompt_hashes("agent-reference"),
-        # Aspects that changed make other reference answers.
-        "aspects": aspects_mark(collection),
-    }
-    return jobs.start_or_join(collection, AgentJob.Kind.REFERENCE, depends, [asked], total=total, limits=limits, by=by)
+class References(AgentJobs):
+    """A judge writes a reference answer for each query whose aspects have passages."""
+
+    kind = AgentJob.Kind.REFERENCE
+    home, started = "reference_answers", "references.started"
+    question, heading = gettext_lazy("Write these reference answers?"), gettext_lazy("Write reference answers")
+    about = gettext_lazy(
+        "A model writes an answer that covers every aspect and cites its passages. Agents' answers are graded against "
+        "it."
+    )
+
+    def plan(self, collection: Collection, options: Options) -> JobPlan:
+        """Complete `judge`, and find the queries."""
+        asked = model_requests.judge_for(ROLE, options["judge"])
+        # Aspects without passages are left out: an answer could cover them only from what the model remembers.
+        aspects = queries_with_passages(collection)
+        if not aspects:
+            told = _(
+                "%(name)s has no aspect with a passage: reference answers are written from these. Import aspects first"
+            )
+            raise BadInput(told % {"name": collection.name})
+        depends = {
+            "judge": {asked.name: asked.id},
+            "prompts": jobs.prompt_hashes("agent-reference"),
+            # Aspects that changed make other reference answers.
+            "aspects": aspects_mark(collection),
+        }
+        return self.build_plan(depends, [asked], len(aspects), sorted(aspects.items()))
+
+    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
+        """Estimate the cost of writing all reference answers."""
+        texts = dict(Query.objects.filter(pk__in=[query for query, _own in plan.parts]).values_list("pk", "text"))
+        sample = [_build_prompt(collection, texts[query], aspects)[0] for query, aspects in plan.parts[:SAMPLED]]
+        return of_calls(raise_output_limit(plan.judges[0]), plan.total, sample, schema_of(ReferenceDraft), LIKELY)
+
+    def judges_of(self, job: AgentJob) -> list[Judge]:
+        """Return the judge."""
+        return [jobs.judge_in(job)]
+
+    def count_done(self, job: AgentJob) -> tuple[int, int]:
+        """Count the reference answers that are there, refused ones included, and all."""
+        return ReferenceAnswer.objects.filter(job=job).count(), job.total
+
+    def work(self, job: AgentJob, lease: Lease) -> None:
+        """Write the answers that are missing. Raises Incomplete."""
+        judge, campaign = jobs.judge_in(job), self.campaign_of(job)
+        aspects = queries_with_passages(job.collection)
+        have = set(ReferenceAnswer.objects.filter(job=job).values_list("query", flat=True))
+        missing = Query.objects.filter(pk__in=aspects.keys() - have).order_by("external_id")
+
+        async def ask(conversation: Conversation) -> str:
+            step, passages = await thread.run(_build_step, job, judge, conversation.subject, aspects)
+            said = await conversation.ask(step)
+            problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
+            if isinstance(said, NoVerdict) and said.outcome == "error":
+                return problem
+            text = "" if isinstance(said, NoVerdict) else said.answer
+            values = {
+                "answer": text,
+                "citations": find_citations(text, passages.keys())[0],
+                "model": judge.model,
+                "prompt_sha256": step.prompt.sha256,
+                "problem": problem,
+            }
+            await thread.run(_store_answer, job, conversation.subject.query, values)
+            return ""
+
+        subjects = [Subject(one.pk, one.text) for one in missing]
+        with jobs.DatabaseThread() as thread:
+            phase = _("writing reference answers")
+            jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=len(have))
+
+
+KIND = REFERENCES = References()
 
 
 def queries_with_passages(collection: Collection) -> dict[int, list[SoughtAspect]]:
@@ -52,15 +112,6 @@ def queries_with_passages(collection: Collection) -> dict[int, list[SoughtAspect
     found = load_query_aspects(collection, keys)
     kept = {query: [one for one in aspects if one.documents] for query, aspects in found.items()}
     return {query: aspects for query, aspects in kept.items() if aspects}
-
-
-def estimate_references(collection: Collection, judge: str) -> Estimate:
-    """Estimate the cost of writing all reference answers. Raises BadInput."""
-    aspects = queries_with_passages(collection)
-    texts = dict(Query.objects.filter(pk__in=aspects).values_list("pk", "text"))
-    asked = raise_output_limit(model_requests.judge_for(ROLE, judge))
-    sample = [_build_prompt(collection, texts[key], aspects[key])[0] for key in sorted(aspects)[:SAMPLED]]
-    return of_calls(asked, len(aspects), sample, schema_of(ReferenceDraft), LIKELY)
 
 
 def _build_prompt(collection: Collection, text: str, aspects: list[SoughtAspect]) -> tuple[Prompt, dict[str, Any]]:
@@ -72,53 +123,6 @@ def _build_prompt(collection: Collection, text: str, aspects: list[SoughtAspect]
         "passages": dict(passages),
     }
     return reference_prompt(text, [one.in_prompt for one in aspects], passages), material
-
-
-def count_done(job: AgentJob) -> tuple[int, int]:
-    """Return the number of reference answers that are there, refused ones included, and of all."""
-    return ReferenceAnswer.objects.filter(job=job).count(), job.total
-
-
-def work(job: AgentJob, lease: Lease) -> None:
-    """Write the answers that are missing. Raises Incomplete."""
-    ((_name, version),) = job.options["judge"].items()
-    judge = raise_output_limit(judges_of([version])[0])
-    campaign = jobs.campaign_of(job, [judge])
-    aspects = queries_with_passages(job.collection)
-    have = set(ReferenceAnswer.objects.filter(job=job).values_list("query", flat=True))
-    missing = Query.objects.filter(pk__in=aspects.keys() - have).order_by("external_id")
-    subjects = [Subject(one.pk, one.text) for one in missing]
-    lost: list[str] = []
-
-    async def talk(conversation: Conversation) -> bool:
-        step, passages = await thread.run(_build_step, job, judge, conversation.subject, aspects)
-        said = await conversation.ask(step)
-        if isinstance(said, NoVerdict) and said.outcome == "error":
-            lost.append(conversation.problem_with(step))
-            return False
-        problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
-        text = "" if isinstance(said, NoVerdict) else said.answer
-        values = {
-            "answer": text,
-            "citations": find_citations(text, passages.keys())[0],
-            "model": judge.model,
-            "prompt_sha256": step.prompt.sha256,
-            "problem": problem,
-        }
-        await thread.run(_store_answer, job, conversation.subject.query, values)
-        return True
-
-    before, phase = len(have), _("writing reference answers")
-    lease.progress(before, before + len(subjects), phase)
-    with jobs.DatabaseThread() as thread:
-        found = hold_conversations(
-            campaign,
-            subjects,
-            talk,
-            stopped=lease.should_stop,
-            done=lambda count: lease.note(before + count, before + len(subjects), phase),
-        )
-    jobs.check_end(job, found, lost)
 
 
 def _build_step(

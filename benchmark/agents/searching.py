@@ -5,22 +5,25 @@ from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from benchmark.agents import jobs, sampling
 from benchmark.agents.cutting import LONGEST, Cut, describe_tokenizer, open_cut
+from benchmark.agents.jobs import AgentJobs
 from benchmark.agents.protocol import FIXED, MOST, ROUNDS, AgentTrace, SearchingAgent, with_room
 from benchmark.agents.retrievers import RetrieverTool, check_retriever, embedders_of, open_retriever
 from benchmark.agents.traces import TOP
-from benchmark.models import AgentJob, AgentSample, Trace
+from benchmark.models import AgentJob, Trace
 from corpus.errors import BadOption
 from corpus.models import Collection, Document, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.conversations.agents import SearchTurn
 from judges.conversations.formats import schema_of
-from judges.conversations.requests import Conversation, Subject, hold_conversations
+from judges.conversations.requests import Conversation, Subject
 from judges.engine.plan import judges_of
 from judges.errors import Unreachable
+from judges.model_jobs.jobs import JobPlan, Options
 from judges.models import Campaign
 from judges.prompts.agents import (
     agent_prompt,
@@ -33,29 +36,78 @@ from judges.prompts.agents import (
 from judges.records import Judge, Prompt
 from judges.retrieval import model_requests
 
+MANY = 128  # Conversations that go on together: a step waits for the one before, so many fill an account.
 EXAMPLES = 5  # Questions whose prompts an estimate looks at.
 LIKELY = 250  # Tokens of a turn, over searches and answers.
 EXPECTED_SEARCHES = 6  # Of an adaptive agent, as an estimate reckons (B table 4: 5.1 to 7).
 
 
-def start_search(
-    collection: Collection,
-    sample: AgentSample,
-    *,
-    retrievers: Sequence[str],
-    agents: Sequence[str],
-    protocol: str,
-    rounds: int | None = None,
-    tokenizer: str | None = None,
-    limits: Mapping[str, Any],
-    by: str = "",
-) -> AgentJob:
-    """Begin the job, or go on with the one that is the same. Raises BadInput."""
-    depends, judges = describe_search(collection, retrievers, agents, protocol, rounds, tokenizer)
-    total = len(sampling.sampled_queries(sample, collection)) * len(depends["retrievers"]) * len(depends["agents"])
-    return jobs.start_or_join(
-        collection, AgentJob.Kind.SEARCH, depends, judges, total=total, limits=limits, sample=sample, by=by
+class Searches(AgentJobs):
+    """Agents search: a trace for each query of the sample, retriever and agent."""
+
+    kind = AgentJob.Kind.SEARCH
+    question, heading = gettext_lazy("Start these agents?"), gettext_lazy("Start agents")
+    about = gettext_lazy(
+        "Each agent searches with each retriever for a fixed sample of queries: 25, drawn once for this collection."
     )
+
+    def prepare(self, collection: Collection, options: Options) -> Options:
+        """Draw the collection's sample where none is named and none was drawn."""
+        return options if options.get("sample") else {**options, "sample": sampling.ensure_sample(collection)}
+
+    def plan(self, collection: Collection, options: Options) -> JobPlan:
+        """Complete `retrievers`, `agents`, `protocol`, `rounds`, `tokenizer`; `sample`, or `queries` to estimate."""
+        named: dict[str, Any] = {name: options.get(name) for name in ("protocol", "rounds", "tokenizer")}
+        depends, judges = describe_search(collection, options["retrievers"], options["agents"], **named)
+        sample, queries = options.get("sample"), options.get("queries")
+        if sample is not None:
+            queries = [one.pk for one in sampling.sampled_queries(sample, collection)]
+        elif queries is None:
+            queries = sampling.preview_sample(collection)[str(collection.pk)]
+        total = len(queries) * len(depends["retrievers"]) * len(depends["agents"])
+        return self.build_plan(depends, judges, total, queries, sample=sample)
+
+    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
+        """Estimate the cost of the agents' calls, without those for vectors of searches."""
+        depends, queries = dict(plan.options), plan.parts
+        fixed = depends["protocol"] == FIXED
+        texts = list(Query.objects.filter(pk__in=queries[:EXAMPLES]).values_list("text", flat=True))
+        searches = depends["rounds"] if fixed else min(EXPECTED_SEARCHES, depends["rounds"])
+        steps = _example_steps(collection, texts, searches, open_cut(depends), is_fixed=fixed)
+        # Fixed: a search and an answer in each round. Adaptive: the searches, and the turn that answers.
+        calls = len(queries) * len(depends["retrievers"]) * (2 * searches if fixed else searches + 1)
+        schema = schema_of(SearchTurn)
+        judges = [with_room(one, answer=False) for one in judges_of(depends["agents"].values())]
+        first, *others = [of_calls(judge, calls, steps, schema, LIKELY) for judge in judges]
+        total = sum(others, first)
+        if fixed:
+            return total
+        told = _("an adaptive agent is expected to search %(likely)d times a query; its limit is %(most)d")
+        note = told % {"likely": searches, "most": depends["rounds"]}
+        return replace(total, notes=(*total.notes, note))
+
+    def judges_of(self, job: AgentJob) -> list[Judge]:
+        """Return the agents and whom the retrievers ask for vectors."""
+        return [*judges_of(job.options["agents"].values()), *embedders_of(job.options["retrievers"])]
+
+    def count_done(self, job: AgentJob) -> tuple[int, int]:
+        """Count the traces that are there, and all."""
+        assert job.sample is not None
+        queries = len(sampling.sampled_queries(job.sample, job.collection))
+        cells = len(job.options["retrievers"]) * len(job.options["agents"])
+        return Trace.objects.filter(job=job).count(), queries * cells
+
+    def work(self, job: AgentJob, lease: Lease) -> None:
+        """Let the agents search where a trace is missing. Raises Incomplete."""
+        agents = dict(zip(job.options["agents"], judges_of(job.options["agents"].values()), strict=True))
+        campaign = self.campaign_of(job)
+        with jobs.DatabaseThread() as thread:
+            tools = _open_tools(job, campaign, lease, thread)
+            if tools is not None:
+                _search_missing(job, lease, campaign, agents, tools, thread)
+
+
+KIND = SEARCHES = Searches()
 
 
 def describe_search(
@@ -91,34 +143,6 @@ def describe_search(
     return depends, [*named.values(), *embedders_of(given)]
 
 
-def estimate_search(
-    collection: Collection,
-    queries: Sequence[int],
-    *,
-    retrievers: Sequence[str],
-    agents: Sequence[str],
-    protocol: str,
-    rounds: int | None = None,
-    tokenizer: str | None = None,
-) -> Estimate:
-    """Estimate the cost of the agents' calls, without those for vectors of searches. Raises BadInput."""
-    depends, _judges = describe_search(collection, retrievers, agents, protocol, rounds, tokenizer)
-    texts = list(Query.objects.filter(pk__in=queries[:EXAMPLES]).values_list("text", flat=True))
-    searches = depends["rounds"] if protocol == FIXED else min(EXPECTED_SEARCHES, depends["rounds"])
-    steps = _example_steps(collection, texts, searches, open_cut(depends), is_fixed=protocol == FIXED)
-    # Fixed: a search and an answer in each round. Adaptive: the searches, and the turn that answers.
-    calls = len(queries) * len(depends["retrievers"]) * (2 * searches if protocol == FIXED else searches + 1)
-    schema = schema_of(SearchTurn)
-    judges = [with_room(one, answer=False) for one in judges_of(depends["agents"].values())]
-    first, *others = [of_calls(judge, calls, steps, schema, LIKELY) for judge in judges]
-    total = sum(others, first)
-    if protocol == FIXED:
-        return total
-    told = _("an adaptive agent is expected to search %(likely)d times a query; its limit is %(most)d")
-    note = told % {"likely": searches, "most": depends["rounds"]}
-    return replace(total, notes=(*total.notes, note))
-
-
 def _example_steps(
     collection: Collection, questions: Sequence[str], searches: int, cut: Cut, *, is_fixed: bool
 ) -> list[Prompt]:
@@ -142,24 +166,6 @@ def _example_steps(
     return steps
 
 
-def count_done(job: AgentJob) -> tuple[int, int]:
-    """Return the number of traces that are there, and of all."""
-    assert job.sample is not None
-    queries = len(sampling.sampled_queries(job.sample, job.collection))
-    cells = len(job.options["retrievers"]) * len(job.options["agents"])
-    return Trace.objects.filter(job=job).count(), queries * cells
-
-
-def work(job: AgentJob, lease: Lease) -> None:
-    """Let the agents search where a trace is missing. Raises Incomplete."""
-    agents = dict(zip(job.options["agents"], judges_of(job.options["agents"].values()), strict=True))
-    campaign = jobs.campaign_of(job, [*agents.values(), *embedders_of(job.options["retrievers"])])
-    with jobs.DatabaseThread() as thread:
-        tools = _open_tools(job, campaign, lease, thread)
-        if tools is not None:
-            _search_missing(job, lease, campaign, agents, tools, thread)
-
-
 def _search_missing(
     job: AgentJob,
     lease: Lease,
@@ -180,32 +186,21 @@ def _search_missing(
         for query in sampling.sampled_queries(job.sample, job.collection)
         if (query.pk, *cell) not in have
     ]
-    lost: list[str] = []
 
-    async def talk(conversation: Conversation) -> bool:
+    async def ask(conversation: Conversation) -> str:
         retriever, agent = cells[conversation.subject.topic]
         searching = SearchingAgent(conversation, agents[agent], tools[retriever].find)
         rounds = int(job.options["rounds"])
         try:
             trace = await (searching.run_fixed(rounds) if protocol == FIXED else searching.run_adaptive(rounds))
         except Unreachable as error:
-            lost.append(str(error))
-            return False
+            return str(error)
         # Stored as soon as a trace ends: what is whole stays when the job stops.
         await thread.run(_store_trace, job, conversation.subject.query, retriever, agent, trace)
-        return True
+        return ""
 
-    before, phase = len(have), _("agents search")
-    lease.progress(before, before + len(subjects), phase)
-    found = hold_conversations(
-        campaign,
-        subjects,
-        talk,
-        stopped=lease.should_stop,
-        done=lambda count: lease.note(before + count, before + len(subjects), phase),
-        at_once=jobs.AT_ONCE,
-    )
-    jobs.check_end(job, found, lost)
+    phase = _("agents search")
+    jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=len(have), at_once=MANY)
 
 
 def _open_tools(

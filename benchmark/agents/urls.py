@@ -3,6 +3,8 @@
 from django.urls import URLPattern, path
 
 from benchmark.agents import study_views, views
+from benchmark.agents.jobs import AGENTS
+from judges.model_jobs.pages import control_path
 
 HERE = "c/<slug:name>/benchmark/agents/"
 
@@ -17,6 +19,6 @@ urlpatterns: list[URLPattern] = [
     path(f"{HERE}traces/<int:trace>/", views.agent_trace, name="agent_trace"),
     path(f"{HERE}<int:agent_job>/traces/", views.agent_traces, name="agent_traces"),
     path(f"{HERE}<int:agent_job>/<slug:file>.jsonl", views.agent_file, name="agent_file"),
-    path(f"{HERE}<int:agent_job>/<slug:act>/", views.control_agents, name="control_agents"),
+    control_path(f"{HERE}<int:agent_job>/", AGENTS, "control_agents"),
     path("suites/<int:suite>/agents/", views.suite_agents, name="suite_agents"),
 ]

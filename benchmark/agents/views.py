@@ -2,32 +2,26 @@
 
 from typing import Any
 
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
-from actions.options import show_refusal
 from benchmark.agents import exchange, grading, jobs, references, suites, trace_figures
 from benchmark.agents.board import build_board
-from benchmark.agents.forms import FORMS, AgentJobForm
+from benchmark.agents.forms import FORMS
+from benchmark.agents.jobs import AGENTS
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.models import AgentJob, ReferenceAnswer, Trace
 from benchmark.suites.groups import collections_of
 from benchmark.suites.views import get_suite
-from benchmark.systems import chosen
 from corpus.access import AccessScope, AccessSiteScope, action
 from corpus.chart_downloads import answer_page, send_file
-from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
-from corpus.numbered import numbered_or_404
-from judges.campaigns.job_controls import LimitsForm, control_job
+from judges.model_jobs.pages import form_page, is_unattended, with_limits
 
 SHOWN = 100
-HOME = {AgentJob.Kind.SEARCH: "agents", AgentJob.Kind.GRADE: "agents", AgentJob.Kind.REFERENCE: "reference_answers"}
 
 
 @action("admin")
@@ -45,9 +39,8 @@ def agents(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     context = {
         "board": board,
         "protocol": job.options["protocol"],
-        "jobs": [one for one in moving if one.state != AgentJob.READY],
-        "limits": LimitsForm(),
-        "unattended": chosen.is_unattended(*moving),
+        "jobs": with_limits(one for one in moving if one.state != AgentJob.READY),
+        "unattended": is_unattended(*moving),
         "references": jobs.newest_job(scope.collection, AgentJob.Kind.REFERENCE),
     }
     news: dict[str, Any] = {"news": "benchmark/agents/_board.html", "is_over": all(one.is_over for one in moving)}
@@ -63,56 +56,16 @@ def start_agents(request: HttpRequest, scope: AccessScope, work: str) -> HttpRes
     given = request.POST if request.method == "POST" else None
     initial = {"protocol": request.GET.get("protocol")} if request.GET.get("protocol") else {}
     form = FORMS[work](given, collection=scope.collection, initial=initial)
-    if form.is_bound and form.is_valid():
-        try:
-            if "confirm" in request.POST:
-                return _start_job(scope, work, form)
-            hidden = [(name, value) for name in form.fields for value in request.POST.getlist(name) if value]
-            context = {"scope": scope, "kind": work, "estimate": form.estimate(), "hidden": hidden}
-            return render(request, "benchmark/agents/confirm.html", context)
-        except BadInput as error:
-            show_refusal(form, error)
-    context = {"scope": scope, "kind": work, "form": form}
-    return render(request, "benchmark/agents/start.html", context, status=422 if form.is_bound else 200)
-
-
-def _start_job(scope: AccessScope, kind: str, form: AgentJobForm) -> HttpResponse:
-    with transaction.atomic():
-        job = form.start(scope.user.username)
-        act = "references.started" if kind == AgentJob.Kind.REFERENCE else "agents.started"
-        record_act(scope, act, job=job.number, kind=kind)
-    return redirect(_home_of(job))
-
-
-def _home_of(job: AgentJob) -> str:
-    address = reverse(HOME[AgentJob.Kind(job.kind)], args=[job.collection.name])
-    search = job.graded or job
-    protocol = search.options.get("protocol")
-    return f"{address}?protocol={protocol}" if protocol else address
-
-
-def _get_job(scope: AccessScope, job: int, **only: Any) -> AgentJob:
-    rows = AgentJob.objects.select_related("collection", "sample", "graded").filter(**only)
-    return numbered_or_404(rows, scope.collection, job, _("Job with agents not found."))
-
-
-@action("admin")
-@require_POST
-def control_agents(request: HttpRequest, scope: AccessScope, agent_job: int, act: str) -> HttpResponse:
-    """Cancel a job, or let it go on after a cancellation or a failure."""
-    found = _get_job(scope, agent_job)
-    acts = {"cancel": jobs.cancel_job, "go-on": jobs.go_on}
-    control_job(
-        request, scope, found, act, acts=acts, set_limits=jobs.set_limits, audit="agents.control", job=found.number
-    )
-    return redirect(_home_of(found))
+    return form_page(request, scope, jobs.kind_named(work), form)
 
 
 @action("admin")
 @require_GET
 def agent_traces(request: HttpRequest, scope: AccessScope, agent_job: int) -> HttpResponse:
     """Show the figures of all traces of a job, and a list of the traces."""
-    found = _get_job(scope, agent_job, kind=AgentJob.Kind.SEARCH)
+    found = AGENTS.find(scope.collection, agent_job)
+    if found.kind != AgentJob.Kind.SEARCH:
+        raise Http404(AGENTS.missing)
     summary = trace_figures.summarise_traces(found)
     rows = Trace.objects.filter(job=found).select_related("query").order_by("query", "retriever", "agent")
     context = {"job": found, "summary": summary, "traces": rows[:SHOWN], "count": rows.count()}
@@ -134,7 +87,7 @@ def agent_trace(request: HttpRequest, scope: AccessScope, trace: int) -> HttpRes
 @require_GET
 def agent_file(request: HttpRequest, scope: AccessScope, agent_job: int, file: str) -> HttpResponseBase:
     """Traces, judgments or reference answers as JSON Lines."""
-    found = _get_job(scope, agent_job)
+    found = AGENTS.find(scope.collection, agent_job)
     graded = grading.newest_grading(found)
     if file == "traces" and found.kind == AgentJob.Kind.SEARCH:
         rows = exchange.describe_traces(found)
@@ -159,9 +112,8 @@ def reference_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         "job": job,
         "answers": rows[:SHOWN] if job else [],
         "count": rows.count() if job else 0,
-        "jobs": [job] if job and job.state != AgentJob.READY else [],
-        "limits": LimitsForm(),
-        "unattended": job is not None and chosen.is_unattended(job),
+        "jobs": with_limits([job] if job and job.state != AgentJob.READY else []),
+        "unattended": is_unattended(job),
         "passages": bool(references.queries_with_passages(scope.collection)),
     }
     news: dict[str, Any] = {"news": "benchmark/agents/_references.html", "is_over": job is None or job.is_over}

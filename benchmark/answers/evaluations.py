@@ -1,72 +1,162 @@
-"""Evaluations of answers: checked, estimated, begun or joined, cancelled, resumed (docs/answers.md)."""
+"""Evaluations of answers as jobs that ask models: what one is made of, and its work (docs/answers.md)."""
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import partial
-from hashlib import sha256
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from benchmark.answers import contexts
+from benchmark.answers import contexts, generation
+from benchmark.answers.contexts import load_contexts
+from benchmark.answers.generation import AnswerTask
 from benchmark.models import AnswerEvaluation, GeneratedAnswer, Run
 from benchmark.qrels import versions
-from benchmark.runs import limits, rankings
+from benchmark.runs import rankings
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs import leases
+from jobs.leases import Lease
 from jobs.models import JobState
-from jobs.notifications import notify
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.conversations.formats import ContextAnswer, Correctness, schema_of
 from judges.costs.token_mixes import mixes_of
+from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches
 from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
 from judges.records import Judge
-from judges.retrieval import job_campaigns, model_requests
+from judges.retrieval import model_requests
 
-ANSWER_QUERIES = "benchmark.answer_queries"
 K = 10
 DEEPEST = 100
+TOGETHER = 256  # Conversations between two stores of rows, at least one query's.
 SAMPLED = 50  # Answers whose prompts an estimate looks at.
 # Tokens of an answer and of a verdict, as estimates expect them.
 LIKELY_ANSWER, LIKELY_VERDICT = 80, 10
 EXPECTED_ANSWER = "x" * 4 * LIKELY_ANSWER
 
 
-def check_options(
-    collection: Collection,
-    *,
-    systems: Sequence[str],
-    generators: Sequence[str],
-    judge: str,
-    k: int = K,
-    kind: str = contexts.DOCUMENT,
-    budget: float | None = None,
-    max_calls: int | None = None,
-) -> dict[str, Any]:
-    """Return the options of an evaluation, completed. Raises BadInput for what is wrong before it begins."""
-    if not 1 <= k <= DEEPEST:
-        raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
-    if kind not in contexts.KINDS:
-        known = ", ".join(contexts.KINDS)
-        raise BadInput(_("Contexts %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known})
-    if not generators:
-        raise BadInput(_("Choose at least one generator."))
-    # A run that is named twice is asked about once.
-    runs = [_ready_run(collection, name, k) for name in dict.fromkeys(systems)]
-    if not runs:
-        raise BadInput(_("Choose at least one run."))
-    # Without a reference nobody can say whether an answer is right, and money would be spent for nothing.
-    if not answered_queries(collection):
-        raise BadInput(
-            _("%(name)s has no query with a reference answer, so no answer can be judged") % {"name": collection.name}
+class Answers(ModelJobKind[AnswerEvaluation]):
+    """Evaluations of answers: generators answer from the top of runs, and a judge compares with reference answers."""
+
+    model, task, purpose = AnswerEvaluation, "benchmark.answer_queries", "answers"
+    name, home = "answer_evaluation", "answers"
+    title, question = gettext_lazy("Answers"), gettext_lazy("Start this evaluation?")
+    heading = gettext_lazy("Evaluate answers")
+    about = gettext_lazy(
+        "A model answers each query from the first documents of a run, and a judge compares the answer with the "
+        "reference answers. RAGAlign is the share of queries where finding a relevant document and answering correctly "
+        "agree."
+    )
+    missing = gettext_lazy("Evaluation of answers not found.")
+    started, controlled, detail = "answers.started", "answers.control", "evaluation"
+
+    def plan(self, collection: Collection, options: Options) -> JobPlan:
+        """Complete the options: `systems`, `generators`, `judge`, `k`, `contexts`."""
+        k, shown = int(options.get("k", K)), options.get("contexts") or contexts.DOCUMENT
+        if not 1 <= k <= DEEPEST:
+            raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
+        if shown not in contexts.KINDS:
+            known = ", ".join(contexts.KINDS)
+            raise BadInput(_("Contexts %(kind)s: choose one of %(known)s") % {"kind": repr(shown), "known": known})
+        # A run or a generator that is named twice is asked about once.
+        generators = list(dict.fromkeys(options["generators"]))
+        if not generators:
+            raise BadInput(_("Choose at least one generator."))
+        runs = [_ready_run(collection, name, k) for name in dict.fromkeys(options["systems"])]
+        if not runs:
+            raise BadInput(_("Choose at least one run."))
+        # Without a reference nobody can say whether an answer is right, and money would be spent for nothing.
+        queries = answered_queries(collection)
+        if not queries:
+            told = _("%(name)s has no query with a reference answer, so no answer can be judged")
+            raise BadInput(told % {"name": collection.name})
+        kept = {"runs": sorted(run.pk for run in runs), "k": k, "contexts": shown, "characters": CONTEXT_LIMIT}
+        writers, judge = judges_by_role(generators, options["judge"])
+        return JobPlan(
+            {"generators": generators, "judge": judge.name, **kept},
+            _distinct(writers, judge),
+            # ADR 0090: never the qrels. Another version is another reading of the same answers, and costs no call.
+            # Generators in an order of their own: the same models in another order are the same evaluation.
+            made_of={**kept, "generators": sorted(one.id for one in writers), "judge": judge.id},
+            total=len(queries) * len(runs) * len(writers),
         )
-    options: dict[str, Any] = {"generators": list(dict.fromkeys(generators)), "judge": judge}
-    asked = judges_of(options)
-    options |= {"runs": sorted(run.pk for run in runs), "k": k, "contexts": kind, "characters": CONTEXT_LIMIT}
-    given = {"budget": budget, "max_calls": max_calls}
-    return options | limits.validate_limits(collection, asked, given)
+
+    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
+        """Estimate the calls of all models. Runs that return the same documents cost less: answers are reused."""
+        options = plan.options
+        runs, queries = list(Run.objects.filter(pk__in=options["runs"])), answered_queries(collection)
+        # A sample of queries for all runs together, so that the estimate takes as long with many runs.
+        sample = queries[: max(1, SAMPLED // len(runs))]
+        shown = load_contexts(runs, sample, options["k"], options["contexts"])
+        prompts = [answer_prompt(query.text, shown[run.pk, query.pk].shown) for query in sample for run in runs]
+        checks = [correct_prompt(query.text, EXPECTED_ANSWER, query.answers) for query in sample]
+        writers, judge = judges_by_role(options["generators"], options["judge"])
+        mixes = mixes_of([*writers, judge])
+
+        def mix(one: Judge) -> Any:
+            return mixes.get(one.id, NO_MIX)
+
+        found = of_calls(judge, plan.total, checks, schema_of(Correctness), LIKELY_VERDICT, mix(judge))
+        for one in writers:
+            calls = len(queries) * len(runs)
+            found += of_calls(one, calls, prompts, schema_of(ContextAnswer), LIKELY_ANSWER, mix(one))
+        return found
+
+    def begin(self, job: AnswerEvaluation, plan: JobPlan) -> None:
+        """Make the first version of the qrels where there is none: answers are compared with them."""
+        if versions.latest_version(job.collection) is None:
+            versions.first_version(job.collection, job.made_by)
+
+    def judges_of(self, job: AnswerEvaluation) -> list[Judge]:
+        """Return generators and judge, each once, the judge last."""
+        return _distinct(*judges_by_role(job.options["generators"], job.options["judge"]))
+
+    def count_done(self, job: AnswerEvaluation) -> tuple[int, int]:
+        """Count the answers that are there, and all that are wanted now."""
+        queries = [query.pk for query in answered_queries(job.collection)]
+        total = len(queries) * len(job.options["runs"]) * len(job.options["generators"])
+        return GeneratedAnswer.objects.filter(evaluation=job, query__in=queries).count(), total
+
+    def has_new_work(self, job: AnswerEvaluation) -> bool:
+        """Return whether queries came since, whose answers are missing."""
+        done, total = self.count_done(job)
+        return done < total
+
+    def work(self, job: AnswerEvaluation, lease: Lease) -> None:
+        """Ask for every answer that is missing, batch by batch, and store each batch. Raises Incomplete."""
+        campaign = self.campaign_of(job)
+        judges = {one.name: one for one in model_requests.judges_in(campaign)}
+        judge, missing = judges[job.options["judge"]], MissingAnswers.of(job, judges)
+        total, stored = missing.total, len(missing.there)
+
+        def answer(tasks: Sequence[AnswerTask]) -> BatchOutcome:
+            nonlocal stored
+            found = generation.ask_answers(campaign, judge, tasks, lease, done=stored, total=total)
+            answered = _store_answers(job, tasks, found.results)
+            stored += answered
+            return BatchOutcome(len(tasks), answered, found.error, found.spent, found.stopped)
+
+        lease.progress(stored, total)
+        ask_in_batches(job, lease.should_stop, missing.batches(), answer, total)
+
+    def describe_start(self, job: AnswerEvaluation) -> dict[str, Any]:
+        """Return what the audit log keeps of a start."""
+        return {**self.describe(job), "k": job.options["k"], "generators": job.options["generators"]}
+
+
+ANSWERS = Answers()
+
+
+def judges_by_role(generators: Sequence[str], judge: str) -> tuple[list[Judge], Judge]:
+    """Return generators and judge in their present versions. Raises BadInput."""
+    checker = model_requests.judge_for("correct", judge)
+    return [model_requests.judge_for("answer", name) for name in generators], checker
+
+
+def _distinct(writers: Sequence[Judge], judge: Judge) -> list[Judge]:
+    # The judge may also generate, and stands once.
+    return [one for one in writers if one.id != judge.id] + [judge]
 
 
 def _ready_run(collection: Collection, name: str, k: int) -> Run:
@@ -83,14 +173,6 @@ def _ready_run(collection: Collection, name: str, k: int) -> Run:
             % {"run": run.name, "depth": run.depth}
         )
     return run
-
-
-def judges_of(options: Mapping[str, Any]) -> list[Judge]:
-    """Generators and judge in their present versions, each once, the judge last. Raises BadInput."""
-    judge = model_requests.judge_for("correct", options["judge"])
-    writers = [model_requests.judge_for("answer", name) for name in options["generators"]]
-    # The judge may also generate, and stands once.
-    return [one for one in writers if one.id != judge.id] + [judge]
 
 
 def answered_queries(collection: Collection) -> list[Query]:
@@ -111,107 +193,72 @@ def runs_in(evaluation: AnswerEvaluation) -> list[Run]:
     return list(Run.objects.filter(pk__in=evaluation.options["runs"]).order_by("name", "pk"))
 
 
-def estimate_cost(collection: Collection, options: Mapping[str, Any]) -> Estimate:
-    """Estimate the calls of generators and judge. Runs that return the same documents cost less: answers are reused."""
-    runs = list(Run.objects.filter(pk__in=options["runs"]))
-    queries = answered_queries(collection)
-    sample = queries[: max(1, SAMPLED // len(runs))]
-    # A sample of queries for all runs together, so that the estimate takes as long with many runs.
-    shown = contexts.load_contexts(runs, sample, options["k"], options["contexts"])
-    prompts = [answer_prompt(query.text, shown[run.pk, query.pk].shown) for query in sample for run in runs]
-    checks = [correct_prompt(query.text, EXPECTED_ANSWER, query.answers) for query in sample]
-    calls = len(queries) * len(runs)
-    writers = [model_requests.judge_for("answer", name) for name in options["generators"]]
-    judge = model_requests.judge_for("correct", options["judge"])
-    mixes = mixes_of([*writers, judge])
+@dataclass(frozen=True)
+class MissingAnswers:
+    """The answers that an evaluation wants, and those that are there: (query, run, generator)."""
 
-    def mix(one: Judge) -> Any:
-        return mixes.get(one.id, NO_MIX)
+    evaluation: AnswerEvaluation
+    runs: Sequence[Run]
+    writers: Sequence[Judge]
+    queries: Sequence[Query]
+    there: frozenset[tuple[int, int, str]]
 
-    found = of_calls(judge, calls * len(writers), checks, schema_of(Correctness), LIKELY_VERDICT, mix(judge))
-    for one in writers:
-        found += of_calls(one, calls, prompts, schema_of(ContextAnswer), LIKELY_ANSWER, mix(one))
-    return found
+    @classmethod
+    def of(cls, evaluation: AnswerEvaluation, judges: dict[str, Judge]) -> "MissingAnswers":
+        """Read which of the evaluation's answers are stored."""
+        queries = answered_queries(evaluation.collection)
+        rows = GeneratedAnswer.objects.filter(evaluation=evaluation, query__in=queries)
+        return cls(
+            evaluation,
+            runs_in(evaluation),
+            [judges[name] for name in evaluation.options["generators"]],
+            queries,
+            frozenset(rows.values_list("query_id", "run_id", "generator")),
+        )
 
+    @property
+    def total(self) -> int:
+        """The number of answers that an evaluation wants."""
+        return len(self.queries) * len(self.runs) * len(self.writers)
 
-def key_of(options: Mapping[str, Any]) -> str:
-    """Return the sha256 of all options that the answers depend on: runs, model versions, k, and what is shown."""
-    known = {one.name: one.id for one in judges_of(options)}
-    # ADR 0090: never the qrels. Another version is another reading of the same answers, and costs no call.
-    parts = {
-        "runs": options["runs"],
-        # In an order of their own: the same models in another order are the same evaluation.
-        "generators": sorted(known[name] for name in options["generators"]),
-        "judge": known[options["judge"]],
-        **{name: options[name] for name in ("k", "contexts", "characters")},
-    }
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    def batches(self) -> Iterator[list[AnswerTask]]:
+        """Yield what is missing, query by query: where a budget ends, most queries with answers have them all."""
+        # By whole queries: a query that has all its answers can be measured when the budget ends.
+        size = max(1, TOGETHER // (len(self.runs) * len(self.writers)))
+        waiting = [query for query in self.queries if any(not self._is_there(query, *one) for one in self._cells())]
+        for begin in range(0, len(waiting), size):
+            yield self._tasks_of(waiting[begin : begin + size])
 
+    def _cells(self) -> Iterator[tuple[Run, Judge]]:
+        return ((run, writer) for run in self.runs for writer in self.writers)
 
-@transaction.atomic
-def start_or_join(collection: Collection, options: Mapping[str, Any], by: str = "") -> AnswerEvaluation:
-    """Begin an evaluation that waits for a worker, or go on with the same one under the limits that are given now."""
-    # Answers are compared with the qrels, so there has to be a version.
-    if versions.latest_version(collection) is None:
-        versions.first_version(collection, by)
-    total = count_wanted(collection, options)
-    found, is_new = AnswerEvaluation.objects.get_or_create(
-        collection=collection,
-        key=key_of(options),
-        defaults={"options": dict(options), "made_by": by, "total": total},
-    )
-    if is_new:
-        transaction.on_commit(lambda: notify(ANSWER_QUERIES))
-        return found
-    # Its limits change only where there is something left to spend on.
-    if count_missing(found):
-        set_limits(found, budget=options.get("budget"), max_calls=options.get("max_calls"))
-        go_on(found)
-    found.refresh_from_db()
-    return found
+    def _is_there(self, query: Query, run: Run, writer: Judge) -> bool:
+        return (query.pk, run.pk, writer.name) in self.there
+
+    def _tasks_of(self, queries: Sequence[Query]) -> list[AnswerTask]:
+        options = self.evaluation.options
+        shown = load_contexts(self.runs, queries, options["k"], options["contexts"])
+        return [
+            AnswerTask(query, run.pk, writer, shown[run.pk, query.pk])
+            for query in queries
+            for run, writer in self._cells()
+            if not self._is_there(query, run, writer)
+        ]
 
 
-def is_answered(collection: Collection, options: Mapping[str, Any]) -> bool:
-    """Return whether an evaluation of exactly these options has every answer already."""
-    found = AnswerEvaluation.objects.filter(collection=collection, key=key_of(options)).first()
-    return found is not None and not count_missing(found)
-
-
-def set_limits(evaluation: AnswerEvaluation, *, budget: float | None, max_calls: int | None) -> None:
-    """Set the evaluation's limits in all; None: no limit. Raises BadInput."""
-    judges = partial(judges_of, evaluation.options)
-    job_campaigns.set_job_limits(evaluation, judges, budget=budget, max_calls=max_calls)
-
-
-def go_on(evaluation: AnswerEvaluation) -> bool:
-    """Ask for what is missing of one that was cancelled, failed, or got new queries. False in any other state."""
-    # New queries make a finished one incomplete: as failed it can be taken up again.
-    if evaluation.state == JobState.READY and count_missing(evaluation):
-        AnswerEvaluation.objects.filter(pk=evaluation.pk, state=JobState.READY).update(state=JobState.FAILED)
-    went = leases.resume(evaluation)
-    if went:
-        transaction.on_commit(lambda: notify(ANSWER_QUERIES))
-    return went
-
-
-def cancel(evaluation: AnswerEvaluation) -> bool:
-    """Cancel an evaluation; answers stay, and `go_on` asks for the rest. Returns False when it is over already."""
-    return leases.cancel(evaluation, **progress_of(evaluation))
-
-
-def count_wanted(collection: Collection, options: Mapping[str, Any]) -> int:
-    """Count the answers that these options ask for."""
-    return len(answered_queries(collection)) * len(options["runs"]) * len(options["generators"])
-
-
-def count_missing(evaluation: AnswerEvaluation) -> int:
-    """Count the answers that are still to be asked for."""
-    wanted = [query.pk for query in answered_queries(evaluation.collection)]
-    there = GeneratedAnswer.objects.filter(evaluation=evaluation, query__in=wanted).count()
-    return count_wanted(evaluation.collection, evaluation.options) - there
-
-
-def progress_of(evaluation: AnswerEvaluation) -> dict[str, int]:
-    """Return `done` and `total` of an evaluation that nobody works on."""
-    total = count_wanted(evaluation.collection, evaluation.options)
-    return {"done": total - count_missing(evaluation), "total": total}
+def _store_answers(
+    evaluation: AnswerEvaluation, tasks: Sequence[AnswerTask], results: Sequence[generation.JudgedAnswer | None]
+) -> int:
+    """Write the answers that came, once each. Raises LeaseLost where somebody else holds the evaluation by now."""
+    rows = [
+        generation.answer_row(evaluation, task, found)
+        for task, found in zip(tasks, results, strict=True)
+        if found is not None
+    ]
+    # Whoever lost the lease stores nothing: the new holder asks from what is there, and finds the paid calls in the
+    # cache.
+    with transaction.atomic():
+        leases.lock_held(evaluation)
+        # An answer that another worker stored first stays.
+        GeneratedAnswer.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+    return len(rows)

@@ -3,13 +3,12 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from benchmark.answers import contexts, evaluations
 from benchmark.systems.chosen import K, ready_runs
-from corpus.models import Collection
-from judges.campaigns.job_controls import LimitsForm
-from judges.retrieval.model_requests import judges_for
+from judges.model_jobs.forms import ModelJobForm
 
 CONTEXTS = [
     (contexts.DOCUMENT, gettext_lazy("the documents")),
@@ -17,8 +16,10 @@ CONTEXTS = [
 ]
 
 
-class AnswersForm(LimitsForm):
+class AnswersForm(ModelJobForm):
     """The form that starts an evaluation of answers: runs, generators, judge and limits."""
+
+    roles = {"generators": "answer", "judge": "correct"}
 
     systems = forms.MultipleChoiceField(label=gettext_lazy("Runs"), widget=forms.CheckboxSelectMultiple)
     generators = forms.MultipleChoiceField(label=gettext_lazy("Generators"), widget=forms.CheckboxSelectMultiple)
@@ -35,25 +36,13 @@ class AnswersForm(LimitsForm):
     )
     contexts = forms.ChoiceField(choices=CONTEXTS, label=gettext_lazy("Contexts"))
 
-    field_order = ("systems", "generators", "judge", "k", "contexts", "budget", "max_calls")
-
-    def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.collection = collection
-        runs = [(run.name, run.name) for run in ready_runs(collection)]
-        writers = [(name, name) for name in judges_for("answer")]
-        self.fields["systems"].choices = runs  # type: ignore[attr-defined]
-        self.fields["systems"].initial = [name for name, _title in runs]
-        self.fields["generators"].choices = writers  # type: ignore[attr-defined]
-        self.fields["judge"].choices = [(name, name) for name in judges_for("correct")]  # type: ignore[attr-defined]
-        self.fields["budget"].help_text = gettext_lazy("Answering stops at this limit. You can resume it later.")
+        runs = [run.name for run in ready_runs(self.collection)]
+        self.offer("systems", runs)
+        self.fields["systems"].initial = runs
 
     @property
-    def has_runs(self) -> bool:
-        """Return whether there is a run to choose."""
-        return bool(self.fields["systems"].choices)  # type: ignore[attr-defined]
-
-    def options(self) -> dict[str, Any]:
-        """The checked options of the evaluation. Raises BadInput."""
-        given = dict(self.cleaned_data)
-        return evaluations.check_options(self.collection, kind=given.pop("contexts"), **given)
+    def lacks(self) -> str:
+        """Say that there is no run to choose."""
+        return "" if self.fields["systems"].choices else _("No finished runs. Add a run first.")  # type: ignore[attr-defined]

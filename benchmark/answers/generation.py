@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ from benchmark.answers.contexts import ShownContexts
 from benchmark.answers.exact_match import is_exact_match
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from corpus.models import Query
+from jobs.leases import Lease
 from judges.conversations.formats import ContextAnswer, Correctness
-from judges.conversations.requests import Conversation, ConversationResults, Step, Subject, hold_conversations
+from judges.conversations.requests import Conversation, ConversationResults, Step, Subject
 from judges.domain.verdicts import NoVerdict
+from judges.model_jobs.jobs import hold_conversations
 from judges.models import Campaign
 from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
 from judges.records import Judge
@@ -43,15 +45,11 @@ class JudgedAnswer:
 
 
 def ask_answers(
-    campaign: Campaign,
-    judge: Judge,
-    tasks: Sequence[AnswerTask],
-    *,
-    stopped: Callable[[], bool],
-    done: Callable[[int], None],
+    campaign: Campaign, judge: Judge, tasks: Sequence[AnswerTask], lease: Lease, *, done: int, total: int
 ) -> ConversationResults[JudgedAnswer | None]:
     """Hold all conversations; None where no model could be reached, or the limits or the worker ended first."""
     by_subject = {(one.query.pk, one.subject.topic): one for one in tasks}
+    errors: list[str] = []
 
     # Several systems return the same documents, and several answers are the same: whoever asks what another is asking
     # waits for it, and then finds its answer instead of paying for it again.
@@ -59,14 +57,21 @@ def ask_answers(
 
     async def talk(conversation: Conversation) -> JudgedAnswer | None:
         subject = conversation.subject
-        return await _ask_one(conversation, by_subject[subject.query, subject.topic], judge, locks)
+        answer = await _ask_one(conversation, by_subject[subject.query, subject.topic], judge, locks)
+        if isinstance(answer, JudgedAnswer):
+            return answer
+        errors.append(answer)
+        return None
 
-    return hold_conversations(campaign, [one.subject for one in tasks], talk, stopped=stopped, done=done)
+    found = hold_conversations(campaign, [one.subject for one in tasks], talk, lease, done=done, total=total)
+    found.error = errors[-1] if errors else ""
+    return found
 
 
 async def _ask_one(
     conversation: Conversation, task: AnswerTask, judge: Judge, locks: Mapping[tuple[int, str], asyncio.Lock]
-) -> JudgedAnswer | None:
+) -> JudgedAnswer | str:
+    """Return the answer with its verdict, or why a model could not be reached."""
     query, contexts = task.query.text, task.contexts.shown
     told: Mapping[str, object] = {"query": query, "contexts": [one[:CONTEXT_LIMIT] for one in contexts]}
     step = Step("answer", ContextAnswer, task.generator, answer_prompt(query, contexts), material=told)
@@ -75,7 +80,7 @@ async def _ask_one(
     if isinstance(said, NoVerdict):
         # A generator that was asked and says nothing that is an answer has failed; one that was not reached has not.
         if said.outcome == "error":
-            return None
+            return conversation.problem_with(step)
         return JudgedAnswer("", False, _describe_problem(conversation, step, said))
     told = {"answer": said.Answer, "references": task.query.answers}
     prompt = correct_prompt(query, said.Answer, task.query.answers)
@@ -84,7 +89,7 @@ async def _ask_one(
         verdict = await conversation.ask(check)
     if isinstance(verdict, NoVerdict):
         if verdict.outcome == "error":
-            return None
+            return conversation.problem_with(check)
         return JudgedAnswer(said.Answer, None, _describe_problem(conversation, check, verdict))
     return JudgedAnswer(said.Answer, verdict.correct)
 

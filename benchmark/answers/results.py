@@ -21,8 +21,7 @@ from benchmark.report.inputs import load_judgments
 from benchmark.runs import rankings
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
-from judges.costs import ledger
-from judges.models import Campaign
+from judges.model_jobs.jobs import ledger_sum_of
 
 VERSION = 3  # Of the result's shape: part of what it is cached by.
 SEED = 0
@@ -199,10 +198,8 @@ def _add_counts(found: dict[str, Any], stored: StoredAnswers) -> None:
 
 def cost_of(evaluation: AnswerEvaluation) -> dict[str, Any]:
     """Calls, tokens and money of generators and judge; `paid` None: nobody was asked yet."""
-    if evaluation.campaign is None:
+    if (spent := ledger_sum_of(evaluation)) is None:
         return {"calls": 0, "cached": 0, "tokens_in": 0, "tokens_out": 0, "paid": None}
-    # The campaign is only a key here: its ledger is asked, not the row.
-    spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=evaluation.campaign)))
     return {
         "calls": spent.calls,
         "cached": spent.cached,

@@ -3,15 +3,13 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET, require_http_methods
 
-from actions.options import show_refusal
-from benchmark.answers import evaluations, figures, listing, results, suites
+from benchmark.answers import figures, listing, results, suites
 from benchmark.answers import tables as downloads
+from benchmark.answers.evaluations import ANSWERS, answered_queries, runs_in
 from benchmark.answers.forms import AnswersForm
 from benchmark.answers.results import VersionPair
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
@@ -19,12 +17,10 @@ from benchmark.suites.groups import collections_of
 from benchmark.suites.views import get_suite
 from benchmark.systems import chosen
 from corpus.access import AccessScope, AccessSiteScope, action
-from corpus.chart_downloads import answer_page, send_file
-from corpus.collections.audit_log import record_act
+from corpus.chart_downloads import send_file
 from corpus.errors import BadInput
 from corpus.models import Query
-from corpus.numbered import numbered_or_404
-from judges.campaigns.job_controls import LimitsForm, control_job
+from judges.model_jobs.pages import form_page, job_page
 
 SHOWN = 30
 
@@ -37,7 +33,7 @@ def answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     found = rows.order_by("-pk").first()
     if found is None:
         form = AnswersForm(collection=scope.collection)
-        context = {"scope": scope, "form": form, "answerable": bool(evaluations.answered_queries(scope.collection))}
+        context = {"scope": scope, "form": form, "answerable": bool(answered_queries(scope.collection))}
         return render(request, "benchmark/answers/empty.html", context)
     return _render_evaluation(request, scope, found)
 
@@ -46,12 +42,7 @@ def answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @require_GET
 def answer_evaluation(request: HttpRequest, scope: AccessScope, evaluation: int) -> HttpResponse:
     """Show one evaluation; HTMX polls it while it is worked on."""
-    return _render_evaluation(request, scope, _get_evaluation(scope, evaluation))
-
-
-def _get_evaluation(scope: AccessScope, evaluation: int) -> AnswerEvaluation:
-    rows = AnswerEvaluation.objects.select_related("collection")
-    return numbered_or_404(rows, scope.collection, evaluation, _("Evaluation of answers not found."))
+    return _render_evaluation(request, scope, ANSWERS.find(scope.collection, evaluation))
 
 
 def _asked_versions(request: HttpRequest, scope: AccessScope) -> VersionPair:
@@ -67,8 +58,6 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
         "others": AnswerEvaluation.objects.filter(collection=scope.collection)
         .exclude(pk=found.pk)
         .order_by("-pk")[:SHOWN],
-        "limits": LimitsForm(initial=found.options),
-        "unattended": chosen.is_unattended(found),
         "cost": results.cost_of(found),
         "result": None,
     }
@@ -83,8 +72,8 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
         context["reasons"] = _reasons_of(result)
         context["malformed"] = [cell for cell in result["cells"] if cell["malformed"]]
         context |= {"result": result, "charts": files["charts"], "asked": _name_versions(pair)}
-    news: dict[str, Any] = {"news": "benchmark/answers/_evaluation.html", "is_over": found.is_over}
-    return answer_page(request, scope, "benchmark/answers/evaluation.html", context, **files, **news)
+    names = "benchmark/answers/evaluation.html", "benchmark/answers/_evaluation.html"
+    return job_page(request, scope, found, *names, context, **files)
 
 
 def _reasons_of(result: dict[str, Any]) -> list[dict[str, str]]:
@@ -106,8 +95,8 @@ def _name_versions(pair: VersionPair) -> str:
 @require_GET
 def listed_answers(request: HttpRequest, scope: AccessScope, evaluation: int) -> HttpResponse:
     """The answers of one run and generator by query; the first ones unless others are asked for."""
-    found = _get_evaluation(scope, evaluation)
-    runs, generators = evaluations.runs_in(found), found.options["generators"]
+    found = ANSWERS.find(scope.collection, evaluation)
+    runs, generators = runs_in(found), found.options["generators"]
     asked = {name: request.GET.get(name, "") for name in ("system", "generator", "show", "page")}
     run = next((one for one in runs if one.name == asked["system"]), runs[0])
     generator = asked["generator"] if asked["generator"] in generators else generators[0]
@@ -133,59 +122,14 @@ def _versions_or_404(request: HttpRequest, scope: AccessScope) -> VersionPair:
 def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Start an evaluation: show the form, then its calls and cost, then store it for a worker."""
     form = AnswersForm(request.POST if request.method == "POST" else None, collection=scope.collection)
-    if form.is_bound and form.is_valid():
-        try:
-            options = form.options()
-            if "confirm" in request.POST:
-                return _start_evaluation(scope, options)
-            return _render_confirmation(request, scope, form, options)
-        except BadInput as error:
-            show_refusal(form, error)
-    context = {"scope": scope, "form": form}
-    return render(request, "benchmark/answers/start.html", context, status=422 if form.is_bound else 200)
-
-
-def _render_confirmation(
-    request: HttpRequest, scope: AccessScope, form: AnswersForm, options: dict[str, Any]
-) -> HttpResponse:
-    queries = len(evaluations.answered_queries(scope.collection))
-    context = {
-        "scope": scope,
-        "options": options,
-        "systems": form.cleaned_data["systems"],
-        "queries": queries,
-        "answers": queries * len(options["runs"]) * len(options["generators"]),
-        "estimate": evaluations.estimate_cost(scope.collection, options),
-        "hidden": [(name, value) for name in form.fields for value in request.POST.getlist(name) if value],
-    }
-    return render(request, "benchmark/answers/confirm.html", context)
-
-
-def _start_evaluation(scope: AccessScope, options: dict[str, Any]) -> HttpResponse:
-    with transaction.atomic():
-        found = evaluations.start_or_join(scope.collection, options, scope.user.username)
-        record_act(scope, "answers.started", evaluation=found.number, k=options["k"], generators=options["generators"])
-    return redirect("answer_evaluation", scope.collection.name, found.number)
-
-
-@action("admin")
-@require_POST
-def control_answers(request: HttpRequest, scope: AccessScope, evaluation: int, act: str) -> HttpResponse:
-    """Cancel an evaluation, or resume it after a cancellation, a failure, or with queries that came later."""
-    found = _get_evaluation(scope, evaluation)
-    acts = {"cancel": evaluations.cancel, "go-on": evaluations.go_on}
-    limit = evaluations.set_limits
-    control_job(
-        request, scope, found, act, acts=acts, set_limits=limit, audit="answers.control", evaluation=found.number
-    )
-    return redirect("answer_evaluation", scope.collection.name, found.number)
+    return form_page(request, scope, ANSWERS, form)
 
 
 @action("admin")
 @require_GET
 def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, query: int) -> HttpResponse:
     """Show each generator's answer to one query, and one of them with its contexts and its verdict."""
-    found = _get_evaluation(scope, evaluation)
+    found = ANSWERS.find(scope.collection, evaluation)
     asked = get_object_or_404(Query, pk=query, collection=scope.collection)
     rows = listing.side_by_side(found, asked)
     wanted = request.GET.get("system", ""), request.GET.get("generator", "")

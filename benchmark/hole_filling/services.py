@@ -174,7 +174,7 @@ def _ask_judges(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
         return
     limits = wish.options.model_dump(include={"budget", "max_calls", "failed_to_people"})
     about: dict[str, Any] = {"collection": wish.collection, "wanted": wish.wanted, "scope": scope_of(filling)}
-    started = lifecycle.start_or_join(**about, **limits, retry=wish.options.retry_failed, pairs=asked)
+    started = lifecycle.start_campaign(**about, **limits, retry=wish.options.retry_failed, pairs=asked)
     # Where every pair has its outcome no campaign is started: the newest alike is the one that judged them.
     campaign = started.campaign or next(iter(lifecycle.same_configuration(wish.collection, wish.wanted)), None)
     filling.campaign = campaign.pk if campaign else None

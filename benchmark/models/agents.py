@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from benchmark.models.suites import Suite
 from corpus.models import NUMBER, Collection, Numbered, Query
-from judges.models.asking import AskingJob
+from judges.models.model_jobs import ModelJob
 
 
 class AgentSample(models.Model):
@@ -33,7 +33,7 @@ class AgentSample(models.Model):
         return f"agent sample {self.pk}"
 
 
-class AgentJob(Numbered, AskingJob):
+class AgentJob(Numbered, ModelJob):
     """A job with agents on one collection: search and answer, grade answers, or write references."""
 
     class Kind(models.TextChoices):

@@ -6,10 +6,10 @@ from django.db.models.functions import Now
 
 from benchmark.models.runs import Run
 from corpus.models import NUMBER, Numbered, Query
-from judges.models.asking import AskingJob
+from judges.models.model_jobs import ModelJob
 
 
-class AnswerEvaluation(Numbered, AskingJob):
+class AnswerEvaluation(Numbered, ModelJob):
     """Answers of some generators from the top of some runs, each judged against the query's reference answers."""
 
     key = models.CharField(max_length=64, help_text="sha256 of all that the answers depend on.")

@@ -7,13 +7,13 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Query
-from judges.models.asking import AskingJob
+from judges.models.model_jobs import ModelJob
 from store.paths import VarPathsJSONField
 
 RUN_NAME = RegexValidator(r"\A[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z", "Use letters, digits, . _ + and - (at most 100).")
 
 
-class Run(AskingJob):
+class Run(ModelJob):
     """A system's ranking of a collection's queries. Its name is its tag in TREC files."""
 
     class Kind(models.TextChoices):

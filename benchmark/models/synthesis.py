@@ -7,11 +7,11 @@ from django.db import models
 from django.utils.translation import gettext_lazy
 
 from corpus.models import NUMBER, Numbered
-from judges.models.asking import AskingJob
+from judges.models.model_jobs import ModelJob
 from store.paths import VarPathsJSONField
 
 
-class Synthesis(Numbered, AskingJob):
+class Synthesis(Numbered, ModelJob):
     """The writing of synthetic queries from seeds: queries of the collection or of a file, or documents."""
 
     class Product(models.TextChoices):

@@ -18,6 +18,7 @@ from api.problems import Given, validate_form
 from benchmark.forms import MakeForm, UploadForm
 from benchmark.models import Run
 from benchmark.runs import builders, importing, rankings
+from benchmark.runs.builders import RUNS
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.holding import deleted_meanwhile, hold_row
@@ -94,15 +95,8 @@ def make_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     """Make a run; a worker does the work."""
     scope, form = scope_of(request), _form_of(scope_of(request).collection, body)
     with transaction.atomic():
-        run = builders.start_run(
-            collection=scope.collection,
-            name=form.cleaned_data["name"],
-            kind=form.kind,
-            recipe=form.recipe(),
-            depth=form.cleaned_data["depth"],
-            by=scope.user.username,
-        )
-        record_act(scope, "run.started", run=run.name, kind=form.kind)
+        run = RUNS.start_or_join(scope.collection, form.options(), scope.user.username)
+        record_act(scope, RUNS.started, **RUNS.describe_start(run))
     run.refresh_from_db()
     return Status(201, _show_run(run))
 
@@ -112,7 +106,7 @@ def estimate_run(request: HttpRequest, name: str, body: RunIn) -> Any:
     """Estimate what making a run would ask of models and cost; nothing starts."""
     collection = scope_of(request).collection
     form = _form_of(collection, body)
-    expected = builders.estimate_cost(collection, form.kind, form.recipe())
+    expected = RUNS.estimate_cost(collection, form.options())
     return {
         "asks": expected is not None,
         "calls": expected.calls.expected if expected else 0.0,
@@ -209,7 +203,7 @@ def control_run(request: HttpRequest, name: str, number: int, act: Literal["canc
     """Cancel a run, or make the rest of one that was cancelled or failed."""
     scope, found = scope_of(request), _find_run(request, number)
     with transaction.atomic():
-        if not {"cancel": builders.cancel_run, "go-on": builders.go_on}[act](found):
+        if not {"cancel": RUNS.cancel, "go-on": RUNS.go_on}[act](found):
             raise BadInput(_("No changes made: the run's state no longer allows this action."))
         record_act(scope, "run.control", run=found.name, what=act)
     found.refresh_from_db()

@@ -1,25 +1,29 @@
-"""Runs that are made here: begin, work, cancel, go on. What makes a kind of run is a module of its own (KINDS)."""
+"""Runs that are made here, as jobs that may ask models. What makes a kind of run is a module of its own (KINDS)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from time import monotonic
 from typing import Any, Protocol, cast
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from benchmark.models import RUN_NAME, Run
-from benchmark.runs import limits, rankings
+from benchmark.runs import rankings
 from benchmark.runs.rankings import RankedQuery
-from corpus.errors import BadInput, QuorumError
+from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs import leases
-from jobs.models import JobState
-from jobs.notifications import notify
+from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate
+from judges.model_jobs.jobs import LIMITS, JobPlan, ModelJobKind, Options, replace_limits
+from judges.models import Campaign
+from judges.records import Judge
 
-MAKE_RUN = "benchmark.make_run"
 DEEPEST = 10_000
 DEPTH = 100  # Documents of a query unless somebody asks for others.
 
@@ -43,7 +47,11 @@ Stopped = Callable[[], bool]
 
 
 class Maker(Protocol):
-    """The interface of a maker's module; it may also have `estimate(collection, recipe) -> Estimate | None`."""
+    """The interface of a maker's module.
+
+    One that asks models also has `judges(recipe)`, all of them in their present versions, and `estimate(collection,
+    recipe)`.
+    """
 
     def check(self, collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
         """Return the completed recipe. Raises BadInput for what is wrong before any work begins."""
@@ -62,56 +70,102 @@ def maker_module(kind: str) -> Maker:
     return cast(Maker, import_module(KINDS[Run.Kind(kind)]))
 
 
+class Runs(ModelJobKind[Run]):
+    """Runs by a maker. A run is called by its name, and is the same run where its recipe is the same."""
+
+    model, task, purpose = Run, "benchmark.make_run", "run"
+    name, home = "system", "runs"
+    title, question = gettext_lazy("Runs"), gettext_lazy("Create this run?")
+    started, controlled, detail = "run.started", "run.control", "run"
+
+    def plan(self, collection: Collection, options: Options) -> JobPlan:
+        """Complete the recipe: `kind`, `name`, `depth`, and what the maker of the kind reads."""
+        kind, depth = str(options["kind"]), int(options.get("depth", DEPTH))
+        maker: Any = maker_module(kind)
+        if not 1 <= depth <= DEEPEST:
+            told = {"depth": depth, "most": f"{DEEPEST:,}"}
+            raise BadInput(_("Depth %(depth)s: choose a number from 1 to %(most)s") % told)
+        total = len(rankings.current_queries(collection, options))
+        if not total:
+            raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
+        asks, of_all = hasattr(maker, "judges"), (rankings.KEEP_SELF, rankings.SYNTHETIC)
+        # The limits of a maker that asks nobody are settings that it does not have.
+        left = {"kind", "name", "depth", *of_all, *(LIMITS if asks else ())}
+        given = {key: value for key, value in options.items() if key not in left and value is not None}
+        recipe = {**maker.check(collection, given, depth), **{key: True for key in of_all if options.get(key)}}
+        columns = {"kind": kind, "instruction": str(recipe.get("instruction", "")), "depth": depth}
+        judges = maker.judges(recipe) if asks else []
+        return JobPlan(recipe, judges, None, total, columns | {"name": options.get("name", "")})
+
+    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate | None:
+        """Estimate the cost of a run; None where its system calls no model."""
+        maker: Any = maker_module(plan.columns["kind"])
+        return cast("Estimate | None", maker.estimate(collection, plan.options)) if plan.judges else None
+
+    def find_or_create(self, collection: Collection, plan: JobPlan, row: dict[str, Any]) -> tuple[Run, bool]:
+        """Return the run of this name where it is the same, else create it. Raises BadInput for a taken name."""
+        run = find_run(collection, row["name"])
+        if run is None:
+            check_name(collection, row["name"])
+            # The name's unique constraint decides between two starts, hence no look before.
+            try:
+                with transaction.atomic():
+                    return Run.objects.create(collection=collection, **row), True
+            except IntegrityError:  # somebody took the name in between
+                raise name_taken_error(collection, row["name"]) from None
+        same = replace_limits(run.recipe, {}) == plan.options and (run.kind, run.depth) == (row["kind"], row["depth"])
+        if not same:
+            raise name_taken_error(collection, run.name)
+        return run, False
+
+    def judges_of(self, job: Run) -> Sequence[Judge]:
+        """Return whom a run asks; nobody, where its maker asks no model."""
+        maker: Any = maker_module(job.kind)
+        return maker.judges(job.recipe) if hasattr(maker, "judges") else []
+
+    def count_done(self, job: Run) -> tuple[int, int]:
+        """Count the ranked queries, and all."""
+        total = len(rankings.current_queries(job.collection, job.recipe))
+        return total - len(rankings.unranked_queries(job)), total
+
+    def work(self, job: Run, lease: Lease) -> None:
+        """Rank the queries that have no ranking yet."""
+        maker_module(job.kind).make(job, lease.progress, lease.should_stop)
+
+    def campaign_of(self, job: Run, purpose: str = "") -> Campaign:
+        """Return the campaign that keeps the run's calls."""
+        return super().campaign_of(job, purpose or self.name_of(job))
+
+    def name_of(self, job: Run) -> str:
+        """Return what people call a run."""
+        return f"run {job.name}"
+
+    def describe(self, job: Run) -> dict[str, Any]:
+        """Return what the audit log keeps of a run."""
+        return {"run": job.name}
+
+    def describe_start(self, job: Run) -> dict[str, Any]:
+        """Return what the audit log keeps of a start."""
+        return {"run": job.name, "kind": job.kind}
+
+    def address_of(self, job: Run) -> str:
+        """Return the address of the run's page."""
+        return reverse(self.name, args=[job.collection.name, job.pk])
+
+    def find(self, collection: Collection, number: Any) -> Run:
+        """Return the collection's run of this key. Raises Http404."""
+        return get_object_or_404(self.rows, pk=number, collection=collection, is_deleted=False)
+
+
+RUNS = Runs()
+
+
 def start_run(
     *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
 ) -> Run:
-    """Create a run that waits for a worker. Raises BadInput; nothing is left behind then."""
+    """Begin a run under a name that no run has. Raises BadInput; nothing is left behind then."""
     check_name(collection, name)
-    if not 1 <= depth <= DEEPEST:
-        raise BadInput(
-            _("Depth %(depth)s: choose a number from 1 to %(most)s") % {"depth": depth, "most": f"{DEEPEST:,}"}
-        )
-    total = len(rankings.current_queries(collection, recipe))
-    if not total:
-        raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
-    complete = _complete_recipe(collection, kind, recipe, depth)
-    values = {"kind": kind, "recipe": complete, "instruction": str(complete.get("instruction", "")), "depth": depth}
-    # The name's unique constraint decides between two starts, hence no look before.
-    try:
-        with transaction.atomic():
-            run = Run.objects.create(collection=collection, name=name, total=total, made_by=by, **values)
-            transaction.on_commit(lambda: notify(MAKE_RUN))
-    except IntegrityError:  # somebody took the name in between
-        raise name_taken_error(collection, name) from None
-    return run
-
-
-def _complete_recipe(collection: Collection, kind: str, recipe: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return the recipe as its maker completes it, with what all kinds of runs have. Raises BadInput."""
-    of_all = (rankings.KEEP_SELF, rankings.SYNTHETIC)
-    own = {key: value for key, value in recipe.items() if key not in of_all}
-    complete = maker_module(kind).check(collection, own, depth)
-    return {**complete, **{key: True for key in of_all if recipe.get(key)}}
-
-
-def start_or_join(
-    *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
-) -> Run:
-    """Resume the run of this name where its recipe is the same, else start it. Raises BadInput.
-
-    Limits (`budget`, `max_calls`) may be others than before: they replace the old ones.
-    """
-    run = find_run(collection, name)
-    if run is None or run.kind != kind:
-        return start_run(collection=collection, name=name, kind=kind, recipe=recipe, depth=depth, by=by)
-    complete = _complete_recipe(collection, kind, recipe, depth)
-    # What a run may spend is no part of what it is: the same command with another budget goes on.
-    if limits.without_limits(run.recipe) != limits.without_limits(complete) or run.depth != depth:
-        raise name_taken_error(collection, name)
-    if run.recipe != complete and run.state != JobState.READY:
-        limits.set_limits(run, budget=complete.get("budget"), max_calls=complete.get("max_calls"))
-    go_on(run)
-    return Run.objects.select_related("collection").get(pk=run.pk)
+    return RUNS.start_or_join(collection, {**recipe, "name": name, "kind": kind, "depth": depth}, by)
 
 
 def check_name(collection: Collection, name: str) -> None:
@@ -135,27 +189,6 @@ def find_run(collection: Collection, name: str) -> Run | None:
     return Run.objects.select_related("collection").filter(collection=collection, name=name, is_deleted=False).first()
 
 
-def estimate_cost(collection: Collection, kind: str, recipe: Mapping[str, Any]) -> Estimate | None:
-    """Estimate the cost of a run; None where its system calls no model. Raises BadInput as `start` does."""
-    module = maker_module(kind)
-    found = getattr(module, "estimate", None)
-    if found is None:
-        return None
-    # The depth of an estimate is any: it changes no call.
-    return cast("Estimate | None", found(collection, _complete_recipe(collection, kind, recipe, DEPTH)))
-
-
-def work_on_run(run: Run, shutting_down: Stopped) -> None:
-    """Make a claimed run, until it is over or somebody else's, or waits again because this worker ends."""
-    leases.perform(
-        run,
-        lambda lease: maker_module(run.kind).make(run, lease.progress, lease.should_stop),
-        stopping=shutting_down,
-        expected=QuorumError,
-        last=lambda: ranking_progress(run),
-    )
-
-
 def each_query(
     run: Run, rank: Callable[[Query], RankedQuery], progress: Tell, stopped: Stopped, phase: str = ""
 ) -> None:
@@ -176,25 +209,6 @@ def each_query(
             progress(done, total, phase)
     rankings.store(run, batch)
     progress(done + len(batch), total, phase)
-
-
-def ranking_progress(run: Run) -> dict[str, int]:
-    """Return `done` and `total` of a run that nobody works on: ranked queries, and all."""
-    total = len(rankings.current_queries(run.collection, run.recipe))
-    return {"done": total - len(rankings.unranked_queries(run)), "total": total}
-
-
-def cancel_run(run: Run) -> bool:
-    """Cancel a run; finished queries stay, and `go_on` makes the rest. Returns False when it is over already."""
-    return leases.cancel(run, **ranking_progress(run))
-
-
-def go_on(run: Run) -> bool:
-    """Make the rest of a cancelled or failed run. False in any other state."""
-    went = leases.resume(run)
-    if went:
-        transaction.on_commit(lambda: notify(MAKE_RUN))
-    return went
 
 
 @transaction.atomic

@@ -5,8 +5,7 @@ from typing import Any
 from django.db.models import Avg, Count, Q, Sum
 
 from benchmark.models import Ranking, Run
-from judges.costs import ledger
-from judges.models import Campaign
+from judges.model_jobs.jobs import ledger_sum_of
 
 
 def run_cost(run: Run) -> dict[str, Any]:
@@ -22,9 +21,8 @@ def run_cost(run: Run) -> dict[str, Any]:
         tokens_in=Sum("tokens_in", default=0),
         tokens_out=Sum("tokens_out", default=0),
     )
-    if not run.campaign:
+    if (spent := ledger_sum_of(run)) is None:
         return {**cost, "calls": 0, "calls_cached": 0, "paid": None}
-    spent = ledger.sum_rows("", ledger.ledger_rows(Campaign(pk=run.campaign)))
     # Rankings know what their queries took; the ledger knows the documents' vectors, too.
     tokens = {name: max(cost[name], getattr(spent, name)) for name in ("tokens_in", "tokens_out")}
     return {**cost, **tokens, "calls": spent.calls, "calls_cached": spent.cached, "paid": spent.paid}

@@ -9,8 +9,8 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from benchmark.models import Run
-from benchmark.runs import limits, llm_budget, rankings
-from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs import llm_budget, rankings
+from benchmark.runs.builders import RUNS, Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
 from benchmark.runs.shared_vectors import publish_vectors, share_vectors
 from benchmark.runs.vector_index import NOTHING, VectorSearcher, keep_facts, open_search
@@ -42,18 +42,23 @@ SELECT id FROM corpus_document WHERE collection_id = %s AND is_current ORDER BY 
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`judge`, `instruction` or `query_prefix`, `document_prefix`, limits. Raises BadInput."""
+    """`judge`, `instruction` or `query_prefix`, `document_prefix`. Raises BadInput."""
     llm_budget.known_keys(recipe, ("judge", "instruction", "query_prefix", "document_prefix"))
     judge = llm_budget.judge_of(ROLE, recipe)
     texts = {key: str(recipe.get(key) or "") for key in ("instruction", "query_prefix", "document_prefix")}
     if texts["instruction"] and texts["query_prefix"]:
         raise BadInput(_("Instruction and query_prefix are both placed before the query: set only one of them"))
-    return {"judge": judge.name, **texts, **limits.validate_limits(collection, [judge], recipe)}
+    return {"judge": judge.name, **texts}
+
+
+def judges(recipe: Mapping[str, Any]) -> list[Judge]:
+    """Return the embedder."""
+    return [llm_budget.judge_of(ROLE, recipe)]
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Ask for the vectors of all documents first, then rank query by query."""
-    campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
+    campaign = RUNS.campaign_of(run)
     searcher = open_searcher(run, campaign, model_requests.judges_in(campaign)[0], run.recipe, progress, stopped)
     if searcher is None:
         return

@@ -1,4 +1,4 @@
-"""Parts that all makers share which ask models: the judge, the run's campaign and its limits, its progress."""
+"""Parts that all makers share which ask models: the judge, the keys of its recipe, the batches."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,12 +12,9 @@ from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Query
-from jobs import leases
-from judges.costs import collection_budgets
-from judges.models import Campaign
+from judges.model_jobs.jobs import LIMITS, BatchOutcome, ask_in_batches, describe_stop, in_batches
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
-from judges.retrieval.job_campaigns import LIMITS
 from judges.retrieval.model_requests import RetrievalReply, Used
 
 SAMPLED = 50  # Queries whose prompts an estimate looks at.
@@ -32,25 +29,9 @@ def judge_of(role: str, recipe: Mapping[str, Any]) -> Judge:
 
 def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
     """Raises BadInput for a key that no maker of this kind reads."""
-    if unknown := sorted(recipe.keys() - {*known, *LIMITS}):
+    if unknown := sorted(recipe.keys() - {*known}):
         values = {"unknown": unknown[0], "known": ", ".join([*known, *LIMITS])}
         raise BadInput(_("The recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
-
-
-def campaign_of(run: Run, judges: Sequence[Judge]) -> Campaign:
-    """The campaign that keeps the run's calls, opened when it is first worked on. Raises BadInput."""
-    if run.campaign is None:
-        campaign = model_requests.open_campaign(
-            run.collection,
-            judges,
-            f"run {run.name}",
-            budget=run.recipe.get("budget"),
-            max_calls=run.recipe.get("max_calls"),
-        )
-        run.campaign = campaign.pk
-        if not leases.held_row(run).update(campaign=campaign.pk):
-            raise leases.LeaseLost(f"run {run.name} was cancelled, or another worker makes it")
-    return Campaign.objects.select_related("collection").get(pk=run.campaign)
 
 
 # Rankings of some queries, and what went wrong with those that it leaves out.
@@ -64,22 +45,18 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
     what there is stays, and going on asks for the rest.
     """
     waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection, run.recipe))
-    done, failed, error = total - len(waiting), 0, ""
-    progress(done, total, phase)
-    for begin in range(0, len(waiting), size):
-        if stopped():
-            return
-        batch = waiting[begin : begin + size]
+    done = total - len(waiting)
+
+    def rank(batch: Sequence[Query]) -> BatchOutcome:
+        nonlocal done
         ranked, found = work(batch)
         rankings.store(run, ranked)
-        done, failed, error = done + len(ranked), failed + len(batch) - len(ranked), found.error or error
+        done += len(ranked)
         progress(done, total, phase)
-        if found.stopped:
-            return
-        check_reply(run, found, answered=bool(ranked))
-    if failed:
-        told = _("%(failed)s of %(total)s queries got no response (%(error)s). Resume the run to retry them")
-        raise Incomplete(told % {"failed": f"{failed:,}", "total": f"{total:,}", "error": error})
+        return BatchOutcome(len(batch), len(ranked), found.error, found.spent, found.stopped)
+
+    progress(done, total, phase)
+    ask_in_batches(run, stopped, in_batches(waiting, size), rank, total)
 
 
 def answered_queries(found: RetrievalReply, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
@@ -105,7 +82,6 @@ def add_usage(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuer
 def check_reply(run: Run, found: RetrievalReply, *, answered: bool) -> None:
     """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
     if found.spent:
-        what, how = collection_budgets.describe_budget_stop(run.collection, found.spent)
-        raise Incomplete(_("Stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+        raise describe_stop(run, found.spent)
     if not answered:
         raise Incomplete(_("The model does not respond: %(error)s") % {"error": found.error})

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmark.models import Run
-from benchmark.runs import limits, llm_budget, rankings, searching
-from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs import llm_budget, rankings, searching
+from benchmark.runs.builders import RUNS, Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
@@ -21,17 +21,15 @@ Calls = Callable[[Query, str], tuple[RetrievalRequest, ...]]
 
 
 def check_expansion(collection: Collection, role: str, recipe: dict[str, Any]) -> dict[str, Any]:
-    """The judge, what searches, the collection's instruction as it is now, and the limits. Raises BadInput."""
-    llm_budget.judge_of(role, recipe)  # said first where both are wrong
+    """The judge, what searches, the collection's instruction as it is now. Raises BadInput."""
+    judge = llm_budget.judge_of(role, recipe)  # said first where both are wrong
     over = searching.check_searcher(collection, recipe.get("over"))
-    judges = _judges_of(role, recipe, over)
-    known = {"judge": judges[0].name, "over": over, "instruction": collection.instruction}
-    return known | limits.validate_limits(collection, judges, recipe)
+    return {"judge": judge.name, "over": over, "instruction": collection.instruction}
 
 
-def _judges_of(role: str, recipe: Mapping[str, Any], over: Mapping[str, Any]) -> list[Judge]:
+def judges_of(role: str, recipe: Mapping[str, Any]) -> list[Judge]:
     """Return the judge that writes, and the one that embeds where vectors are searched. Raises BadInput."""
-    writer = llm_budget.judge_of(role, recipe)
+    writer, over = llm_budget.judge_of(role, recipe), recipe["over"]
     return [writer, llm_budget.judge_of("embed", over)] if over["kind"] == "dense" else [writer]
 
 
@@ -45,7 +43,7 @@ def make_expanded_run(
 ) -> None:
     """Ask a judge about each query, make one text of the answers, and search for it; the ranking keeps the text."""
     over = run.recipe["over"]
-    campaign = llm_budget.campaign_of(run, _judges_of(role, run.recipe, over))
+    campaign = RUNS.campaign_of(run)
     judge, *others = model_requests.judges_in(campaign)
     searcher = searching.open_searcher(run, campaign, others, over, progress, stopped)
     if searcher is None:

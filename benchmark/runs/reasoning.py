@@ -1,5 +1,6 @@
 """Runs that search for a judge's reasoning about the query (BRIGHT). A reranker over such a run sees the query."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from benchmark.models import Run
@@ -8,15 +9,21 @@ from benchmark.runs.builders import Stopped, Tell
 from corpus.models import Collection, Query
 from judges.campaigns.estimates import Estimate
 from judges.prompts.searching import REASONING_SCHEMA, reason_prompt
+from judges.records import Judge
 from judges.retrieval.model_requests import RetrievalRequest
 
 ROLE = "reason"
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`judge`, `over` (what searches), limits. Raises BadInput."""
+    """`judge`, `over` (what searches). Raises BadInput."""
     llm_budget.known_keys(recipe, ("judge", "over"))
     return query_expansion.check_expansion(collection, ROLE, recipe)
+
+
+def judges(recipe: Mapping[str, Any]) -> list[Judge]:
+    """Return who writes, and who embeds."""
+    return query_expansion.judges_of(ROLE, recipe)
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:

@@ -6,7 +6,7 @@ it.
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from benchmark.models import Ranking, Run
-from benchmark.runs import builders, limits, llm_budget, rankings
+from benchmark.runs import builders, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.dense import texts_of
 from benchmark.runs.rankings import RankedQuery
@@ -40,12 +40,15 @@ WRITTEN_TOGETHER = 20  # The same where evidence is written of each: more are re
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`run` (a name), `judge`, `instruction` or `instructions`, `top`, limits. Raises BadInput."""
+    """`run` (a name), `judge`, `instruction` or `instructions`, `top`. Raises BadInput."""
     llm_budget.known_keys(recipe, ("run", "judge", "instruction", "instructions", "top"))
     complete = check_first_run(collection, recipe)
-    judge = llm_budget.judge_of(ROLE, recipe)
-    complete |= {"judge": judge.name}
-    return complete | limits.validate_limits(collection, [judge], recipe)
+    return complete | {"judge": llm_budget.judge_of(ROLE, recipe).name}
+
+
+def judges(recipe: Mapping[str, Any]) -> list[Judge]:
+    """Return the reranker."""
+    return [llm_budget.judge_of(ROLE, recipe)]
 
 
 def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str,
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Rank the first run's best documents anew; those below `top` are left out."""
-    campaign = llm_budget.campaign_of(run, [llm_budget.judge_of(ROLE, run.recipe)])
+    campaign = builders.RUNS.campaign_of(run)
     (judge,) = model_requests.judges_in(campaign)
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:

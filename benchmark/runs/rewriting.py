@@ -1,6 +1,6 @@
 """Runs by query rewriting: HyDE, query2doc and MuGI, each by a judge of the judges file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from corpus.models import Collection, Query
 from corpus.search.text import tokenize_text
 from judges.campaigns.estimates import Estimate
 from judges.prompts.searching import METHODS, PASSAGE_SCHEMA, rewrite_prompt
+from judges.records import Judge
 from judges.retrieval.model_requests import RetrievalRequest
 
 ROLE = "rewrite"
@@ -26,7 +27,7 @@ SAMPLES = {"hyde": 1, "query2doc": 1, "mugi": 5}
 
 
 def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`method`, `judge`, `samples` (texts for each query), `over` (what searches), limits. Raises BadInput."""
+    """`method`, `judge`, `samples` (texts for each query), `over` (what searches). Raises BadInput."""
     llm_budget.known_keys(recipe, ("method", "judge", "samples", "over"))
     method = recipe.get("method", METHODS[0])
     if method not in METHODS:
@@ -36,6 +37,11 @@ def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[st
     if not isinstance(samples, int) or isinstance(samples, bool) or not 1 <= samples <= MOST:
         raise BadInput(_("Samples must be a whole number from 1 to %(most)s") % {"most": MOST})
     return {"method": method, "samples": samples, **query_expansion.check_expansion(collection, ROLE, recipe)}
+
+
+def judges(recipe: Mapping[str, Any]) -> list[Judge]:
+    """Return who writes, and who embeds."""
+    return query_expansion.judges_of(ROLE, recipe)
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:

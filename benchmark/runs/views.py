@@ -1,28 +1,27 @@
 """Runs: the list, upload, making, TREC file, cancel, go on, delete."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from actions.options import show_refusal
 from benchmark.forms import MakeForm, UploadForm
 from benchmark.models import Run
 from benchmark.report import tables
-from benchmark.runs import builders, importing, limits, rankings
+from benchmark.runs import importing, rankings
+from benchmark.runs.builders import RUNS
+from benchmark.runs.builders import delete_run as delete
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs.models import JobState
-from judges.campaigns.job_controls import LimitsForm
+from judges.model_jobs.pages import answer_start, is_unattended
 
 KINDS = [(kind, kind.label) for kind in MakeForm.FIELDS]
 
@@ -38,7 +37,7 @@ def _render_page(
     request: HttpRequest, scope: AccessScope, form: UploadForm, problems: list[str] | None = None
 ) -> HttpResponse:
     found = chosen.runs_of(scope.collection)
-    moving, unattended = any(not run.is_over for run in found), chosen.is_unattended(*found)
+    moving, unattended = any(not run.is_over for run in found), is_unattended(*found)
     context = {"runs": found, "moving": moving, "unattended": unattended, "form": form}
     context["problems"] = problems or []
     return answer_page(
@@ -95,46 +94,18 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         del typed["name"]
     given = request.POST if request.method == "POST" else None
     form = MakeForm(given, initial=typed, collection=scope.collection, kind=kind)
-    context: dict[str, Any] = {"scope": scope, "form": form, "kind": Run.Kind(kind)}
-    context["kinds"] = KINDS
-    if given is not None and form.is_valid():
-        try:
-            if "confirm" not in given:
-                context["estimate"] = builders.estimate_cost(scope.collection, kind, form.recipe())
-            if not context.get("estimate"):
-                return _start_run(request, scope, form)
-            context["hidden"] = [(field.html_name, field.value()) for field in form]
-            return render(request, "benchmark/make_confirm.html", context)
-        except BadInput as error:
-            show_refusal(form, error)
+    if (answer := answer_start(request, scope, RUNS, form)) is not None:
+        return answer
+    context = {"scope": scope, "form": form, "kind": Run.Kind(kind), "kinds": KINDS}
     page = "benchmark/_make.html" if request.headers.get("HX-Request") else "benchmark/make.html"
     return render(request, page, context, status=422 if form.is_bound else 200)
-
-
-def _start_run(request: HttpRequest, scope: AccessScope, form: MakeForm) -> HttpResponse:
-    given = form.cleaned_data
-    with transaction.atomic():
-        run = builders.start_run(
-            collection=scope.collection,
-            name=given["name"],
-            kind=form.kind,
-            recipe=form.recipe(),
-            depth=given["depth"],
-            by=scope.user.username,
-        )
-        record_act(scope, "run.started", run=run.name, kind=form.kind)
-    return redirect("system", scope.collection.name, run.pk)
-
-
-def _get_run(scope: AccessScope, run: int) -> Run:
-    return get_object_or_404(Run, pk=run, collection=scope.collection, is_deleted=False)
 
 
 @action("admin")
 @require_GET
 def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponseBase:
     """The run as a TREC file, streamed."""
-    found = _get_run(scope, run)
+    found = RUNS.find(scope.collection, run)
     if found.state != JobState.READY:
         raise Http404(_("This run is not ready yet."))
     response = StreamingHttpResponse(rankings.write_trec(found), content_type="text/plain; charset=utf-8")
@@ -143,40 +114,15 @@ def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse
 
 
 @action("admin")
-@require_POST
-def control_run(request: HttpRequest, scope: AccessScope, run: int, act: str) -> HttpResponse:
-    """cancel, or go on after a cancellation or a failure."""
-    found = _get_run(scope, run)
-    acts = {"cancel": builders.cancel_run, "go-on": builders.go_on}
-    if act not in acts:
-        raise Http404(_("Unknown action."))
-    form = LimitsForm(request.POST)
-    try:
-        with transaction.atomic():
-            if act == "go-on" and found.campaign and form.is_valid():
-                limits.set_limits(found, **form.cleaned_data)
-            done = acts[act](found)
-            if done:
-                record_act(scope, "run.control", run=found.name, what=act)
-    except BadInput as error:
-        messages.error(request, _("No changes made: %(error)s.") % {"error": error})
-    else:
-        # Two readers clicked at once, or it ended meanwhile.
-        if not done:
-            messages.error(request, _("No changes made: the run's state no longer allows this action."))
-    return redirect("system", scope.collection.name, found.pk)
-
-
-@action("admin")
 @require_http_methods(["GET", "POST"])
 def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """Delete a run: GET asks for confirmation, POST removes it from every table and frees its name."""
-    found = _get_run(scope, run)
+    found = RUNS.find(scope.collection, run)
     if request.method == "GET":
         context = {"scope": scope, "run": found}
         return render(request, "benchmark/delete_run.html", context)
     with transaction.atomic():
-        builders.delete_run(found)
+        delete(found)
         record_act(scope, "run.control", run=found.name, what="delete")
     messages.success(request, _("Run %(name)s deleted.") % {"name": found.name})
     return redirect("runs", scope.collection.name)

@@ -10,11 +10,11 @@ from benchmark.models import Synthesis
 from benchmark.synthesis.lifecycle import MOST_DEV
 from benchmark.synthesis.queries import MOST_PAIRS, PAIRS, SHARE, list_training_sets
 from benchmark.synthesis.seeds import QUERIES
-from judges.asking.forms import StartForm
+from judges.model_jobs.forms import ModelJobForm
 from judges.retrieval.model_requests import judges_for
 
 
-class SeedsForm(StartForm):
+class SeedsForm(ModelJobForm):
     """The base form of syntheses: the model, and how seeds are drawn."""
 
     kind = Synthesis.Product.BUNDLES

@@ -22,10 +22,10 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
 from jobs.leases import Lease
-from judges.asking import jobs
-from judges.asking.jobs import AskingKind, BatchOutcome, JobPlan, Options
 from judges.campaigns.estimates import Estimate
 from judges.conversations.requests import Conversation, ConversationResults, Subject
+from judges.model_jobs import jobs
+from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options
 from judges.models import Campaign
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
@@ -46,7 +46,7 @@ PROMPTS = {
 }
 
 
-class Syntheses(AskingKind[Synthesis]):
+class Syntheses(ModelJobKind[Synthesis]):
     """Syntheses: conversations about seeds, each of which becomes a bundle or a query, or is dropped."""
 
     model, task, purpose = Synthesis, "benchmark.make_synthesis", "synthesis"
@@ -134,7 +134,7 @@ class Syntheses(AskingKind[Synthesis]):
             return BatchOutcome(len(rows), len(rows) - len(transient), error, found.spent, found.stopped)
 
         keys = list(pending_rows(job).values_list("pk", flat=True))
-        done = jobs.ask_in_batches(job, lease, jobs.in_batches(keys, BATCH), write, job.total)
+        done = jobs.ask_in_batches(job, lease.should_stop, jobs.in_batches(keys, BATCH), write, job.total)
         # A worker that wrote the folder and was killed before it said so must not write it twice.
         if done and of_bundles and not exists(job.folder):
             files.write_folder(job, job.folder)

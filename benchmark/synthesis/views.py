@@ -16,7 +16,7 @@ from benchmark.synthesis.lifecycle import SYNTHESES
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
-from judges.asking.pages import job_page, start_page
+from judges.model_jobs.pages import job_page, start_page
 
 
 @action("admin")

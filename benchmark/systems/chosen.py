@@ -2,23 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.db.models import F
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report.tabling import CHANGE_FIELDS
 from benchmark.runs.hybrid import scores_told
 from corpus.models import Collection, Label
-from jobs import notifications, workers
 from jobs.models import JobState, LeasedJob
+from judges.model_jobs import pages
 from judges.models import Campaign
 
 K = 10  # The depth at which systems are compared unless somebody asks for another one.
-PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of.
 
 
 def runs_of(collection: Collection) -> list[Run]:
@@ -100,9 +97,7 @@ def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | 
 
 def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
     """Return whether a job has waited for some seconds while no worker serves this instance."""
-    old = timezone.now() - timedelta(seconds=PATIENCE_S)
-    waiting = any(one is not None and one.created_at < old and _needs_worker(one) for one in followed)
-    return waiting and not notifications.is_away() and not workers.has_workers()
+    return pages.is_unattended(*followed, needs_worker=_needs_worker)
 
 
 def _needs_worker(one: LeasedJob | Filling) -> bool:

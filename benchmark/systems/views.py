@@ -14,7 +14,7 @@ from benchmark.systems.page import system_page
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.models import Document, Query
-from judges.campaigns.job_controls import LimitsForm
+from judges.model_jobs.pages import job_page
 
 DEEPEST = 100
 
@@ -25,11 +25,10 @@ def system(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """Show a run: its progress while it is made, then values, changes, holes and cost."""
     found = get_object_or_404(Run, pk=run, collection=scope.collection)
     shown = system_page(scope.collection, found, whole=request.GET.get("table", ""))
-    limits, unattended = LimitsForm(initial=found.recipe), chosen.is_unattended(found)
-    context = {"run": found, "limits": limits, "system": shown, "unattended": unattended}
-    files, news = tables.system_tables(shown), "benchmark/_run.html"
-    page = "benchmark/system.html"
-    return answer_page(request, scope, page, context, tables=files, news=news, is_over=found.is_over)
+    # Only what asks models has limits.
+    context = {"run": found, "system": shown, **({} if found.campaign else {"limits": None})}
+    names = "benchmark/system.html", "benchmark/_run.html"
+    return job_page(request, scope, found, *names, context, tables=tables.system_tables(shown))
 
 
 def _number_within(given: str | None, least: int, most: int, otherwise: int) -> int:

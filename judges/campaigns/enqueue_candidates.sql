@@ -1,4 +1,4 @@
--- Add the collection's candidates without an outcome to a campaign. No locks but the campaign's (start_or_join
+-- Add the collection's candidates without an outcome to a campaign. No locks but the campaign's (start_campaign
 -- holds the collection's).
 WITH chosen AS (
     SELECT p.id, p.id AS place FROM corpus_pair p

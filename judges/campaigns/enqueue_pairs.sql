@@ -1,5 +1,5 @@
 -- Add the pairs of a scope to a campaign, in the order in which they were given: workers take up work in the
--- order of its rows. No locks but the campaign's (start_or_join holds the collection's).
+-- order of its rows. No locks but the campaign's (start_campaign holds the collection's).
 WITH chosen AS (
     SELECT p.id, listed.place AS place
     FROM unnest(:pairs::bigint[]) WITH ORDINALITY AS listed(pair, place)

@@ -1,6 +1,6 @@
 -- Add relevant pairs without a target to a campaign of evidence. A pair whose newest standing target is good
 -- needs none, unless all shall be written again; what a person wrote is never written over, and what waits for
--- one is left to them. No locks but the campaign's (start_or_join holds the collection's).
+-- one is left to them. No locks but the campaign's (start_campaign holds the collection's).
 WITH chosen AS (
     SELECT p.id, p.id AS place FROM corpus_label l
     JOIN corpus_pair p ON p.id = l.pair_id AND p.collection_id = :collection

@@ -82,7 +82,7 @@ def pairs_to_judge(collection: Collection, wanted: Configuration, *, limit: int 
     return max(0, min(current, limit if limit is not None else current) - done)
 
 
-def start_or_join(
+def start_campaign(
     *,
     collection: Collection,
     wanted: Configuration,

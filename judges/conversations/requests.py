@@ -111,6 +111,7 @@ class ConversationResults(Generic[T]):
     """Results of all conversations, in the order of the subjects; None where one did not get to its end."""
 
     results: list[T | None] = field(default_factory=list)
+    error: str = ""  # Why a conversation brought nothing: the last reason, where `talk` tells it.
     spent: str = ""  # The cap at which money or calls ran out (Campaign.Cap).
     stopped: bool = False
 

@@ -11,11 +11,11 @@ from corpus.errors import Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState, LeasedJob
-from judges.asking.jobs import AskingKind
 from judges.campaigns.estimates import Estimate
 from judges.engine import worker_pool
 from judges.management.commands.judge import Command as Judge
 from judges.management.commands.judge import ShownProgress
+from judges.model_jobs.jobs import ModelJobKind
 
 LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0
@@ -24,7 +24,7 @@ CHECK_WORKERS_S = 2.0
 class JobCommand(Judge):
     """A command that starts jobs of a kind, and stays until their end unless it has an option --wait."""
 
-    kind: AskingKind[Any]
+    kind: ModelJobKind[Any]
 
     def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the options of the job. Raises BadInput."""
@@ -41,8 +41,10 @@ class JobCommand(Judge):
         if (told := self.tell_estimate(collection, expected, options)) is not None:
             return told
         job = self.kind.start_or_join(collection, wanted, shell_user())
-        if options.get("wait", True):
-            self.wait_for(job, f"{self.kind.purpose} {job.number}")
+        if job.state == JobState.READY:
+            self.note(f"{self.kind.name_of(job)} is there already: nothing to do")
+        elif options.get("wait", True):
+            self.wait_for(job, self.kind.name_of(job))
         elif not job.is_over:
             self.note_wait()
         return self.end_job(job, options)
@@ -64,16 +66,21 @@ class JobCommand(Judge):
         parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
 
     def tell_estimate(
-        self, collection: Collection, expected: Estimate, options: dict[str, Any]
+        self, collection: Collection, expected: Estimate | None, options: dict[str, Any]
     ) -> dict[str, str] | None:
         """Return the document of --estimate, or None once what costs money is agreed to. Raises BadInput."""
         if options["estimate"]:
-            self.say(expected.line())
-            return {"collection": collection.name, "estimate": expected.line()}
-        if not expected.free:
+            line = expected.line() if expected else "no calls: it costs nothing"
+            self.say(line)
+            return {"collection": collection.name, "estimate": line}
+        self.agree(expected, options)
+        return None
+
+    def agree(self, expected: Estimate | None, options: dict[str, Any]) -> None:
+        """Ask whether to start what costs money. Raises BadInput for anything but yes."""
+        if expected is not None and not expected.free:
             self.note(f"estimate: {expected.line()}")
             self.confirm_start(options)
-        return None
 
     def wait_for(self, job: LeasedJob, name: str) -> None:
         """Wait until a job is over, with a worker of our own where no other serves the queue. `name`: for people."""

@@ -126,7 +126,7 @@ def make(name: str) -> dict[str, Any]:
             super().progress(done, total, phase)
 
     leases.Lease = Watched  # type: ignore[misc]
-    builders.work_on_run(held, lambda: False)
+    builders.RUNS.perform(held, lambda: False)
     end = time.perf_counter()
     started.refresh_from_db()
     assert started.state == "ready", started.error

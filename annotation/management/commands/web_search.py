@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 from annotation.models.web_search import WebSearch, WebSearchResult
 from annotation.url_fetch.problems import describe_problem
 from annotation.web_search.searching import WEB_SEARCHES, describe_search
-from judges.asking.jobs import LIMITS
 from judges.management.job_command import JobCommand
+from judges.model_jobs.jobs import LIMITS
 
 
 class Command(JobCommand):

@@ -5,9 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from benchmark.agents import exchange, grading, jobs, sampling, searching
+from benchmark.agents import exchange, jobs, sampling
 from benchmark.agents.board import AgentBoard, build_board
 from benchmark.agents.grades import EVEN, UP
+from benchmark.agents.grading import GRADINGS
+from benchmark.agents.searching import SEARCHES
 from benchmark.agents.suites import find_target, suite_board
 from benchmark.models import AgentJob, Suite
 from corpus.collections.audit_log import shell_user
@@ -18,10 +20,7 @@ from jobs.models import JobState
 from judges.campaigns.estimates import Estimate
 from judges.management.commands.judge import split_names
 from judges.management.job_command import JobCommand
-from judges.retrieval import model_requests
-from judges.retrieval.job_campaigns import limits_of
-
-SEARCHED = ("retrievers", "agents", "protocol", "rounds", "tokenizer")
+from judges.model_jobs.jobs import LIMITS
 
 
 class Command(JobCommand):
@@ -69,7 +68,7 @@ class Command(JobCommand):
         if options["retrievers"]:
             left += self.search(target, members, options)
         if options["judge"]:
-            left += self.grade(target, members, options)
+            left += self.grade(members, options)
         document = self.report(target, members, options)
         if options["wait"] and left:
             raise Incomplete("; ".join(f"{one.collection.name}: {one.error or one.state}" for one in left), document)
@@ -77,51 +76,46 @@ class Command(JobCommand):
 
     def estimate(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> object:
         """Print the estimated cost; return it as a document."""
-        found = self._estimate(target, members, options)
-        line = found.line() if found else "nothing to do: name --retrievers and --agents, or a --judge"
+        if options["retrievers"]:
+            line = self.forecast_searches(target, members, options).line()
+        elif options["judge"]:
+            line = self.forecast_gradings(members, options).line()
+        else:
+            line = "nothing to do: name --retrievers and --agents, or a --judge"
         self.say(line)
         return {"name": target.name, "estimate": line}
 
-    def _estimate(
+    def forecast_searches(
         self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]
-    ) -> Estimate | None:
-        found = []
-        if options["retrievers"]:
-            asked = {key: options[key] for key in SEARCHED}
-            drawn = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
-            found += [searching.estimate_search(one, drawn[str(one.pk)], **asked) for one in members]
-        elif options["judge"]:
-            searches = [jobs.require_search(one, options["protocol"]) for one in members]
-            found += [grading.estimate_grading(one, options["judge"]) for one in searches]
-        return sum(found[1:], found[0]) if found else None
+    ) -> Estimate:
+        """Return what the searches of all members cost. Raises BadInput for what is wrong with any of them."""
+        drawn = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
+        asked = [_searched(options) | {"queries": drawn[str(one.pk)]} for one in members]
+        return SEARCHES.estimate_all(members, asked)
+
+    def forecast_gradings(self, members: list[Collection], options: dict[str, Any]) -> Estimate:
+        """Return what grading the newest answers of all members costs. Raises BadInput."""
+        return GRADINGS.estimate_all(members, self.graded(members, options))
+
+    def graded(self, members: list[Collection], options: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the options of a grading of each member's newest answers. Raises BadInput."""
+        given = {name: options[name] for name in ("judge", "halves", *LIMITS)}
+        return [{**given, "search": jobs.require_search(one, options["protocol"])} for one in members]
 
     def search(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> list[AgentJob]:
         """Start or go on with the searches; return those that did not come to their end."""
-        found = self._estimate(target, members, options)
-        if found is not None and not found.free:
-            self.note(f"estimate: {found.line()}")
-            self.confirm_start(options)
-        asked = {key: options[key] for key in SEARCHED}
-        limits = limits_of(options)
         # All are checked before the sample is drawn for good and the first one begins.
-        for one in members:
-            _depends, judges = searching.describe_search(one, *asked.values())
-            model_requests.check_limits(one, judges, limits["budget"], limits["max_calls"])
+        self.agree(self.forecast_searches(target, members, options), options)
         sample = sampling.ensure_sample(target, per_member=options["sample"], seed=options["seed"])
-        started = [searching.start_search(one, sample, **asked, limits=limits, by=shell_user()) for one in members]
-        return self.see_through(started, options)
+        asked = _searched(options) | {"sample": sample}
+        return self.see_through([SEARCHES.start_or_join(one, asked, shell_user()) for one in members], options)
 
-    def grade(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> list[AgentJob]:
+    def grade(self, members: list[Collection], options: dict[str, Any]) -> list[AgentJob]:
         """Grade the newest answers of each member; return the gradings that did not come to their end."""
-        searches = [jobs.require_search(one, options["protocol"]) for one in members]
         if not options["retrievers"]:  # else the money was asked about already
-            found = [grading.estimate_grading(one, options["judge"]) for one in searches]
-            if not (total := sum(found[1:], found[0])).free:
-                self.note(f"estimate: {total.line()}")
-                self.confirm_start(options)
-        limits = limits_of(options)
-        asked = {"halves": options["halves"], "limits": limits, "by": shell_user()}
-        started = [grading.start_grading(one, options["judge"], **asked) for one in searches]
+            self.agree(self.forecast_gradings(members, options), options)
+        asked = self.graded(members, options)
+        started = [GRADINGS.start_or_join(one, given, shell_user()) for one, given in zip(members, asked, strict=True)]
         return self.see_through(started, options)
 
     def see_through(self, started: list[AgentJob], options: dict[str, Any]) -> list[AgentJob]:
@@ -163,6 +157,10 @@ class Command(JobCommand):
             for who, values in [("mean", line["mean"]), *((cell.agent, cell.values) for cell in line["cells"])]:
                 cells = [f"{label} {_format(values[key])}" for key, label in board.columns]
                 self.say(f"  {line['retriever']:<20} {who:<20} {'  '.join(cells)}")
+
+
+def _searched(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("retrievers", "agents", "protocol", "rounds", "tokenizer", *LIMITS)}
 
 
 def _format(value: float | None) -> str:

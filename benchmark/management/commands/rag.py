@@ -1,13 +1,12 @@
 """`rag SUITE|COLLECTION`: answers from what runs return, judged, and how well retrieval predicts them (RAGAlign)."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from benchmark.answers import contexts, evaluations, results, suites
-from benchmark.answers.evaluations import check_options
+from benchmark.answers import contexts, results, suites
+from benchmark.answers.evaluations import ANSWERS, K, answered_queries
 from benchmark.models import AnswerEvaluation, Suite
 from benchmark.qrels import versions
 from benchmark.suites.groups import collections_of
@@ -16,20 +15,16 @@ from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
-from judges.campaigns.estimates import Estimate
-from judges.engine import worker_pool
-from judges.management.commands.judge import Command as Judge
-from judges.management.commands.judge import ShownProgress, split_names
-
-LOOK_S = 0.25
-CHECK_WORKERS_S = 2.0
+from judges.management.commands.judge import split_names
+from judges.management.job_command import JobCommand
 
 Options = dict[str, Any]
 
 
-class Command(Judge):
+class Command(JobCommand):
     name = "rag"
-    act = "answers.started"
+    act = ANSWERS.started
+    kind = ANSWERS
     help = "Answer queries from what runs return, judge the answers, and measure RAGAlign. A second call goes on."
 
     def arguments(self, parser: CommandParser) -> None:
@@ -38,9 +33,7 @@ class Command(Judge):
         parser.add_argument("--systems", type=split_names, required=True, help="names of finished runs")
         parser.add_argument("--generator", type=split_names, required=True, help="judges that write the answers")
         parser.add_argument("--judge", required=True, help="judge that compares answers with the reference answers")
-        parser.add_argument(
-            "--k", type=int, default=evaluations.K, help="documents of a run that are shown, and k of Hit@k"
-        )
+        parser.add_argument("--k", type=int, default=K, help="documents of a run that are shown, and k of Hit@k")
         parser.add_argument(
             "--contexts",
             choices=contexts.KINDS,
@@ -67,39 +60,19 @@ class Command(Judge):
         asked = _options_by_member(members, options)
         for number in filter(None, (options["before"], options["after"])):
             versions.version_numbered(members[0], number)  # said before anything begins
-        found = _estimate_all(members, asked)
+        found = ANSWERS.estimate_all(members, asked)
         if options["estimate"]:
             self.say(found.line())
             return {"name": options["name"], "estimate": found.line()}
-        if not found.free and not all(map(evaluations.is_answered, members, asked)):
-            self.note(f"estimate: {found.line()}")
-            self.confirm_start(options)
-        rows = [evaluations.start_or_join(one, given, shell_user()) for one, given in zip(members, asked, strict=True)]
+        if not all(map(ANSWERS.is_done, members, asked)):
+            self.agree(found, options)
+        rows = [ANSWERS.start_or_join(one, given, shell_user()) for one, given in zip(members, asked, strict=True)]
         if options["wait"]:
             for row in rows:
-                self.wait_for(row)
+                self.wait_for(row, f"answers of {row.collection.name}")
         elif any(not row.is_over for row in rows) and not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
         return self.end_evaluations(suite, rows, options)
-
-    def wait_for(self, row: AnswerEvaluation) -> None:
-        """Wait until an evaluation is over, with a worker of our own where no other serves the queue."""
-        shown, checked = ShownProgress(self), 0.0
-        try:
-            with worker_pool.WorkerPool(1) as own:
-                while not row.is_over:
-                    if time.monotonic() - checked > CHECK_WORKERS_S:
-                        checked = time.monotonic()
-                        own.serves()
-                    shown.show(_format_progress(row))
-                    time.sleep(LOOK_S)
-                    row.refresh_from_db()
-                shown.show(_format_progress(row), last=True)
-        except worker_pool.CannotStart as error:
-            raise CommandError(str(error)) from error
-        except KeyboardInterrupt:
-            self.note("interrupted: what was answered stays, and the same command goes on")
-            raise
 
     def end_evaluations(self, suite: Suite | None, rows: Sequence[AnswerEvaluation], options: Options) -> object:
         """Print what there is; raise Incomplete (exit 3) when an evaluation that was waited for is not whole."""
@@ -135,27 +108,19 @@ def _find_members(name: str) -> tuple[Suite | None, list[Collection]]:
 
 def _options_by_member(members: Sequence[Collection], options: Options) -> list[Options]:
     """Return what each member is asked, with its share of the limits by its number of answers."""
-    sizes = [len(evaluations.answered_queries(one)) for one in members]
+    sizes = [len(answered_queries(one)) for one in members]
     shares = [size / max(1, sum(sizes)) for size in sizes]
     given = {"systems": options["systems"], "generators": options["generator"], "judge": options["judge"]}
-    given |= {"k": options["k"], "kind": options["contexts"]}
+    given |= {"k": options["k"], "contexts": options["contexts"]}
     budget, calls = options["budget"], options["max_calls"]
     return [
-        check_options(
-            one,
+        {
             **given,
-            budget=None if budget is None else budget * share,
-            max_calls=None if calls is None else max(1, int(calls * share)) if calls > 0 else calls,
-        )
-        for one, share in zip(members, shares, strict=True)
+            "budget": None if budget is None else budget * share,
+            "max_calls": None if calls is None else max(1, int(calls * share)) if calls > 0 else calls,
+        }
+        for share in shares
     ]
-
-
-def _estimate_all(members: Sequence[Collection], asked: Sequence[Options]) -> Estimate:
-    first, *rest = [evaluations.estimate_cost(one, given) for one, given in zip(members, asked, strict=True)]
-    for one in rest:
-        first += one
-    return first
 
 
 def _describe_evaluation(row: AnswerEvaluation, options: Options) -> Options:
@@ -166,10 +131,6 @@ def _describe_evaluation(row: AnswerEvaluation, options: Options) -> Options:
     spent = {**cost, "cost": paid.usd if paid else 0.0}
     state = {"state": row.state, "done": row.done, "total": row.total, "error": row.error}
     return {**results.load_result(row, chosen), **state, **spent}
-
-
-def _format_progress(row: AnswerEvaluation) -> str:
-    return f"answers of {row.collection.name}: {row.state}, {row.done:,} of {row.total:,}"
 
 
 def _format_result(found: Options) -> list[str]:

@@ -8,17 +8,18 @@ from django.core.management.base import CommandParser
 
 from benchmark.models import Run
 from benchmark.runs import builders
+from benchmark.runs.builders import RUNS
 from benchmark.runs.costs import run_cost
 from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.rankings import KEEP_SELF, SYNTHETIC, current_queries
 from benchmark.runs.searching import BM25
 from benchmark.runs.sparse import is_sparse
-from corpus.collections.audit_log import shell_user
-from corpus.commands import collection_named
-from corpus.errors import BadInput, Incomplete
+from corpus.errors import BadInput
 from corpus.formats.files import read_text
+from corpus.models import Collection
 from corpus.search.selves import find_selves
 from jobs.models import JobState
+from judges.campaigns.estimates import Estimate
 from judges.management.commands.judge import split_names
 from judges.management.job_command import JobCommand
 
@@ -33,7 +34,8 @@ RECIPE = (
 
 class Command(JobCommand):
     name = "retrieve"
-    act = "run.started"
+    act = RUNS.started
+    kind = RUNS
     help = "Rank a collection's queries with a built-in system. Running the command again continues where it stopped."
 
     def arguments(self, parser: CommandParser) -> None:
@@ -110,34 +112,23 @@ class Command(JobCommand):
         parser.add_argument("--yes", action="store_true", help="start a paid run without asking for confirmation")
         parser.add_argument("--wait", action="store_true", help="wait for the run and show progress")
 
-    def run(self, **options: Any) -> object:
-        """Ask about money, begin or go on, and with --wait stay until the end."""
-        collection = collection_named(options["name"])
+    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the run's name, kind, depth and recipe. Raises BadInput."""
         options["system"] = options["system"] or (system_of_folder(options) if options["model"] else None)
         if options["system"] is None:
             raise BadInput(f"--system is required: choose one of {', '.join(map(str, builders.KINDS))}")
-        asked = {"collection": collection, "kind": options["system"], "recipe": recipe_from_options(options)}
-        if options["estimate"]:
-            found = builders.estimate_cost(**asked)
-            line = found.line() if found else "no calls: it costs nothing"
-            self.say(line)
-            return {"collection": collection.name, "system": options["system"], "estimate": line}
-        found = builders.estimate_cost(**asked)
-        if found is not None and not found.free:
-            self.note(f"estimate: {found.line()}")
-            self.confirm_start(options)
-        name = options["as_name"] or name_for(options)
-        run = builders.start_or_join(**asked, name=name, depth=options["depth"], by=shell_user())
-        if run.is_over and run.state == JobState.READY:
-            self.note(f"run {run.name} is there already: nothing to do")
-        elif options["wait"]:
-            self.wait_for(run, f"run {run.name}")
-        else:
-            self.note_wait()
-        return self.end_run(run, strict=options["wait"])
+        named = {"name": options["as_name"] or name_for(options), "kind": options["system"], "depth": options["depth"]}
+        return recipe_from_options(options) | named
 
-    def end_run(self, run: Run, *, strict: bool) -> object:
-        """Return the run's document; raise Incomplete (exit 3) when the run is not complete."""
+    def tell_estimate(
+        self, collection: Collection, expected: Estimate | None, options: dict[str, Any]
+    ) -> dict[str, str] | None:
+        """Return the document of --estimate, with the system."""
+        told = super().tell_estimate(collection, expected, options)
+        return told and {**told, "system": options["system"]}
+
+    def summarise(self, run: Run) -> tuple[str, dict[str, Any]]:
+        """Say what the run has and what it cost."""
         cost = run_cost(run)
         paid, _timed = cost.pop("paid"), cost.pop("timed")
         document = {
@@ -154,13 +145,9 @@ class Command(JobCommand):
         }
         if run.kind == Run.Kind.HYBRID:
             document["scores"] = run.recipe.get("scores")
-        if run.state == JobState.READY:
-            told = f", {cost['calls']:,} calls, {paid}" if cost["calls"] else ""
-            self.say(summarise_run(run, document, told))
-        elif strict:
-            why = run.error or f"it was {run.state}"
-            raise Incomplete(f"Run {run.name}: {why}; the same command goes on with the rest", document)
-        return document
+        told = f", {cost['calls']:,} calls, {paid}" if cost["calls"] else ""
+        line = summarise_run(run, document, told) if run.state == JobState.READY else f"run {run.name}: {run.state}"
+        return line, document
 
 
 def recipe_from_options(options: dict[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from benchmark.synthesis import files, importing
 from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from benchmark.synthesis.seeds import QUERIES, read_personas
 from corpus.errors import BadInput
-from judges.asking.jobs import LIMITS
 from judges.management.job_command import JobCommand
+from judges.model_jobs.jobs import LIMITS
 
 
 class Command(JobCommand):

@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 from benchmark.models import Synthesis
 from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from benchmark.synthesis.queries import PAIRS
-from judges.asking.jobs import LIMITS
 from judges.management.job_command import JobCommand
+from judges.model_jobs.jobs import LIMITS
 
 
 class Command(JobCommand):

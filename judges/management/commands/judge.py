@@ -95,7 +95,7 @@ class Command(QuorumCommand):
             raise BadInput(f"--workers {options['workers']}: give a number from 1 to 64")
         wanted = self.configure(options)
         self.confirm_cost(collection, self.forecast(collection, wanted, options), options)
-        started = lifecycle.start_or_join(
+        started = lifecycle.start_campaign(
             collection=collection,
             wanted=wanted,
             limit=options["limit"],

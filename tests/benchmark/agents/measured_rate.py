@@ -39,18 +39,16 @@ class Measured:
 
     def agents(self, names):
         """Calls per second of both agents with all systems, and per second of this process's processor; how many."""
-        from benchmark.agents.searching import start_search
         from benchmark.models import Trace
         from judges.models.retrieval import RetrievalCall
-        from tests.benchmark.agents.scripted import finish
+        from tests.benchmark.agents.scripted import finish, start_search
 
         job = start_search(
             self.collection,
-            self.sample,
+            sample=self.sample,
             retrievers=[f"bm25-{number}" for number in range(SYSTEMS)],
             agents=names,
             protocol="fixed",
-            limits={"budget": None, "max_calls": None},
         )
         began, worked = time.monotonic(), time.process_time()
         job = finish(job)
@@ -114,10 +112,10 @@ def shift_retrievers():
 
 def main(port, log):
     """Plain questions and agents take turns; each turn of the agents stands beside the plain ones around it."""
-    from benchmark.agents import jobs
+    from benchmark.agents import searching
     from tests.modelserver.fixtures import LocalModels
 
-    jobs.AT_ONCE = AT_ONCE
+    searching.MANY = AT_ONCE
     shift_retrievers()
     measured = Measured(LocalModels(int(port), Path(log)))
     before = measured.plain(0)

@@ -2,7 +2,9 @@
 
 import json
 
-from benchmark.agents import jobs
+from benchmark.agents.jobs import AGENTS
+from benchmark.agents.sampling import ensure_sample
+from benchmark.agents.searching import SEARCHES
 from benchmark.models import AgentJob
 from corpus.models import Document, Label, Pair, Query
 from corpus.models.aspects import Aspect
@@ -44,11 +46,16 @@ def wings(queries=1, name="wings"):
     return collection
 
 
+def start_search(collection, **options):
+    """Begin the job of these agents over the collection's sample, or go on with it."""
+    return SEARCHES.start_or_join(collection, {"sample": ensure_sample(collection), **options})
+
+
 def finish(job):
     """Work on a job in this process, as a worker would, and read it again."""
     claimed = leases.claim(AgentJob, pk=job.pk)
     if claimed is not None:
-        jobs.work_on_agents(claimed)
+        AGENTS.perform(claimed)
     job.refresh_from_db()
     return job
 

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from benchmark.agents import grading, jobs, references
+from benchmark.agents import references
+from benchmark.agents.grading import GRADINGS
+from benchmark.agents.jobs import AGENTS
+from benchmark.agents.references import REFERENCES
 from benchmark.agents.sampling import ensure_sample
-from benchmark.agents.searching import start_search
 from benchmark.models import AgentJob, AnswerAssessment, ReferenceAnswer, Suite, SuiteMember, Trace
 from corpus.errors import BadInput
 from corpus.models import Query
@@ -14,12 +16,21 @@ from corpus.models.aspects import Aspect
 from judges.costs.ledger import ledger_rows
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
-from tests.benchmark.agents.scripted import GRADING, agent, answer, finish, says, search, wings, with_aspects
+from tests.benchmark.agents.scripted import (
+    GRADING,
+    agent,
+    answer,
+    finish,
+    says,
+    search,
+    start_search,
+    wings,
+    with_aspects,
+)
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_query
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NO_LIMITS = {"budget": None, "max_calls": None}
 GOOD = {"aspect_scores": [{"id": "a1", "score": 1}, {"id": "a2", "score": 0.5}], "overall_quality": 4}
 GOOD |= {"justification": "It lifts."}
 
@@ -34,8 +45,8 @@ def agents(settings, tmp_path, model_server):
     model_server.script(reader=script, writer=script, grader=says(GOOD))
 
     def start(collection, **values):
-        values = {"agents": ["reader", "writer"], "protocol": "fixed", "limits": NO_LIMITS, **values}
-        return start_search(collection, ensure_sample(collection), retrievers=["bm25"], **values)
+        values = {"agents": ["reader", "writer"], "protocol": "fixed", **values}
+        return start_search(collection, retrievers=["bm25"], **values)
 
     return start
 
@@ -65,13 +76,13 @@ def test_only_queries_with_aspects_are_drawn_where_there_are_any():
 def test_a_budget_that_ends_leaves_whole_traces_and_the_same_command_goes_on(agents, model_server):
     """C11, the budget: 24 calls make both agents' traces of two queries."""
     collection = wings(2)
-    job = finish(agents(collection, limits={"budget": None, "max_calls": 9}))
+    job = finish(agents(collection, max_calls=9))
     assert job.state == "failed" and "max-calls" in job.error
     whole = Trace.objects.filter(job=job)
     assert whole.count() < 4 and all(len(one.answers) == 3 for one in whole)
     paid = len(model_server.requests())
     assert paid == 9
-    again = agents(collection, limits={"budget": None, "max_calls": 100})
+    again = agents(collection, max_calls=100)
     assert again.pk == job.pk
     job = finish(again)
     assert (job.state, job.done, job.total) == ("ready", 4, 4)
@@ -96,7 +107,7 @@ def test_a_job_that_was_left_in_the_middle_goes_on_without_paying_twice(agents, 
         assert finish(job).state == "failed"
     asked = len(model_server.requests())
     assert asked == 24 and not Trace.objects.exists()
-    jobs.go_on(job)
+    AGENTS.go_on(job)
     assert finish(job).state == "ready"
     assert len(model_server.requests()) == asked and Trace.objects.count() == 4
 
@@ -124,20 +135,22 @@ def test_a_provider_that_is_away_loses_no_trace(agents, model_server):
     job = finish(agents(collection))
     assert job.state == "failed" and "got no response" in job.error and job.done == 3
     model_server.script(reader=script, writer=script)
-    jobs.go_on(job)
+    AGENTS.go_on(job)
     assert finish(job).state == "ready" and Trace.objects.filter(job=job).count() == 4
 
 
 def test_every_answer_is_graded_without_a_word_about_its_origin(agents, model_server):
     collection = with_aspects(wings(2))
     search_job = finish(agents(collection))
-    job = finish(grading.start_grading(search_job, "grader", limits=NO_LIMITS))
+    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
     assert (job.state, job.done) == ("ready", 12), job.error
     row = AnswerAssessment.objects.filter(job=job).first()
     assert (row.aspect_scores, row.importances) == ({"a1": 1.0, "a2": 0.5}, {"a1": 3, "a2": 1})
     assert (row.completeness, row.overall_quality, row.problem) == (5, 4, "")  # 4.5 goes up
     sent = [json.dumps(one["body"]) for one in model_server.requests() if one["model"] == "grader"]
-    even = finish(grading.start_grading(search_job, "grader", halves="even", limits=NO_LIMITS))
+    even = finish(
+        GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader", "halves": "even"})
+    )
     assert set(AnswerAssessment.objects.filter(job=even).values_list("completeness", flat=True)) == {4}
     assert len([one for one in model_server.requests() if one["model"] == "grader"]) == len(sent)  # none asked again
     assert len(set(sent)) == 2  # one for each query: nothing in it depends on the agent or the round
@@ -160,7 +173,7 @@ def test_a_malformed_grading_is_repaired_once_and_then_named(agents, model_serve
     search_job = finish(agents(collection, rounds=1, agents=["reader"]))
     model_server.script(grader=says(said))
     before = len(model_server.requests())
-    job = finish(grading.start_grading(search_job, "grader", limits=NO_LIMITS))
+    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
     row = AnswerAssessment.objects.get(job=job)
     assert problem in row.problem
     assert (row.overall_quality, row.completeness, row.aspect_scores) == (None, None, {})
@@ -172,7 +185,7 @@ def test_a_repaired_grading_counts(agents, model_server):
     search_job = finish(agents(collection, rounds=1, agents=["reader"]))
     bad = says({**GOOD, "overall_quality": 6}, times=1, contains=GRADING)
     model_server.script(grader=[bad, says(GOOD)])
-    job = finish(grading.start_grading(search_job, "grader", limits=NO_LIMITS))
+    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
     assert AnswerAssessment.objects.get(job=job).overall_quality == 4
 
 
@@ -180,12 +193,12 @@ def test_an_answer_without_anything_to_compare_it_with_is_named(agents, model_se
     collection = with_aspects(wings(2))
     Query.objects.filter(collection=collection, external_id="q1").update(answers=[])
     search_job = finish(agents(collection, rounds=1, agents=["reader"]))
-    job = finish(grading.start_grading(search_job, "grader", limits=NO_LIMITS))
+    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
     found = dict(AnswerAssessment.objects.filter(job=job).values_list("trace__query__external_id", "problem"))
     assert found == {"q0": "", "q1": "the query has no reference answer"}
     Query.objects.filter(collection=collection).update(answers=[])
     with pytest.raises(BadInput, match="wings has no reference answers: write them first"):
-        grading.start_grading(search_job, "grader", limits=NO_LIMITS)
+        GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"})
 
 
 def test_references_are_written_from_the_passages_of_the_aspects_alone(agents, model_server):
@@ -193,7 +206,7 @@ def test_references_are_written_from_the_passages_of_the_aspects_alone(agents, m
     good = {"answer": "Lift is so [alpha-2], and so [beta-1]."}
     strange = says({"answer": "Lift [alpha-1] [gamma-1] [beta-1]."}, contains="wing lift 1")
     model_server.script(grader=[strange, says(good)])
-    job = finish(references.start_references(collection, "grader", limits=NO_LIMITS))
+    job = finish(REFERENCES.start_or_join(collection, {"judge": "grader"}))
     assert job.state == "ready"
     first, second = ReferenceAnswer.objects.filter(job=job).order_by("query__external_id")
     assert (first.answer, first.citations, first.model) == (good["answer"], ["alpha-2", "beta-1"], "grader")
@@ -214,8 +227,8 @@ def test_a_budget_that_ends_keeps_what_is_whole_of_grades_and_references(agents,
     def start(most):
         limits = {"budget": None, "max_calls": most}
         if kind == "grade":
-            return grading.start_grading(search_job, "grader", limits=limits)
-        return references.start_references(collection, "grader", limits=limits)
+            return GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader", **limits})
+        return REFERENCES.start_or_join(collection, {"judge": "grader", **limits})
 
     before = len(model_server.requests())
     job = finish(start(4))
@@ -231,26 +244,23 @@ def test_references_need_a_passage():
     collection = make_collection("empty")
     make_query(collection)
     with pytest.raises(BadInput, match="has no aspect with a passage"):
-        references.start_references(collection, "offline-rewriter", limits=NO_LIMITS)
+        REFERENCES.start_or_join(collection, {"judge": "offline-rewriter"})
 
 
 def test_offline_agents_search_answer_and_are_graded(settings, tmp_path):
     settings.VAR = tmp_path
     collection = with_aspects(wings(2))
-    sample = ensure_sample(collection)
     for protocol in ("fixed", "adaptive"):
         job = start_search(
             collection,
-            sample,
             retrievers=["bm25"],
             agents=["offline-rewriter"],
             protocol=protocol,
-            limits=NO_LIMITS,
         )
         assert finish(job).state == "ready", job.error
-    written = finish(references.start_references(collection, "offline-rewriter", limits=NO_LIMITS))
+    written = finish(REFERENCES.start_or_join(collection, {"judge": "offline-rewriter"}))
     assert ReferenceAnswer.objects.filter(job=written, problem="").count() == 2
-    graded = finish(grading.start_grading(job, "offline-rewriter", limits=NO_LIMITS))
+    graded = finish(GRADINGS.start_or_join(job.collection, {"search": job, "judge": "offline-rewriter"}))
     assert graded.state == "ready"
     assert AnswerAssessment.objects.filter(job=graded, problem="").count() == 2
     trace = Trace.objects.filter(job=job).first()

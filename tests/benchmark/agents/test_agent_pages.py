@@ -9,20 +9,19 @@ from django.test import Client
 from tokenizers import Tokenizer, models
 
 from annotation.models import AuditEntry, Role
-from benchmark.agents import grading, references
 from benchmark.agents.board import build_board
+from benchmark.agents.grading import GRADINGS
+from benchmark.agents.references import REFERENCES
 from benchmark.agents.sampling import ensure_sample
-from benchmark.agents.searching import start_search
 from benchmark.agents.suites import suite_board
 from benchmark.models import AgentJob, AgentSample, Suite, SuiteMember, Trace
-from tests.benchmark.agents.scripted import finish, wings, with_aspects
+from tests.benchmark.agents.scripted import finish, start_search, wings, with_aspects
 from tests.factories import make_member
 from tests.reading import flat
 from tests.site.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
 HOME = "/c/wings/benchmark/agents/"
-NO_LIMITS = {"budget": None, "max_calls": None}
 OFFLINE = "offline-rewriter"
 JUDGED = {"aspect_scores": {"a1": 1.0, "a2": 0.5}, "importances": {"a1": 3, "a2": 1}, "overall_quality": 4}
 
@@ -234,17 +233,15 @@ def test_a_suite_shows_the_unweighted_mean(charlie, collection):
 @pytest.mark.django_db(transaction=True)
 def test_offline_agents_fill_all_pages(charlie, collection, settings, tmp_path):
     settings.VAR = tmp_path
-    written = finish(references.start_references(collection, OFFLINE, limits=NO_LIMITS))
+    written = finish(REFERENCES.start_or_join(collection, {"judge": OFFLINE}))
     search = start_search(
         collection,
-        ensure_sample(collection),
         retrievers=["bm25"],
         agents=[OFFLINE],
         protocol="fixed",
-        limits=NO_LIMITS,
     )
     finish(search)
-    finish(grading.start_grading(search, OFFLINE, limits=NO_LIMITS))
+    finish(GRADINGS.start_or_join(search.collection, {"search": search, "judge": OFFLINE}))
     page = text(charlie, HOME)
     assert "2 of 2" in page and OFFLINE in page
     assert "cites" in text(charlie, f"{HOME}references/")

@@ -10,16 +10,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from benchmark.agents.grading import start_grading
-from benchmark.agents.references import start_references
+from benchmark.agents.grading import GRADINGS
+from benchmark.agents.references import REFERENCES
 from benchmark.agents.sampling import ensure_sample
-from benchmark.agents.searching import start_search
 from benchmark.models import AgentJob, AnswerAssessment, ReferenceAnswer, Trace
 from config.env import ROOT
 from corpus.models import Query
 from jobs.processes import spawn_child, stop_children
 from judges.models.retrieval import RetrievalCall
-from tests.benchmark.agents.scripted import ANSWERING, answer, says, search, wings, with_aspects
+from tests.benchmark.agents.scripted import ANSWERING, answer, says, search, start_search, wings, with_aspects
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.instances import until
 
@@ -30,10 +29,9 @@ import django
 django.setup()
 from benchmark.agents import jobs
 from benchmark.models import AgentJob
-jobs.work_on_agents(AgentJob.objects.get(pk=int(sys.argv[1])), lambda: False)
+jobs.AGENTS.perform(AgentJob.objects.get(pk=int(sys.argv[1])))
 """
 AT_ONCE = 24  # The most calls that can be in flight: each of the jobs keeps to it by its conversations or its judge.
-NO_LIMITS = {"budget": None, "max_calls": None}
 
 
 GRADES = (0, 0.5, 1)
@@ -76,7 +74,7 @@ def test_a_killed_worker_loses_no_more_than_the_calls_in_flight(instance, worker
         turns.append(says(search(text), contains=shown, latency=0.2))
     model_server.script(reader=turns, writer=turns)
     options = {"retrievers": ["bm25"], "agents": ["reader", "writer"], "protocol": "fixed"}
-    job = start_search(collection, ensure_sample(collection), **options, limits=NO_LIMITS)
+    job = start_search(collection, **options)
     kill_in_the_middle(job, instance, answered=60)
     traces = Trace.objects.filter(job=job)
     assert traces.count() == 24
@@ -109,7 +107,7 @@ def test_grading_that_is_killed_comes_to_the_same_grades(instance, worker, model
         script.append(says(said, contains=f"wing lift {query.external_id}.", latency=0.3))
         expected[query.pk] = ({"a1": first, "a2": 1}, quality)
     model_server.script(grader=script)
-    job = start_grading(search_job, "grader", limits=NO_LIMITS)
+    job = GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"})
     kill_in_the_middle(job, instance, answered=20)
     rows = list(AnswerAssessment.objects.filter(job=job).select_related("trace"))
     assert len(rows) == 60
@@ -126,7 +124,7 @@ def test_reference_answers_that_are_killed_come_to_the_same_texts(instance, work
     # The longest first: "... lift 1" stands in "... lift 10", too.
     script = [says({"answer": told[text]}, contains=text, latency=0.4) for text in sorted(names, key=len, reverse=True)]
     model_server.script(writer=script)
-    job = start_references(collection, "writer", limits=NO_LIMITS)
+    job = REFERENCES.start_or_join(collection, {"judge": "writer"})
     kill_in_the_middle(job, instance, answered=20)
     rows = ReferenceAnswer.objects.filter(job=job).select_related("query")
     assert {row.query.text: row.answer for row in rows} == told and {*rows.values_list("problem", flat=True)} == {""}

@@ -6,20 +6,17 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from benchmark.agents.cutting import describe_tokenizer, open_cut
-from benchmark.agents.sampling import ensure_sample
-from benchmark.agents.searching import start_search
 from benchmark.models import Trace
 from corpus.models import Query
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.agents import agent_prompt, document_fields, render_question, render_round
 from judges.providers.anthropic import content_blocks
 from judges.records import Inputs, Judge, ModelRequest
-from tests.benchmark.agents.scripted import ANSWERING, agent, answer, finish, says, search, wings
+from tests.benchmark.agents.scripted import ANSWERING, agent, answer, finish, says, search, start_search, wings
 from tests.engine_parts import make_judge
 from tests.factories import make_document
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NO_LIMITS = {"budget": None, "max_calls": None}
 
 
 @pytest.fixture
@@ -32,11 +29,9 @@ def run(settings, tmp_path, model_server):
         model_server.script(reader=script)
         job = start_search(
             collection,
-            ensure_sample(collection),
             retrievers=["bm25"],
             agents=["reader"],
             protocol=protocol,
-            limits=NO_LIMITS,
             **options,
         )
         return finish(job), Trace.objects.filter(job=job).first()

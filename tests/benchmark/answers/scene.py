@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from benchmark.answers import evaluation_job, evaluations
+from benchmark.answers.evaluations import ANSWERS
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.qrels import versions
 from benchmark.qrels.reading import ReadQrel, fetch_rows
@@ -76,14 +76,14 @@ def models(model_server, *names):
 
 
 def begin(collection, *, systems=("bm25", "dense"), generators=("writer",), judge="grader", k=2, **more):
-    options = evaluations.check_options(collection, systems=systems, generators=generators, judge=judge, k=k, **more)
-    return evaluations.start_or_join(collection, options)
+    options = {"systems": systems, "generators": generators, "judge": judge, "k": k, **more}
+    return ANSWERS.start_or_join(collection, options)
 
 
 def work(evaluation, stopped=lambda: False):
     claimed = leases.claim(AnswerEvaluation, pk=evaluation.pk)
     assert claimed is not None
-    evaluation_job.work_on_evaluation(claimed, stopped)
+    ANSWERS.perform(claimed, stopped)
     evaluation.refresh_from_db()
     return evaluation
 

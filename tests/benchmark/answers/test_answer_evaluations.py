@@ -7,6 +7,7 @@ import pytest
 
 from benchmark.answers import evaluations, results
 from benchmark.answers.contexts import load_contexts
+from benchmark.answers.evaluations import ANSWERS
 from benchmark.answers.listing import list_contexts
 from benchmark.answers.results import choose_versions
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
@@ -200,7 +201,7 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_whole_without_a_mean(win
 def test_a_model_that_nobody_can_reach_leaves_no_answer_and_is_tried_again(wings, model_server):
     model_server.script(writer=[{"fault": "500"}], grader=[RIGHT])
     evaluation = answered(wings, systems=["bm25"])
-    assert evaluation.state == JobState.FAILED and "No model responds" in evaluation.error
+    assert evaluation.state == JobState.FAILED and "of 2 got no response" in evaluation.error
     assert not GeneratedAnswer.objects.exists()
     model_server.script(writer=[ANSWER], grader=[RIGHT])
     assert answered(wings, systems=["bm25"]).state == JobState.READY
@@ -209,7 +210,7 @@ def test_a_model_that_nobody_can_reach_leaves_no_answer_and_is_tried_again(wings
 def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
     evaluation = begin(wings)
     assert work(evaluation, stopped=lambda: True).state == JobState.WAITING
-    assert evaluations.cancel(evaluation)
+    assert ANSWERS.cancel(evaluation)
     evaluation.refresh_from_db()
     assert evaluation.state == JobState.CANCELLED
     assert answered(wings).state == JobState.READY
@@ -224,7 +225,7 @@ def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
         ({"generators": ["nobody"]}, "'nobody' is not a judge that writes text"),
         ({"k": 0}, "k must be between 1 and 100, not 0."),
         ({"k": 3}, "The run bm25 returns only 2 documents per query."),
-        ({"kind": "titles"}, "Contexts 'titles': choose one of document, evidence"),
+        ({"contexts": "titles"}, "Contexts 'titles': choose one of document, evidence"),
         ({"budget": -1.0}, "budget"),
     ],
 )
@@ -242,8 +243,8 @@ def test_a_collection_without_answers_is_refused(wings):
 
 
 def test_an_estimate_counts_both_steps_of_every_answer(wings):
-    options = evaluations.check_options(wings, systems=["bm25", "dense"], generators=["writer"], judge="grader", k=2)
-    found = evaluations.estimate_cost(wings, options)
+    options = {"systems": ["bm25", "dense"], "generators": ["writer"], "judge": "grader", "k": 2}
+    found = ANSWERS.estimate_cost(wings, options)
     assert found.calls.expected == 2 * 2 * 2 and found.cost.expected > 0
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from annotation.models import Role
-from benchmark.answers import evaluation_job
+from benchmark.answers.evaluations import ANSWERS
 from benchmark.models import AnswerEvaluation
 from benchmark.suites.groups import make_suite
 from jobs import leases
@@ -38,7 +38,7 @@ def answer_all():
     """Work on what waits, as a worker does: in a thread, because the browser's own loop runs in this one."""
 
     def work():
-        evaluation_job.work_on_evaluation(leases.claim(AnswerEvaluation), lambda: False)
+        ANSWERS.perform(leases.claim(AnswerEvaluation))
         connection.close()
 
     with ThreadPoolExecutor(1) as pool:
@@ -91,7 +91,7 @@ def test_from_the_form_to_one_answer_by_keyboard(wings, instance, new_page):
     page.get_by_role("button", name="Estimate cost").press("Enter")
     assert page.get_by_text("these calls are free").is_visible()
     page.get_by_role("button", name="Start now").press("Enter")
-    page.get_by_text("0 of 4 answers.").wait_for()
+    page.get_by_text("0 of 4 done.").wait_for()
     answer_all()
     page.get_by_role("heading", name="RAGAlign@2").wait_for(timeout=15_000)
     page.get_by_role("link", name="Show answers by query").press("Enter")

@@ -45,7 +45,7 @@ def wings(settings, tmp_path, model_server):
 
 
 def test_evidence_is_shown_in_the_runs_order_and_documents_without_any_are_left_out(wings, model_server):
-    evaluation = answered(wings, systems=["three"], k=3, kind="evidence")
+    evaluation = answered(wings, systems=["three"], k=3, contexts="evidence")
     asked = [scene.fenced(one) for one in model_server.requests() if "Answer this query" in one["user"]]
     assert {one["query"]: one["documents"] for one in asked} == {
         "wing lift": ["Slipstream changes lift.", "Heat flows."],
@@ -58,7 +58,7 @@ def test_evidence_is_shown_in_the_runs_order_and_documents_without_any_are_left_
 
 
 def test_exact_match_and_words_saved_by_hand(wings):
-    evaluation = answered(wings, systems=["three"], k=3, kind="evidence")
+    evaluation = answered(wings, systems=["three"], k=3, contexts="evidence")
     found = rows(evaluation)
     words = {query: (row.document_length, row.context_length) for (query, *_), row in found.items()}
     assert words == {"q1": (8 + 5, 3 + 2), "q2": (5, 4)}
@@ -85,10 +85,10 @@ def test_a_runs_own_reranker_comes_before_what_was_written_for_the_collection(wi
     run = builders.start_run(
         collection=wings, name="ours", kind="rerank", recipe={"run": "three", "judge": "prism", "top": 3}, depth=3
     )
-    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
     assert {one["body"]["return_evidence"] for one in model_server.requests()} == {True}
 
-    answered(wings, systems=["three", "ours"], k=3, kind="evidence")
+    answered(wings, systems=["three", "ours"], k=3, contexts="evidence")
     shown = {tuple(scene.fenced(one)["documents"]) for one in model_server.requests() if "Answer this" in one["user"]}
     assert shown == {
         ("Lift grows.", "Slipstream."),

@@ -241,7 +241,7 @@ def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(
     books: Collection, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from judges.campaigns.configurations import build_configuration
-    from judges.campaigns.lifecycle import start_or_join
+    from judges.campaigns.lifecycle import start_campaign
 
     documents = {one.external_id: one.pk for one in Document.objects.all()}
     queries = {one.external_id: one.pk for one in Query.objects.all()}
@@ -252,7 +252,7 @@ def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(
     work = Work.objects.order_by("pk").values_list("pair__query_id", "pair__document_id")
     assert list(work) == wanted
     more = [*begun.pairs, begun.pairs[0]]
-    start_or_join(
+    start_campaign(
         collection=books, wanted=build_configuration(panel="offline", policy="ensemble"), pairs=more, scope="s", limit=2
     )
     late = Work.objects.filter(campaign__scope="s").order_by("pk").values_list("pair", flat=True)
@@ -276,18 +276,18 @@ def test_more_runs_ask_only_about_what_is_new(books: Collection, runs: list[Run]
 
 def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collection, runs: list[Run]) -> None:
     from judges.campaigns.configurations import build_configuration
-    from judges.campaigns.lifecycle import pairs_to_judge, start_or_join
+    from judges.campaigns.lifecycle import pairs_to_judge, start_campaign
 
     make_pair(books, make_query(books, external_id="q3"), make_document(books, external_id="f"))
     wanted = build_configuration(panel="offline")
     begun = start_filling(collection=books, runs=runs, depth=3, panel="offline")
     judged(begun, {("q1", "c"): LABELLED})
     assert pairs_to_judge(books, wanted, limit=None) == 5, "six candidates, one of them judged"
-    started = start_or_join(collection=books, wanted=wanted)
+    started = start_campaign(collection=books, wanted=wanted)
     assert started.campaign is not None and started.campaign.pk != begun.campaign
     assert started.campaign.scope == "" and started.added == 5
     with pytest.raises(ValueError, match="scope"):
-        start_or_join(collection=books, wanted=wanted, pairs=begun.pairs)
+        start_campaign(collection=books, wanted=wanted, pairs=begun.pairs)
 
 
 def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: list[Run]) -> None:

@@ -82,7 +82,7 @@ def made(collection: Collection) -> list[Run]:
     builders.start_run(collection=collection, name="bm25", kind="bm25", recipe={}, depth=10)
     run = leases.claim(Run)
     assert run is not None
-    builders.work_on_run(run, lambda: False)
+    builders.RUNS.perform(run, lambda: False)
     texts = dict(Document.objects.filter(collection=collection).values_list("external_id", "text"))
     best = {query: next(iter(found)) for query, found in rankings.as_run(run).items()}
     queries = dict(Query.objects.filter(collection=collection).values_list("external_id", "text"))

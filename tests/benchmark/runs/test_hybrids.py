@@ -106,7 +106,7 @@ def start(collection, name="hybrid", depth=10, **recipe):
 
 
 def make(run):
-    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     return run
 

@@ -43,7 +43,7 @@ def start(collection, name="bm25", depth=3, **recipe):
 
 
 def make(run):
-    builders.work_on_run(leases.claim(Run, pk=run.pk), never)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), never)
     run.refresh_from_db()
     return run
 
@@ -89,11 +89,11 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
     held = leases.claim(Run)
     first = rankings.current_queries(wings)[0]
     rankings.store(held, {first.pk: rankings.RankedQuery([], [])})
-    assert builders.cancel_run(run) and not builders.cancel_run(run)
-    builders.work_on_run(held, never)
+    assert builders.RUNS.cancel(run) and not builders.RUNS.cancel(run)
+    builders.RUNS.perform(held, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count(), run.done, run.total) == ("cancelled", 1, 1, 3)
-    assert builders.go_on(run)
+    assert builders.RUNS.go_on(run)
     assert make(run).state == "ready"
     assert rankings.scores_of(run)[first.pk][0].tolist() == [], "what was there was made a second time"
     assert Ranking.objects.count() == 3
@@ -101,7 +101,7 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
 
 def test_a_worker_that_ends_gives_the_run_back(wings):
     run = start(wings)
-    builders.work_on_run(leases.claim(Run), lambda: True)
+    builders.RUNS.perform(leases.claim(Run), lambda: True)
     run.refresh_from_db()
     assert (run.state, run.attempts) == ("waiting", 0)
     assert make(run).state == "ready"
@@ -110,7 +110,7 @@ def test_a_worker_that_ends_gives_the_run_back(wings):
 def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     run = start(wings, k1=1.2, b=0.3)
     asked = []
-    builders.work_on_run(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
+    builders.RUNS.perform(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
     run.refresh_from_db()
     assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
     assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
@@ -144,10 +144,10 @@ def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
     Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     second = leases.claim(Run)
     assert second.pk == run.pk and second.fencing_token == killed.fencing_token + 1
-    builders.work_on_run(killed, never)
+    builders.RUNS.perform(killed, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count()) == ("running", 0), "the one that came back wrote all the same"
-    builders.work_on_run(second, never)
+    builders.RUNS.perform(second, never)
     run.refresh_from_db()
     assert run.state == "ready"
 
@@ -165,7 +165,7 @@ def test_what_kills_its_worker_again_and_again_fails(wings):
 def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     run = start(wings)
     monkeypatch.setattr("corpus.search.bm25.index_for", lambda _collection, **_options: 1 / 0)
-    builders.work_on_run(leases.claim(Run), never)
+    builders.RUNS.perform(leases.claim(Run), never)
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "Unexpected error: division by zero")
 
@@ -207,6 +207,6 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
         until(lambda: Run.objects.get().lease_until > first + timedelta(seconds=2.1))
         assert leases.claim(Run) is None, "a lease that is renewed was free"
         assert not hold.is_revoked()
-        builders.cancel_run(run)
+        builders.RUNS.cancel(run)
         until(hold.is_revoked)
     assert Run.objects.get().state == "cancelled"

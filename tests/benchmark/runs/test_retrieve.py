@@ -54,7 +54,7 @@ def test_queries_that_models_wrote_are_ranked_only_when_asked_for_or_alone():
         assert call("retrieve", "wings", "--system", "bm25", "--name", name, *options).code == 0
         run = leases.claim(Run, name=name)
         assert run.total == 5 - left
-        builders.work_on_run(run, lambda: False)
+        builders.RUNS.perform(run, lambda: False)
         said = call("retrieve", "wings", "--system", "bm25", "--name", name, *options, "--json")
         assert (said.json["queries"], said.json["synthetic_left_out"]) == (5 - left, left), said.err
         ranked = Ranking.objects.filter(run=run).values_list("query__external_id", flat=True)
@@ -89,7 +89,7 @@ def test_a_failed_run_goes_on_with_the_same_command():
     assert call("retrieve", "wings", "--system", "bm25", "--json").json["state"] == "waiting"
     run.refresh_from_db()
     assert (run.state, run.error) == ("waiting", "")
-    builders.work_on_run(leases.claim(Run), lambda: False)
+    builders.RUNS.perform(leases.claim(Run), lambda: False)
     said = call("retrieve", "wings", "--system", "bm25", "--json")
     assert said.json["state"] == "ready" and "is there already: nothing to do" in said.err
 
@@ -125,7 +125,7 @@ def slowly(self, query, k):
     time.sleep(0.3)
     return search(self, query, k)
 Index.search = slowly
-builders.work_on_run(Run.objects.get(), lambda: False)
+builders.RUNS.perform(Run.objects.get(), lambda: False)
 """
 
 

@@ -11,7 +11,7 @@ import pytest
 from annotation.models import Role
 from benchmark.management.commands.retrieve import read_instructions
 from benchmark.models import Ranking, Run
-from benchmark.runs import builders, limits, rankings
+from benchmark.runs import builders, rankings
 from benchmark.runs.costs import run_cost
 from config.env import ROOT
 from corpus.collections.removal import delete_collection
@@ -57,7 +57,7 @@ def start(collection, kind, name="run", depth=3, **recipe):
 
 
 def make(run, stopped=lambda: False):
-    builders.work_on_run(leases.claim(Run, pk=run.pk), stopped)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), stopped)
     run.refresh_from_db()
     return run
 
@@ -202,8 +202,8 @@ def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, m
     run = make(start(wings, "rewrite", method="hyde", judge="writer", max_calls=2))
     assert run.state == "failed" and "start the same again with a larger budget or call limit to continue" in run.error
     assert len(model_server.requests()) == 2 == Ranking.objects.filter(run=run).count()
-    limits.set_limits(run, budget=None, max_calls=3)
-    assert builders.go_on(run)
+    builders.RUNS.set_limits(run, budget=None, max_calls=3)
+    assert builders.RUNS.go_on(run)
     assert make(run).state == "ready"
     assert len(model_server.requests()) == 3
 
@@ -222,13 +222,13 @@ def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
 
 def test_an_estimate_counts_texts_calls_and_the_price_of_the_longest(wings, model_server):
     make_judge(model_server, "writer")
-    found = builders.estimate_cost(wings, "rewrite", {"method": "mugi", "judge": "writer"})
+    found = builders.RUNS.estimate_cost(wings, {"kind": "rewrite", "method": "mugi", "judge": "writer"})
     assert found.calls.upper == 15  # 3 queries, 5 texts
     assert found.tokens_out.expected == 15 * 250 and found.tokens_out.upper == 15 * 2048
     assert found.cost.upper == pytest.approx((found.tokens_in.upper + 2 * found.tokens_out.upper) / 1e6, rel=1e-3)
-    assert builders.estimate_cost(wings, "reasoning", {"judge": "offline-rewriter"}).free
+    assert builders.RUNS.estimate_cost(wings, {"kind": "reasoning", "judge": "offline-rewriter"}).free
     make_judge(model_server, "unpriced", input_price=None, output_price=None)
-    assert builders.estimate_cost(wings, "reasoning", {"judge": "unpriced"}).cost is None
+    assert builders.RUNS.estimate_cost(wings, {"kind": "reasoning", "judge": "unpriced"}).cost is None
 
 
 @pytest.mark.slow
@@ -346,10 +346,10 @@ def test_a_reranker_that_leaves_documents_out_fails_the_query_and_not_the_others
     model_server.script(ranker=[{"shares": [0.5, 0.4, 0.3, 0.2, 0.1], "contains": "heated"}, {}])
     run = make(start(wings, "rerank", name="again", run="first", judge="ranker"))
     assert run.state == "failed"
-    assert "1 of 3 queries got no response" in run.error and "keys that were not asked for" in run.error
+    assert "1 of 3 got no response" in run.error and "keys that were not asked for" in run.error
     assert set(documents(run)) == {"q1", "q3"}
     model_server.script({})
-    builders.go_on(run)
+    builders.RUNS.go_on(run)
     assert make(run).state == "ready"
 
 
@@ -392,7 +392,7 @@ def test_vectors_that_are_here_are_not_asked_for_again_when_a_dense_run_goes_on(
     assert [one["status"] for one in model_server.requests()].count(200) == 1
     before = len(model_server.requests())
     model_server.script({})
-    builders.go_on(run)
+    builders.RUNS.go_on(run)
     assert make(run).state == "ready"
     later = [one["body"]["input"] for one in model_server.requests()[before:]]
     assert sorted(map(len, later)) == [1, 1, 1, 12]

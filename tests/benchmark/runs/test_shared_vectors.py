@@ -139,7 +139,7 @@ def test_without_a_store_nothing_is_written_or_asked(settings: Any, tmp_path: Pa
 
 def make_dense_run(collection: Collection) -> Run:
     run = builders.start_run(collection=collection, name="dense", kind="dense", recipe={"judge": "vectors"}, depth=2)
-    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     return run
 

@@ -140,7 +140,7 @@ def test_a_run_keeps_what_was_measured_and_its_page_shows_it(model_server, setti
 
     def make(name: str) -> Run:
         run = builders.start_run(collection=wings, name=name, kind="dense", recipe={"judge": "vectors"}, depth=10)
-        builders.work_on_run(leases.claim(Run, pk=run.pk), never)
+        builders.RUNS.perform(leases.claim(Run, pk=run.pk), never)
         run.refresh_from_db()
         assert (run.state, run.error) == ("ready", "")
         return run

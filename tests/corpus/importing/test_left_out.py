@@ -131,7 +131,7 @@ SELVES = {("a1", "a1"), ("a2", "a2")}
 
 def made(run: Run) -> Run:
     with mock.patch.object(leases, "PROGRESS_S", 600):  # The test's rows are not committed.
-        builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
+        builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     assert run.state == "ready", run.error
     return run

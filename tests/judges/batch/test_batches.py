@@ -122,7 +122,7 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     model_server.batch_delay(1.5)
     wanted = configurations.build_configuration(policy="debate", options=configurations.CampaignOptions(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    campaign = lifecycle.start_or_join(collection=collection, wanted=wanted).campaign
+    campaign = lifecycle.start_campaign(collection=collection, wanted=wanted).campaign
     assert campaign is not None
     environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
     for round in (1, 2):
@@ -170,7 +170,7 @@ def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object
         policy="single", voters=["v1"], options=configurations.CampaignOptions(batch=True)
     )
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    started = lifecycle.start_or_join(collection=collection, wanted=wanted)
+    started = lifecycle.start_campaign(collection=collection, wanted=wanted)
     assert started.campaign is not None
     return started.campaign, before
 
@@ -490,7 +490,7 @@ def judge_in_background(*options: str) -> None:
     """Start it without waiting."""
     wanted = configurations.build_configuration(policy=options[1], options=configurations.CampaignOptions(batch=True))
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    lifecycle.start_or_join(collection=collection, wanted=wanted)
+    lifecycle.start_campaign(collection=collection, wanted=wanted)
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def make_dear_panel(models: LocalModels) -> Panel:
 
 def start(collection: Collection, policy: str) -> Campaign:
     """A campaign that the standing worker takes up."""
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration(policy=policy))
+    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration(policy=policy))
     assert started.campaign is not None
     return started.campaign
 

@@ -35,7 +35,9 @@ def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
     """A running campaign of two pairs with the offline panel, whose work nobody has claimed."""
     monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     collection = collection_of(2)
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration(panel="offline"))
+    started = lifecycle.start_campaign(
+        collection=collection, wanted=configurations.build_configuration(panel="offline")
+    )
     assert started.campaign is not None and started.added == 2
     found = plans.load_plan(started.campaign.pk)
     assert found is not None
@@ -116,17 +118,17 @@ def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
 def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> None:
     campaign = Campaign.objects.get()
     wanted = configurations.build_configuration(panel="offline")
-    again = lifecycle.start_or_join(collection=campaign.collection, wanted=wanted)
+    again = lifecycle.start_campaign(collection=campaign.collection, wanted=wanted)
     assert (again.campaign, again.added, again.joined) == (campaign, 0, True)
     lifecycle.pause(campaign=campaign)
     with pytest.raises(BadInput, match="paused"):
-        lifecycle.start_or_join(collection=campaign.collection, wanted=wanted)
+        lifecycle.start_campaign(collection=campaign.collection, wanted=wanted)
     assert claim(plan, lease=60) == [], "nothing of a paused campaign is claimed"
     lifecycle.resume(campaign=campaign)
     lifecycle.cancel(campaign=campaign)
     with pytest.raises(BadInput, match="cancelled"):
         lifecycle.resume(campaign=campaign)
-    fresh = lifecycle.start_or_join(collection=campaign.collection, wanted=wanted)
+    fresh = lifecycle.start_campaign(collection=campaign.collection, wanted=wanted)
     assert fresh.campaign != campaign and fresh.added == 2
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM judges_campaign")

@@ -44,7 +44,7 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     model_server.script({"*": {"verdict": "yes", "latency": 0.3}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "8"}
     own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration())
+    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration())
     assert started.campaign is not None
     until(lambda: len(model_server.requests()) >= 40)
     killed = time.time()
@@ -72,7 +72,7 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     collection = collection_of(20)
     make_panel(model_server)
     model_server.script({"*": {"verdict": "yes", "latency": 0.4}})
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration())
+    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration())
     campaign = started.campaign
     assert campaign is not None
     until(lambda: len(model_server.requests()) >= 10)

@@ -41,7 +41,7 @@ def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
 
 
 def begin(collection: Collection) -> Campaign:
-    started = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration())
+    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration())
     assert started.campaign is not None
     return started.campaign
 

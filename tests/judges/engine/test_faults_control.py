@@ -32,7 +32,7 @@ PAIRS = 60
 
 
 def begin(collection: Collection) -> Campaign:
-    campaign = lifecycle.start_or_join(collection=collection, wanted=configurations.build_configuration()).campaign
+    campaign = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration()).campaign
     assert campaign is not None
     return campaign
 
@@ -113,7 +113,7 @@ def test_eight_claims_at_once_never_take_the_same_pair(
     """Two workers on one pair: the second finds it taken; what a first one writes too late is refused (fence)."""
     monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     collection = collection_of(200)
-    campaign = lifecycle.start_or_join(
+    campaign = lifecycle.start_campaign(
         collection=collection, wanted=configurations.build_configuration(panel="offline")
     ).campaign
     assert campaign is not None
@@ -138,7 +138,7 @@ def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
     monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     monkeypatch.setattr("judges.engine.writer.STALL_S", 1.0)
     collection = collection_of(2)
-    campaign = lifecycle.start_or_join(
+    campaign = lifecycle.start_campaign(
         collection=collection, wanted=configurations.build_configuration(panel="offline")
     ).campaign
     assert campaign is not None

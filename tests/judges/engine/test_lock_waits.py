@@ -35,7 +35,7 @@ def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
     collection = collection_of(4)
     configure_collection(collection, {"budget": 10.0, "daily_budget": 10.0})
     wanted = configurations.build_configuration(policy="debate")
-    started = lifecycle.start_or_join(collection=collection, wanted=wanted, budget=10.0)
+    started = lifecycle.start_campaign(collection=collection, wanted=wanted, budget=10.0)
     assert started.campaign is not None
     found = plans.load_plan(started.campaign.pk)
     assert found is not None and found.bounded

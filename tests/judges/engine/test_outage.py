@@ -22,7 +22,7 @@ YES = {"*": {"verdict": "yes", "latency": 0.05}}
 
 def begin(**values: Any) -> Campaign:
     wanted = configurations.build_configuration(**values)
-    started = lifecycle.start_or_join(collection=collection_of(PAIRS), wanted=wanted)
+    started = lifecycle.start_campaign(collection=collection_of(PAIRS), wanted=wanted)
     assert started.campaign is not None
     return started.campaign
 

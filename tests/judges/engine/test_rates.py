@@ -120,7 +120,7 @@ def test_a_day_that_is_used_up_is_waited_for_and_ends_when_somebody_resumes(
     make_panel(model_server, debate=(), votes=("m",))
     refusal = {"status": 429, "body": json.dumps(used_up(A_DAY))}
     model_server.script(m=[{"verdict": "yes", "times": 2}, refusal])
-    campaign = lifecycle.start_or_join(
+    campaign = lifecycle.start_campaign(
         collection=Collection.objects.get(), wanted=configurations.build_configuration(panel="main", policy="single")
     ).campaign
     assert campaign is not None

@@ -35,7 +35,7 @@ def begin(models: LocalModels, name: str, pairs: int, model: str, host: str) -> 
     JudgeVersion.objects.filter(name=f"judge-{name}").update(base_url=models.openai.replace("127.0.0.1", host))
     Panel.objects.create(name=name, ensemble=[f"judge-{name}"])
     wanted = configurations.build_configuration(panel=name, policy="single")
-    started = lifecycle.start_or_join(collection=collection, wanted=wanted)
+    started = lifecycle.start_campaign(collection=collection, wanted=wanted)
     assert started.campaign is not None
     return collection, started.campaign
 

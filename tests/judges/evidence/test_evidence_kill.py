@@ -47,7 +47,7 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     model_server.script({"writer": writers, "measurer": [listed, {**measured(), **slow}]})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
     own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = lifecycle.start_or_join(
+    started = lifecycle.start_campaign(
         collection=collection, wanted=campaigns.writer_configuration("writer", "measurer")
     )
     assert started.campaign is not None

@@ -287,7 +287,7 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
     model_server.script({"good": knows(*FIRSTS, "She wrote it in May.")})
     judge = make_judge(model_server, "good")
     text = client.get("/c/books/panel/self-check/?judge=good").content.decode()
-    assert "about 52 calls" in text and "not checked yet" in text and "Run self-check at this cost" in text
+    assert "<strong>52</strong>" in text and "not checked yet" in text and "Start now" in text
     assert not model_server.requests() and not SelfCheck.objects.exists(), "a GET asks nobody"
     address, asked, sent = "/c/books/panel/self-check/", {"judge": "good"}, []
     assert "No worker is running" in client.post(address, asked, follow=True).content.decode()

@@ -46,7 +46,7 @@ def wings(tmp_path: Path, settings: Any) -> Any:
 
 
 def work(run: Run, stopped: Any = lambda: False) -> Run:
-    builders.work_on_run(leases.claim(Run, pk=run.pk), stopped)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), stopped)
     run.refresh_from_db()
     return run
 
@@ -80,7 +80,7 @@ def test_a_stopped_run_goes_on_with_the_vectors_that_are_there(
     monkeypatch.setattr(embedding, "AHEAD", 2)
     run = builders.start_run(collection=wings, name="dense", kind="embedding", recipe={"model": str(model)})
     asked = iter([False, True, True, True])
-    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: next(asked, True))
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: next(asked, True))
     run.refresh_from_db()
     assert not rankings.as_run(run)
     counts: list[int] = []

@@ -197,7 +197,7 @@ def test_a_served_encoder_makes_dense_runs_and_answers_openais_client(
     keys = {make_document(things, text, external_id=f"d{place}").pk: text for place, text in enumerate(TEXTS)}
     make_query(things, "hashable keys", external_id="q")
     run = builders.start_run(collection=things, name="dense", kind="dense", recipe={"judge": "ours"}, depth=3)
-    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     assert (run.state, run.error) == ("ready", "")
     ((documents, scores),) = rankings.scores_of(run).values()

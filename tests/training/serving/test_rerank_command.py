@@ -41,7 +41,7 @@ def exported(tmp_path: Path, settings: Any) -> Path:
     path = tmp_path / "bm25.run"
     early = call("runs", "wings", "export", "bm25", path)
     assert early.code == 2 and "is not ready" in early.err
-    builders.work_on_run(leases.claim(Run, pk=run.pk), lambda: False)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
     done = call("runs", "wings", "export", "bm25", path, "--json")
     assert (done.code, json.loads(done.out)) == (0, {"out": str(path), "run": "bm25", "lines": 18})
     return path

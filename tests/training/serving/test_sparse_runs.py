@@ -44,7 +44,7 @@ def wings(tmp_path: Path, settings: Any) -> Any:
 
 
 def work(run: Run, stopped: Any = lambda: False) -> Run:
-    builders.work_on_run(leases.claim(Run, pk=run.pk), stopped)
+    builders.RUNS.perform(leases.claim(Run, pk=run.pk), stopped)
     run.refresh_from_db()
     return run
 

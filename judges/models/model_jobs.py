@@ -1,4 +1,4 @@
-"""The columns of every job that asks models (judges.asking)."""
+"""The columns of every job that asks models (judges.model_jobs)."""
 
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ from corpus.models import Collection
 from jobs.models import LeasedJob
 
 
-class AskingJob(LeasedJob):
+class ModelJob(LeasedJob):
     """A job that asks models about a collection; its options, limits among them, stand in a JSON column."""
 
     collection: models.ForeignKey[Collection, Collection] = models.ForeignKey(

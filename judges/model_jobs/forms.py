@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
-from judges.asking.jobs import LIMITS
+from judges.model_jobs.jobs import LIMITS
 from judges.retrieval.model_requests import judges_for
 
-STOPS = gettext_lazy("The run stops at this limit. You can resume it later.")
+STOPS = gettext_lazy("The work stops at this limit. You can resume it later.")
 
 
 class LimitsForm(forms.Form):
@@ -21,7 +21,7 @@ class LimitsForm(forms.Form):
     max_calls = forms.IntegerField(min_value=1, required=False, label=gettext_lazy("Call limit"))
 
 
-class StartForm(LimitsForm):
+class ModelJobForm(LimitsForm):
     """Base of the forms that start a job: the fields of its kind, then its limits."""
 
     roles: ClassVar[dict[str, str]] = {}  # Of fields that name judges: what these are asked.
@@ -42,6 +42,11 @@ class StartForm(LimitsForm):
     def options(self) -> dict[str, Any]:
         """Return the options of the job. Raises BadInput."""
         return dict(self.cleaned_data)
+
+    @property
+    def lacks(self) -> str:
+        """Say what has to be there before a job can be started; "" where nothing is lacking."""
+        return ""
 
     @property
     def facts(self) -> list[tuple[str, str]]:

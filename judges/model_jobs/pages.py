@@ -1,6 +1,6 @@
 """The pages of jobs that ask models: start after an estimate, show with progress, cancel and resume."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -20,23 +20,22 @@ from corpus.chart_downloads import answer_page
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from jobs import notifications, workers
-from jobs.models import LeasedJob
-from judges.asking.forms import LimitsForm, StartForm
-from judges.asking.jobs import AskingKind, Job
+from judges.model_jobs.forms import LimitsForm, ModelJobForm
+from judges.model_jobs.jobs import LIMITS, Job, ModelJobKind
 
 PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of.
 
 
-def is_unattended(*jobs: LeasedJob | None) -> bool:
-    """Return whether one of these jobs has waited for some seconds while no worker serves this instance."""
+def is_unattended(*jobs: Any, needs_worker: Callable[[Any], bool] = lambda job: not job.is_over) -> bool:
+    """Return whether one of these has waited for some seconds while no worker serves this instance. None: no job."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
-    waiting = any(one is not None and one.created_at < old and not one.is_over for one in jobs)
+    waiting = any(one is not None and one.created_at < old and needs_worker(one) for one in jobs)
     # Without Redis nobody knows whether a worker lives.
     return waiting and not notifications.is_away() and not workers.has_workers()
 
 
 def answer_start(
-    request: HttpRequest, scope: AccessScope, kind: AskingKind[Job], form: StartForm
+    request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job], form: ModelJobForm
 ) -> HttpResponse | None:
     """Answer a form that was sent: with its estimate, and once that is confirmed with the job that was started.
 
@@ -46,12 +45,13 @@ def answer_start(
         return None
     try:
         options = form.options()
-        if "confirm" in request.POST:
+        estimate = None if "confirm" in request.POST else kind.estimate_cost(scope.collection, options)
+        # Confirmed, or nothing that has to be.
+        if estimate is None:
             with transaction.atomic():
                 job = kind.start_or_join(scope.collection, options, scope.user.username)
                 record_act(scope, kind.started, **kind.describe_start(job))
             return redirect(kind.address_of(job))
-        estimate = kind.estimate_cost(scope.collection, options)
     except BadInput as error:
         show_refusal(form, error)
         return None
@@ -60,19 +60,28 @@ def answer_start(
     context = {
         "scope": scope,
         "kind": kind,
+        "home": kind.home_of(scope.collection),
         "facts": form.facts,
         "estimate": estimate,
         "hidden": [(name, value) for name, value in sent if name != "csrfmiddlewaretoken"],
         "back": f"{request.path}?{chosen}#new" if chosen else f"{request.path}#new",
     }
-    return render(request, "asking/confirm.html", context)
+    return render(request, "model_jobs/confirm.html", context)
+
+
+def form_page(request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job], form: ModelJobForm) -> HttpResponse:
+    """Show the form of a kind on a page of its own, then its estimate, or the job that was started from it."""
+    if (answer := answer_start(request, scope, kind, form)) is not None:
+        return answer
+    context = {"scope": scope, "kind": kind, "form": form, "home": kind.home_of(scope.collection)}
+    return render(request, "model_jobs/start.html", context, status=422 if form.is_bound else 200)
 
 
 def start_page(
     request: HttpRequest,
     scope: AccessScope,
-    kind: AskingKind[Job],
-    form: StartForm,
+    kind: ModelJobKind[Job],
+    form: ModelJobForm,
     page: str,
     news: str,
     jobs: Sequence[Job],
@@ -96,7 +105,12 @@ def job_page(
     return answer_page(request, scope, page, context, news=news, is_over=job.is_over, **files)
 
 
-def control_job(request: HttpRequest, scope: AccessScope, kind: AskingKind[Job], job: Job, act: str) -> None:
+def with_limits(jobs: Iterable[Job]) -> list[tuple[Job, LimitsForm]]:
+    """Return jobs with the form in which each is resumed; the fields of several on one page have names of their own."""
+    return [(one, LimitsForm(initial=one.kept, auto_id=f"id_{one.pk}_%s")) for one in jobs]
+
+
+def control_job(request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job], job: Job, act: str) -> None:
     """Cancel a job, or let it go on under new limits, and tell the audit log. Raises Http404 for another act."""
     acts: dict[str, Callable[[Job], bool]] = {"cancel": kind.cancel, "go-on": kind.go_on}
     if act not in acts:
@@ -104,7 +118,8 @@ def control_job(request: HttpRequest, scope: AccessScope, kind: AskingKind[Job],
     form = LimitsForm(request.POST)
     try:
         with transaction.atomic():
-            if act == "go-on" and form.is_valid():
+            # A job that asks nobody is resumed without a word of limits.
+            if act == "go-on" and request.POST.keys() & set(LIMITS) and form.is_valid():
                 kind.set_limits(job, **form.cleaned_data)
             done = acts[act](job)
             if done:
@@ -117,8 +132,8 @@ def control_job(request: HttpRequest, scope: AccessScope, kind: AskingKind[Job],
             messages.error(request, _("No changes made: the job's state no longer allows this action."))
 
 
-def control_path(here: str, kind: AskingKind[Job]) -> URLPattern:
-    """Return the address that cancels and resumes jobs of a kind. `here`: the address of one job."""
+def control_path(here: str, kind: ModelJobKind[Job], name: str) -> URLPattern:
+    """Return the address that cancels and resumes jobs of a kind. `here`: that of one job."""
 
     @action("admin")
     @require_POST
@@ -129,4 +144,4 @@ def control_path(here: str, kind: AskingKind[Job]) -> URLPattern:
         control_job(request, scope, kind, job, act)
         return redirect(kind.address_of(job))
 
-    return path(f"{here}<slug:act>/", control, name=f"control_{kind.name}")
+    return path(f"{here}<slug:act>/", control, name=name)

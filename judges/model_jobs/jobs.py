@@ -1,6 +1,6 @@
 """The life of a job that asks models: estimated, started or joined, limited, worked on, cancelled, resumed, paid for.
 
-What a kind of job has of its own (what it depends on, what is still missing, the work) is a subclass of AskingKind in
+What a kind of job has of its own (what it depends on, what is still missing, the work) is a subclass of ModelJobKind in
 its room. A job of the same options is the same job, whoever asks for it: nothing is asked, or paid for, twice. What a
 job may spend is no part of what it is.
 """
@@ -28,15 +28,15 @@ from judges.campaigns.estimates import Estimate
 from judges.conversations import requests
 from judges.conversations.requests import Conversation, ConversationResults, Subject
 from judges.costs import collection_budgets
-from judges.costs.ledger import ledger_rows, sum_rows
+from judges.costs.ledger import Sum, ledger_rows, sum_rows
 from judges.models import Campaign
-from judges.models.asking import AskingJob
+from judges.models.model_jobs import ModelJob
 from judges.records import Judge
 from judges.retrieval import model_requests
 
 LIMITS = ("budget", "max_calls")
 
-Job = TypeVar("Job", bound=AskingJob)
+Job = TypeVar("Job", bound=ModelJob)
 T = TypeVar("T")
 Options = Mapping[str, Any]
 
@@ -69,18 +69,20 @@ class JobPlan:
         return sha256(json.dumps(self.made_of, sort_keys=True).encode()).hexdigest()
 
 
-class AskingKind(Generic[Job]):
+class ModelJobKind(Generic[Job]):
     """A kind of job that asks models. The attributes are its words; its room writes the first six methods."""
 
     model: type[Job]
     task: str  # Name of the Celery task that works on these jobs.
     purpose: str  # What their campaigns are for, shown in the place of a panel.
     # Pages: what their addresses are called, the list's title, the question before a start, and what is said there.
-    name: str  # Of the page of one job; `control_NAME` cancels and resumes it.
+    name: str  # Of the page of one job.
     home: str  # Of the list.
     title: str | Promise
     question: str | Promise
     note: str | Promise = ""
+    heading: str | Promise = ""  # Of a page that has the form alone, with what it is about.
+    about: str | Promise = ""
     missing: str | Promise  # "... not found."
     # The audit log: the words for a start and for what is done to a job, and the name that the job's number has there.
     started: str
@@ -91,8 +93,12 @@ class AskingKind(Generic[Job]):
         """Check the options. Raises BadInput for what is known to be wrong before anybody works."""
         raise NotImplementedError
 
-    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        """Estimate the calls of a job and their cost."""
+    def prepare(self, collection: Collection, options: Options) -> Options:
+        """Write what has to be there before a job of these options can begin; return them with it."""
+        return options
+
+    def estimate(self, collection: Collection, plan: JobPlan) -> Estimate | None:
+        """Estimate the calls of a job and their cost; None: it asks no model."""
         raise NotImplementedError
 
     def judges_of(self, job: Job) -> Sequence[Judge]:
@@ -114,6 +120,10 @@ class AskingKind(Generic[Job]):
         """Return whether a job that was finished has something to do again."""
         return False
 
+    def name_of(self, job: Any) -> str:
+        """Return what people call a job."""
+        return f"{self.purpose} {job.number}"
+
     def describe(self, job: Any) -> dict[str, Any]:
         """Return what the audit log keeps of a job."""
         return {self.detail: job.number}
@@ -125,6 +135,10 @@ class AskingKind(Generic[Job]):
     def address_of(self, job: Any) -> str:
         """Return the address of the page that shows a job."""
         return reverse(self.name, args=[job.collection.name, job.number])
+
+    def home_of(self, collection: Collection) -> str:
+        """Return the address of the list of a collection's jobs."""
+        return reverse(self.home, args=[collection.name])
 
     def find(self, collection: Collection, number: Any) -> Job:
         """Return the collection's job of this number. Raises Http404."""
@@ -143,24 +157,31 @@ class AskingKind(Generic[Job]):
         model_requests.check_limits(collection, plan.judges, limits["budget"], limits["max_calls"])
         return plan
 
-    def estimate_cost(self, collection: Collection, options: Options) -> Estimate:
+    def estimate_cost(self, collection: Collection, options: Options) -> Estimate | None:
         """Estimate the cost of a job of these options. Raises BadInput as `start_or_join` does."""
         return self.estimate(collection, self.check(collection, options))
+
+    def estimate_all(self, collections: Iterable[Collection], options: Iterable[Options]) -> Estimate:
+        """Estimate the cost of several jobs together, each of a collection with its options. Raises BadInput."""
+        asked = zip(collections, options, strict=True)
+        first, *others = [found for pair in asked if (found := self.estimate_cost(*pair)) is not None]
+        return sum(others, first)
+
+    def is_done(self, collection: Collection, options: Options) -> bool:
+        """Return whether a job of these options is finished already. Raises BadInput."""
+        job = self.rows.filter(collection=collection, key=self.plan(collection, options).key).first()
+        return job is not None and job.state == job.READY and not self.has_new_work(job)
 
     def start_or_join(self, collection: Collection, options: Options, by: str = "") -> Job:
         """Go on with the job of these options under the limits given now, else begin one that waits for a worker.
 
         Raises BadInput; nothing is left behind then.
         """
-        plan, limits = self.check(collection, options), limits_of(options)
-        row = {
-            self.model.kept_in: replace_limits(plan.options, limits),
-            "total": plan.total,
-            "made_by": by,
-            **plan.columns,
-        }
         with transaction.atomic():
-            job, is_new = self.model._default_manager.get_or_create(collection=collection, key=plan.key, defaults=row)
+            plan, limits = self.check(collection, self.prepare(collection, options)), limits_of(options)
+            row = {self.model.kept_in: replace_limits(plan.options, limits), **plan.columns}
+            row |= {"total": plan.total, "made_by": by}
+            job, is_new = self.find_or_create(collection, plan, row)
             if is_new:
                 # In one transaction with the job: a worker never claims one whose rows are not there yet.
                 self.begin(job, plan)
@@ -168,6 +189,10 @@ class AskingKind(Generic[Job]):
             else:
                 self.join(job, limits)
         return self.rows.get(pk=job.pk)
+
+    def find_or_create(self, collection: Collection, plan: JobPlan, row: dict[str, Any]) -> tuple[Job, bool]:
+        """Return the job of a plan, and whether it is new. `row`: the columns of a new one."""
+        return self.model._default_manager.get_or_create(collection=collection, key=plan.key, defaults=row)
 
     def join(self, job: Job, limits: Options) -> None:
         """Go on with a job under other limits. One that is finished has nothing left to spend on. Raises BadInput."""
@@ -233,9 +258,15 @@ class AskingKind(Generic[Job]):
         return Campaign.objects.select_related("collection").get(pk=job.campaign)
 
 
-def cost_of(job: AskingJob) -> dict[str, Any]:
+def ledger_sum_of(job: ModelJob) -> Sum | None:
+    """Return the sums of a job's ledger: calls, tokens, money; None: it asked nobody yet."""
+    # The campaign is only a key here: its ledger is asked, not the row.
+    return sum_rows("", ledger_rows(Campaign(pk=job.campaign))) if job.campaign else None
+
+
+def cost_of(job: ModelJob) -> dict[str, Any]:
     """Return what a job cost so far: calls, those answered from the cache, USD."""
-    spent = sum_rows("", ledger_rows(Campaign(pk=job.campaign))) if job.campaign else None
+    spent = ledger_sum_of(job)
     return {
         "calls": spent.calls if spent else 0,
         "calls_cached": spent.cached if spent else 0,
@@ -243,7 +274,7 @@ def cost_of(job: AskingJob) -> dict[str, Any]:
     }
 
 
-def describe_stop(job: AskingJob, cap: str) -> Incomplete:
+def describe_stop(job: ModelJob, cap: str) -> Incomplete:
     """Return the error of a job that a limit ended: which one, and what to do."""
     what, how = collection_budgets.describe_budget_stop(job.collection, cap)
     return Incomplete(_("Stopped by %(what)s: %(how)s") % {"what": what, "how": how})
@@ -266,7 +297,11 @@ class BatchOutcome:
 
 
 def ask_in_batches(
-    job: AskingJob, lease: Lease, batches: Iterable[T], ask: Callable[[T], BatchOutcome], total: int
+    job: ModelJob,
+    stopped: Callable[[], bool],
+    batches: Iterable[T],
+    ask: Callable[[T], BatchOutcome],
+    total: int,
 ) -> bool:
     """Ask about batch after batch; False as soon as the work is to stop.
 
@@ -275,7 +310,7 @@ def ask_in_batches(
     """
     failed, error = 0, ""
     for batch in batches:
-        if lease.should_stop():
+        if stopped():
             return False
         outcome = ask(batch)
         if outcome.stopped:
