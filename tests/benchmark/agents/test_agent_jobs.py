@@ -77,7 +77,7 @@ def test_a_budget_that_ends_leaves_whole_traces_and_the_same_command_goes_on(age
     """C11, the budget: 24 calls make both agents' traces of two queries."""
     collection = wings(2)
     job = finish(agents(collection, max_calls=9))
-    assert job.state == "failed" and "max-calls" in job.error
+    assert job.state == "failed" and "Stopped by" in job.error
     whole = Trace.objects.filter(job=job)
     assert whole.count() < 4 and all(len(one.answers) == 3 for one in whole)
     paid = len(model_server.requests())
@@ -233,7 +233,7 @@ def test_a_budget_that_ends_keeps_what_is_whole_of_grades_and_references(agents,
     before = len(model_server.requests())
     job = finish(start(4))
     made = (AnswerAssessment if kind == "grade" else ReferenceAnswer).objects.filter(job=job, problem="")
-    assert (job.state, job.done, job.total) == ("failed", 4, 6) and "max-calls" in job.error
+    assert (job.state, job.done, job.total) == ("failed", 4, 6) and "Stopped by" in job.error
     assert made.count() == 4 == len(model_server.requests()) - before
     again = start(100)
     assert again.pk == job.pk and finish(again).state == "ready"

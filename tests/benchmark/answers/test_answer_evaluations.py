@@ -185,7 +185,7 @@ def test_a_query_that_came_later_is_asked_about_by_the_same_command(wings, model
 
 def test_a_budget_that_ends_in_the_middle_keeps_what_is_whole_without_a_mean(wings, model_server):
     evaluation = answered(wings, max_calls=5)
-    assert evaluation.state == JobState.FAILED and evaluation.error.startswith("stopped by")
+    assert evaluation.state == JobState.FAILED and evaluation.error.startswith("Stopped by")
     assert 0 < evaluation.done < evaluation.total == 4
     partial = result_of(evaluation)
     assert partial["complete"] is False and partial["waiting"] >= 1 and partial["means"] == []
@@ -226,7 +226,7 @@ def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
         ({"k": 0}, "k must be between 1 and 100, not 0."),
         ({"k": 3}, "The run bm25 returns only 2 documents per query."),
         ({"contexts": "titles"}, "Contexts 'titles': choose one of document, evidence"),
-        ({"budget": -1.0}, "budget"),
+        ({"budget": -1.0}, "greater than 0"),
     ],
 )
 def test_what_cannot_work_is_refused_and_leaves_nothing(wings, given, problem):

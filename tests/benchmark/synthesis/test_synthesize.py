@@ -180,7 +180,7 @@ def test_a_budget_that_ends_keeps_what_is_whole_and_the_same_start_goes_on(steel
     make_judge(model_server, "writer")
     model_server.script(writer=[one for n in range(1, 5) for one in numbered_script(n, 0 if n > 2 else 2)])
     synthesis = work(start(steel, max_calls=20))
-    assert synthesis.state == "failed" and "stopped by" in synthesis.error
+    assert synthesis.state == "failed" and "Stopped by" in synthesis.error
     assert not synthesis.folder.exists()
     sent = len(model_server.requests())
     assert sent <= 20
