@@ -100,7 +100,7 @@ def test_a_seeded_share_of_the_training_queries_is_chosen_and_none_of_dev(books,
     assert choose(share=1) == {f"q{n}" for n in range(2, 16)}
     (folder / "test.jsonl").unlink()
     for share in (0, 1.1, 0.01):
-        with pytest.raises(BadInput, match="share|Share"):
+        with pytest.raises(BadInput, match=r"share|Share"):
             choose(share=share)
 
 
