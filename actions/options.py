@@ -4,12 +4,11 @@ pydantic makes the API's body and reads TOML; two mappings below make a form's f
 title, help, bounds and choices of an option stand in its record and nowhere else.
 """
 
-import tomllib
+import json
 from argparse import BooleanOptionalAction
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
@@ -48,6 +47,7 @@ class OptionText:
     initial: Any = None
     is_secret: bool = False
     is_long: bool = False
+    clears: bool = False
 
     def __call__(self, schema: dict[str, Any]) -> None:
         """Describe the option in a JSON schema."""
@@ -65,15 +65,16 @@ def option(
     initial: Any = None,
     secret: bool = False,
     long: bool = False,
+    clears: bool = False,
     **bounds: Any,
 ) -> Any:
     """Return a field of a record. Without a default the option has to be given.
 
     `at_least`, `at_most`: length of a list or text; `bounds`: as pydantic has them (ge, gt, le, lt). `choices`: titles
     of a Literal's values, for an enum has its own. `initial`: what a form shows first where that is not the default.
-    `secret`: not in the audit log. `long`: a text of several lines.
+    `secret`: not in the audit log. `long`: a text of several lines. `clears`: a field left empty takes the value away.
     """
-    words = OptionText(title, help, choices or {}, initial, secret, long)
+    words = OptionText(title, help, choices or {}, initial, secret, long, clears)
     if isinstance(default, list | dict | set):
         bounds["default_factory"] = default.copy
     else:
@@ -90,17 +91,19 @@ class Options(BaseModel):
     leaves_out: ClassVar[Mapping[Door, Mapping[str, str]]] = {}
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Self:
-        """Return the record of what was given. Raises BadOption, which names each wrong option."""
+    def read(cls, given: Mapping[str, Any], *, strict: bool = False) -> Self:
+        """Return the record of what was given. Raises BadOption, which names each wrong option.
+
+        `strict`: a number in quotes is none, as in a file.
+        """
         try:
-            return cls.model_validate(given)
+            return (
+                cls.model_validate_json(json.dumps(given, default=str), strict=True)
+                if strict
+                else cls.model_validate(given)
+            )
         except ValidationError as error:
             raise refuse_options(error.errors()) from None
-
-    @classmethod
-    def read_toml(cls, path: Path) -> Self:
-        """Return the record that a TOML file holds. Raises BadOption."""
-        return cls.read(tomllib.loads(path.read_text(encoding="utf-8")))
 
     @classmethod
     def names(cls, door: Door | None = None) -> list[str]:
@@ -112,7 +115,7 @@ class Options(BaseModel):
         """Return what the audit log keeps: the options that were given, a long list by its length."""
         shown = {name: value for name, value in self.model_dump(mode="json", exclude_defaults=True).items()}
         shown = {name: value for name, value in shown.items() if not text_of(type(self), name).is_secret}
-        return {name: _shorten(value) for name, value in shown.items() if not isinstance(value, dict)}
+        return {name: _shorten(value) for name, value in shown.items()}
 
 
 def _shorten(value: Any) -> Any:
@@ -175,6 +178,7 @@ SENTENCES: dict[str, Any] = {
     **{f"float_{what}": _FLOAT.default_error_messages["invalid"] for what in ("type", "parsing")},
     **{f"bool_{what}": gettext_lazy("Enter yes or no.") for what in ("type", "parsing")},
     "string_type": gettext_lazy("Enter a text."),
+    "model_type": gettext_lazy("Enter a table of options."),
 }
 LIMITS = ("ge", "le", "gt", "lt", "min_length", "max_length")
 
@@ -232,13 +236,16 @@ class ActionForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Read the record from what was filled in; an empty field takes the option's default."""
-        given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "", [])}
+        given = {name: value for name, value in self.cleaned_data.items() if self._is_told(name, value)}
         if not self.errors:
             try:
                 self.options = self.record.read({**given, **self.fixed})
             except BadOption as error:
                 show_refusal(self, error)
         return self.cleaned_data
+
+    def _is_told(self, name: str, value: Any) -> bool:
+        return value not in (None, "", []) or text_of(self.record, name).clears
 
 
 def show_refusal(form: forms.BaseForm, error: Exception) -> None:

@@ -41,6 +41,15 @@ class Actor:
         """Return the actor of a request."""
         return cls(scope.user.username, scope)
 
+    @property
+    def user(self) -> Any:
+        """The person; None for the shell."""
+        return self.scope and self.scope.user
+
+    def record(self, act: str, collection: Any, **details: Any) -> None:
+        """Append an act to the audit log, in the transaction of the act."""
+        import_string(settings.AUDIT)(self.scope, act, collection, **self.details, **details)
+
     def check(self, role: str) -> None:
         """Raise PermissionDenied for who may not."""
         if self.scope is not None and not self.scope.may(role):
@@ -83,14 +92,14 @@ def action(
     scope: TokenScope = MANAGE,
     key: str = "",
     noted: Callable[..., Mapping[str, Any]] | None = None,
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+) -> Callable[[Callable[P, R | Unchanged]], Callable[P, R]]:
     """Make a function `(actor, subject, options)` the service of an action.
 
     `name`: its word in the audit log; `role`: who may, as pages say it; `scope`: what a token needs; `key`: what the
     log calls the result, whose number it keeps; `noted`: what it keeps where that is not the options.
     """
 
-    def decorate(service: Callable[P, R]) -> Callable[P, R]:
+    def decorate(service: Callable[P, R | Unchanged]) -> Callable[P, R]:
         hints = get_type_hints(service)
         about = Action(name, role, scope, hints.get("options"), key, noted)
 
@@ -103,8 +112,7 @@ def action(
                 if isinstance(result, Unchanged):
                     return result.result
                 collection = getattr(subject, "collection", subject)
-                kept = {**actor.details, **about.details(options, result)}
-                import_string(settings.AUDIT)(actor.scope, name, collection, **kept)
+                actor.record(name, collection, **about.details(options, result))
             return result
 
         ACTIONS[act] = about

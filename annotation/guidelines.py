@@ -78,7 +78,7 @@ def follows_definition(collection: Collection) -> bool:
 
 
 @transaction.atomic
-def write(*, collection: Collection, text: str, author: User) -> int:
+def write(*, collection: Collection, text: str, author: User | None) -> int:
     """Store a new version of the guidelines and return its number; the same text again changes nothing."""
     collection = hold(Collection.objects, collection.pk, no_key=True)
     version, held = current(collection)

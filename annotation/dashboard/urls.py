@@ -4,7 +4,8 @@ from django.urls import path
 
 from annotation.accounts.views import site_people
 from annotation.dashboard import views
-from annotation.data.views import pairs, settings
+from annotation.data.views import pairs
+from annotation.settings import views as settings
 
 site_urls = [
     path("", views.site_home, name="home"),

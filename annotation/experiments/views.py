@@ -10,8 +10,7 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from actions.options import show_refusal
-from annotation.data.forms import ArmWeightsForm
+from actions.options import show_refusal, text_of
 from annotation.experiments import report
 from annotation.experiments.forms import StudyForm
 from annotation.experiments.page import build_page
@@ -19,6 +18,8 @@ from annotation.experiments.studies import end_study, make_study
 from annotation.models import Study
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
+from corpus.collections.arm_allocation import ARMS
+from corpus.collections.options import ArmWeights
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 
@@ -88,7 +89,8 @@ def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, s
     if file := download(request, charts):
         return file
     context = {"scope": scope, "page": page, "form": form, "since": since}
-    context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in ArmWeightsForm.NAMES.items()]}
+    names = {arm: text_of(ArmWeights, arm).title for arm in ARMS}
+    context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in names.items()]}
     return render(request, "experiments/debate_effect.html", context, status=status)
 
 

@@ -20,7 +20,8 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from corpus.errors import BadInput
+from actions.options import Options
+from corpus.errors import BadInput, BadOption
 
 # Keys from the file's top on; the number of a table in its list, from 0.
 Place = tuple[int | str, ...]
@@ -86,6 +87,7 @@ class Table(BaseModel):
 
 
 Model = TypeVar("Model", bound=Table)
+Record = TypeVar("Record", bound=Options)
 
 
 LONGEST = 1_000_000
@@ -123,6 +125,16 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
     number, what = min(mistakes, key=itemgetter(0))
     words = _("%(name)s, line %(line)s: %(what)s") if number else _("%(name)s: %(what)s")
     raise BadInput(words % {"name": name, "line": number, "what": what})
+
+
+def read_options(record: type[Record], text: str, name: str) -> Record:
+    """Return the file's text as an action's options. Raises BadInput with `name`, line if known, option and advice."""
+    try:
+        return record.read(read_tables(text, name), strict=True)
+    except BadOption as error:
+        lines = _lines(text)
+        number, what = min((lines.get((option,), 0), f"{option}: {said}") for option, said in error.problems)
+        raise BadInput((f"{name}, line {number}: " if number else f"{name}: ") + what) from None
 
 
 def _describe_syntax(error: Exception) -> str:

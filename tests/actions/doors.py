@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.settings import services as settings
 from benchmark.hole_filling import services as hole_filling
 from training.curves import services as curves
 from training.jobs import services as trainings
@@ -15,11 +16,22 @@ class Doors:
 
     operation: str = ""
     command: str = ""
+    file: str = ""  # A command that reads the options from a TOML file.
     forms: tuple[str, ...] = ()  # "module.NAME" of the options of a form that shows not all.
     page: bool = True
 
 
 DOORS: dict[Callable[..., Any], Doors] = {
+    settings.change_settings: Doors(
+        operation="PATCH /collections/{slug:name}/settings",
+        file="configure_collection",
+        forms=(
+            "annotation.settings.views.OF_WORK",
+            "corpus.collections.options.AMOUNTS",
+            "annotation.quality_control.views.admin.SETTINGS",
+            "annotation.settings.views.PRESET",
+        ),
+    ),
     hole_filling.start_filling: Doors(
         operation="POST /collections/{slug:name}/hole-fillings",
         command="holes",

@@ -53,7 +53,7 @@ def by_api(call: Call, admin: Membership, name: str, value: Any) -> tuple[bool, 
 def test_what_counts_as_relevant_stays_once_judges_labelled_and_every_door_says_why(
     books: Collection, admin: Membership, call: Call, tmp_path: Path
 ) -> None:
-    reason = "judges have labelled pairs by the present value, 1, so it stays"
+    reason = "Judges have labelled pairs by the present value, 1, so it stays."
     doors = [
         by_command(tmp_path, "relevant_from", 2),
         by_page(admin, "relevant_from", 2),

@@ -16,13 +16,15 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils.translation import override
 
+from actions.services import Actor
 from annotation import guidelines
-from annotation.data import texts
 from annotation.exports.sets.shapes import PROMPT
 from annotation.models import Guideline, Role
 from annotation.quality_control import gold, gold_reasons
 from annotation.quality_control.matching import Form
+from annotation.settings import services as texts
 from config import demo
+from corpus.collections.options import SettingsOptions
 from corpus.errors import BadInput
 from corpus.evidence.measures import EvidenceTarget
 from corpus.models import Collection, Pair
@@ -369,8 +371,7 @@ def test_own_words_outlive_a_new_rubric_under_a_new_number_that_nobody_has_to_re
     guidelines.write(collection=books, text="Mine.\n", author=alice.user)
     type(alice).objects.update(guideline_read=1)
     books.refresh_from_db()
-    books.rubric = "sufficiency"
-    texts.save_settings(collection=books, changed=["rubric"], by=alice.user)
+    texts.change_settings(Actor("alice"), books, SettingsOptions(rubric="sufficiency"))
     books.refresh_from_db()
     alice.refresh_from_db()
     assert guidelines.current(books) == (2, "Mine.\n") and not guidelines.follows_definition(books)

@@ -5,15 +5,18 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation import guidelines
-from corpus.collections.configure import KEYS, configure_collection, read_settings
+from annotation.settings.services import change_settings
+from corpus.collections.options import SettingsOptions
 from corpus.commands import QuorumCommand, collection_named
+from corpus.formats.files import read_text
+from corpus.importing.toml_files import read_options
+
+KEYS = [name for name in SettingsOptions.model_fields if name not in ("preset", "guidelines")]
 
 
 class Command(QuorumCommand):
     """Set what the file names; everything else stays."""
 
-    act = "settings.changed"
     help = f"Set a collection's {', '.join(KEYS)} from a TOML file."
 
     def arguments(self, parser: CommandParser) -> None:
@@ -21,12 +24,11 @@ class Command(QuorumCommand):
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("file", type=Path, metavar="F.toml", help="settings file (TOML)")
 
-    def run(self, **options: Any) -> object:
+    def run(self, **given: Any) -> object:
         """Configure, then say what changed."""
-        collection = collection_named(options["name"])
-        settings = read_settings(options["file"])
-        with guidelines.record_redefinition(collection):
-            changed = configure_collection(collection, settings)
+        collection = collection_named(given["name"])
+        options = read_options(SettingsOptions, read_text(given["file"]), str(given["file"]))
+        changed = change_settings(self.actor, collection, options)
         collection.refresh_from_db()
         self.say(f"{collection.name}: " + (f"changed {', '.join(changed)}" if changed else "nothing changed"))
         return {"collection": collection.name, "changed": changed} | {key: getattr(collection, key) for key in KEYS}

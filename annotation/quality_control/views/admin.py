@@ -8,17 +8,23 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from actions.options import ActionForm
+from actions.pages import answer_action, form_of
 from annotation.audit_log.recording import record
 from annotation.models import Membership
 from annotation.models.quality_control import ConsentText
 from annotation.permissions import Scope, action
 from annotation.quality_control import attention_checks, consent, gold_reasons, people, qualification
-from annotation.quality_control.forms import ChecksForm, ConsentForm, QualityControlForm, SizeForm
+from annotation.quality_control.forms import ChecksForm, ConsentForm, SizeForm
+from annotation.settings.services import change_settings
 from corpus.errors import BadInput
+
+SETTINGS = ("checks", "repeats", "batch", "qualification", "pass_mark")
 
 
 def _explain_refusal(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -38,13 +44,20 @@ def _explain_refusal(view: Callable[..., HttpResponse]) -> Callable[..., HttpRes
 @require_http_methods(["GET", "POST"])
 def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show and save the settings: checks, repeats, batches, the test, consent."""
-    form = QualityControlForm(request.POST or None, instance=scope.collection)
-    if request.method == "POST" and form.is_valid():
-        with transaction.atomic():
-            form.save()
-            record(scope, "settings.changed", keys=sorted(form.changed_data))
-        return _confirm(request, scope, _("Settings saved."))
-    return _render_quality_settings(request, scope, form=form, status=422 if form.is_bound else 200)
+
+    def show(form: ActionForm) -> HttpResponse:
+        return _render_quality_settings(request, scope, form=form, status=422 if form.is_bound else 200)
+
+    def done(changed: list[str]) -> str:
+        messages.success(request, _("Settings saved."))
+        return reverse("quality_control", args=[scope.collection.name])
+
+    return answer_action(request, scope, change_settings, _settings_form(request, scope), show, done)
+
+
+def _settings_form(request: HttpRequest | None, scope: Scope) -> ActionForm:
+    initial = {name: getattr(scope.collection, name) for name in SETTINGS}
+    return form_of(change_settings, request, only=SETTINGS, initial=initial)
 
 
 @action("admin")
@@ -122,14 +135,12 @@ def _render_quality_settings(
     request: HttpRequest, scope: Scope, *, status: int = 200, **given: forms.BaseForm | str
 ) -> HttpResponse:
     """Render the page with the forms or the problem that are given in place of its own."""
-    if "form" in given and status != 200:
-        scope.collection.refresh_from_db()  # A refused form of settings has written its values into the row in memory.
     # The newest text also where none is asked for any more: the form begins with it.
     held = ConsentText.current(scope.collection)
     ordinary, gold = attention_checks.read_features(scope.collection)
     context = {
         "scope": scope,
-        "form": QualityControlForm(instance=scope.collection),
+        "form": _settings_form(None, scope),
         "sizes": ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
         "test": SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
         "text": ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),

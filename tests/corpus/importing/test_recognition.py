@@ -19,7 +19,6 @@ from pyarrow import feather, parquet
 from annotation.models import Role
 from benchmark.runs.files import RunFile, read_qrels
 from corpus.aspects.files import read_aspects
-from corpus.collections.configure import read_settings
 from corpus.errors import BadInput
 from corpus.formats import recognition
 from corpus.formats.files import FileSource
@@ -30,6 +29,7 @@ from judges.management.commands import measure_evidence
 from judges.panels import judges_file
 from tests.factories import make_collection, make_member
 from tests.stages import crossed
+from tests.settings_files import read_settings
 
 ROW = {"_id": "d1", "title": "A title", "text": "Some text that says something."}
 LINES = "".join(json.dumps({**ROW, "_id": f"d{n}"}) + "\n" for n in range(200))

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import Sum
 
 from config.env import ROOT
-from corpus.collections.configure import configure_collection, read_settings
+from corpus.collections.configure import configure_collection
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.processes import spawn_child
@@ -42,6 +42,7 @@ from tests.engine_parts import (
 )
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
+from tests.settings_files import read_settings
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -283,10 +284,10 @@ def test_the_settings_file_takes_caps_and_takes_them_away(db: object, tmp_path: 
     assert configure_collection(collection, read_settings(file)) == ["hourly_rate", "budget"]
     collection.refresh_from_db()
     assert (collection.budget, collection.daily_budget, collection.hourly_rate) == (None, 2.5, None)
-    for bad, said in (("budget = -1", "from 0 to"), ('daily_budget = "much"', 'or "none"')):
+    for bad, said in (("budget = -1", "greater than or equal to 0"), ('daily_budget = "much"', "Enter a number")):
         file.write_text(bad)
         with pytest.raises(BadInput, match=said):
             read_settings(file)
     file.write_text('overlap = "none"')
-    with pytest.raises(BadInput, match="must be an integer"):
+    with pytest.raises(BadInput, match="overlap: Enter a whole number"):
         read_settings(file)

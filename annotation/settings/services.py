@@ -1,6 +1,6 @@
-"""Texts that an admin writes for a collection, in versions: the instruction of prompts and the guidelines of people."""
+"""Services of a collection's settings, and of its texts in versions: the instruction and the guidelines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,11 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from actions.services import Actor, Unchanged, action
 from annotation import guidelines
-from annotation.audit_log.recording import record
-from annotation.models import InstructionVersion, User
+from annotation.models import InstructionVersion
 from corpus.collections.configure import configure_collection
+from corpus.collections.options import TEXTS, SettingsOptions
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection
@@ -27,7 +28,7 @@ class Editor:
     required: bool
     current: Callable[[Collection], tuple[int, str]]
     versions: Callable[[Collection], QuerySet[Any]]
-    # write(collection=, text=, author=, base=): keep a new version, return its number. Raises BadInput where there is
+    # write(actor=, collection=, text=, base=): keep a new version, return its number. Raises BadInput where there is
     # a newer one than `base`, which the writer saw.
     write: Callable[..., int]
 
@@ -44,7 +45,7 @@ def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]
 
 
 @transaction.atomic
-def write_instruction(*, collection: Collection, text: str, author: User, base: int | None) -> int:
+def write_instruction(*, actor: Actor, collection: Collection, text: str, base: int | None) -> int:
     """Change the instruction of campaigns to come; the text before is kept as a version of its own."""
     # Of two who save at once the second waits, then sees the first one's version and is refused.
     held = hold(Collection.objects, collection.pk)
@@ -57,34 +58,45 @@ def write_instruction(*, collection: Collection, text: str, author: User, base: 
     if not version and before:
         version = 1
         InstructionVersion.objects.create(collection=held, version=version, text=before)
-    InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=author)
-    with guidelines.record_redefinition(held, author):
+    InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=actor.user)
+    with guidelines.record_redefinition(held, actor.user):
         Collection.objects.filter(pk=held.pk).update(instruction=text)
-    record(author, "settings.instruction", collection, version=version + 1)
+    actor.record("settings.instruction", collection, version=version + 1)
     return version + 1
 
 
 @transaction.atomic
-def write_guidelines(*, collection: Collection, text: str, author: User, base: int | None) -> int:
+def write_guidelines(*, actor: Actor, collection: Collection, text: str, base: int | None) -> int:
     """Change what people are told from now on; judgments keep the number of the version that held."""
     hold(Collection.objects, collection.pk)
     _refuse_stale(base, guidelines.current(collection)[0])
-    version = guidelines.write(collection=collection, text=text, author=author)
-    record(author, "settings.guidelines", collection, version=version)
+    version = guidelines.write(collection=collection, text=text, author=actor.user)
+    actor.record("settings.guidelines", collection, version=version)
     return version
 
 
-@transaction.atomic
-def save_settings(*, collection: Collection, changed: Sequence[str], by: User | None = None) -> None:
-    """Save changed settings of a collection, with the checks and effects of `configure_collection`. Raises BadInput."""
-    if not changed:
-        return
-    values = {name: getattr(collection, name) for name in changed}
-    with guidelines.record_redefinition(collection, by):
-        configure_collection(collection, values)
-    # Long texts have versions of their own.
-    said: dict[str, Any] = {name: value[:200] if isinstance(value, str) else value for name, value in values.items()}
-    record(by, "settings.changed", collection, **said)
+@action("settings.changed", noted=lambda options, changed: _noted(options, changed))
+def change_settings(actor: Actor, collection: Collection, options: SettingsOptions) -> list[str] | Unchanged:
+    """Change settings, all that are given or none; return the names of those that changed.
+
+    A new rubric or instruction is a new version of the guidelines, too; the texts have versions and audit-log entries
+    of their own. Raises BadOption for what the judgments contradict.
+    """
+    with guidelines.record_redefinition(collection, actor.user):
+        changed = {*configure_collection(collection, options.values())}
+    written = set()
+    for name in TEXTS:
+        text = getattr(options, name)
+        if text is not None and text != EDITORS[name].current(collection)[1].strip():
+            EDITORS[name].write(actor=actor, collection=collection, text=text, base=None)
+            written.add(name)
+    names = [name for name in SettingsOptions.model_fields if name in changed | written]
+    return names if changed else Unchanged(names)
+
+
+def _noted(options: SettingsOptions, changed: list[str]) -> dict[str, Any]:
+    """Return the new values of what changed; long texts have versions of their own."""
+    return {name: value for name, value in options.values().items() if name in changed}
 
 
 def _refuse_stale(base: int | None, version: int) -> None:

@@ -1,0 +1,162 @@
+"""Settings of a collection, and its texts: the instruction (in prompts) and the guidelines (for people)."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from actions.options import ActionForm, show_refusal
+from actions.pages import answer_action, form_of
+from actions.services import Actor
+from annotation import guidelines
+from annotation.permissions import Scope, action
+from annotation.settings import services
+from annotation.settings.forms import TextForm
+from annotation.settings.services import change_settings
+from corpus.collections.options import AMOUNTS, ArmWeights, SettingsOptions
+from corpus.errors import BadInput
+from judges.costs.collection_budgets import collection_budget
+
+OF_WORK = (
+    "title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from",
+    "daily_target", "markdown", "long_documents",
+)  # fmt: skip
+
+
+PRESET = ("preset",)
+
+
+class ArmsForm(ActionForm):
+    """The weights of the experiment arms, as a change of settings."""
+
+    def clean(self) -> dict[str, Any]:
+        """Gather the weights into the one setting that they are."""
+        values = super().clean()
+        if not self.errors:
+            self.options = SettingsOptions(arms=cast(ArmWeights, self.options))
+        return values
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show and save how work is handed out; the page links to the services."""
+    return _change_settings(request, scope, "form", _form_of_work(request, scope), _("Settings saved."))
+
+
+@action("admin")
+@require_POST
+def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Save the hourly rate and the budgets; an empty field removes a value."""
+    return _change_settings(request, scope, "money", _form_of_money(request, scope), _("Saved. Applies from now on."))
+
+
+@action("admin")
+@require_POST
+def arm_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Save the weights of the arms; items that somebody has, or had, keep their arm."""
+    said = _("Saved. Applies to pairs assigned from now on.")
+    return _change_settings(request, scope, "arms", ArmsForm(ArmWeights, request.POST), said)
+
+
+@action("admin")
+@require_POST
+def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Set what a paper's study used; the form below the button shows it, and every value can be changed again."""
+    form = form_of(change_settings, request, only=PRESET)
+    return _change_settings(request, scope, "preset", form, _("Settings saved."))
+
+
+def _form_of_work(request: HttpRequest | None, scope: Scope) -> ActionForm:
+    initial = {name: getattr(scope.collection, name) for name in OF_WORK}
+    form = form_of(change_settings, request, only=OF_WORK, initial=initial)
+    form.fields["rubric"].widget.attrs["form"] = "settings"  # it stands beside the definition, outside the form
+    return form
+
+
+def _form_of_money(request: HttpRequest | None, scope: Scope) -> ActionForm:
+    initial = {name: getattr(scope.collection, name) for name in AMOUNTS}
+    return form_of(change_settings, request, only=AMOUNTS, initial=initial)
+
+
+def _change_settings(request: HttpRequest, scope: Scope, name: str, form: ActionForm, said: str) -> HttpResponse:
+    """Save one of the page's forms, or show the page with it."""
+
+    def show(form: ActionForm) -> HttpResponse:
+        context = {
+            "scope": scope,
+            "form": _form_of_work(None, scope),
+            "money": _form_of_money(None, scope),
+            "arms": ArmsForm(ArmWeights, initial=scope.collection.arms),
+            "caps": collection_budget(scope.collection),
+            "guidelines": guidelines.current(scope.collection),
+            "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
+            "departs": not guidelines.follows_definition(scope.collection),
+            name: form,
+        }
+        return render(request, "data/settings.html", context, status=422 if form.is_bound else 200)
+
+    def done(changed: list[str]) -> str:
+        messages.success(request, said if changed else _("Nothing was changed."))
+        return reverse("settings", args=[scope.collection.name])
+
+    return answer_action(request, scope, change_settings, form, show, done)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
+    """Edit what annotators are told, or what prompts say is relevant: editor, preview, earlier versions."""
+    editor = services.EDITORS[kind]
+    version, text = editor.current(scope.collection)
+    shown = _shown_version(request, editor, scope, text)
+    form = TextForm(
+        request.POST or None,
+        label=_(editor.label),
+        required=editor.required,
+        rows=editor.rows,
+        initial={"text": shown, "base": str(version)},
+    )
+    saves = request.method == "POST" and "preview" not in request.POST
+    if saves and form.is_valid():
+        try:
+            _save_version(request, scope, editor, form)
+            return redirect("settings", scope.collection.name)
+        except BadInput as error:
+            show_refusal(form, error)
+    context = {
+        "scope": scope,
+        "editor": editor,
+        "kind": kind,
+        "form": form,
+        "version": version,
+        "versions": editor.versions(scope.collection)[:50],
+        "preview": form.data.get("text", "") if form.is_bound else shown,
+        "previewed": request.method == "POST" and not saves,
+        "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
+        "departs": kind == "guidelines" and not guidelines.follows_definition(scope.collection),
+    }
+    return render(request, "data/text_editor.html", context, status=422 if saves else 200)
+
+
+def _shown_version(request: HttpRequest, editor: services.Editor, scope: Scope, held: str) -> str:
+    """An earlier version, when one was asked for: saving it makes it the newest."""
+    asked = request.GET.get("version", "")
+    if not asked.isdecimal():
+        return held
+    return editor.versions(scope.collection).filter(version=int(asked)).values_list("text", flat=True).first() or held
+
+
+def _save_version(request: HttpRequest, scope: Scope, editor: services.Editor, form: TextForm) -> None:
+    base = form.cleaned_data["base"]
+    number = editor.write(
+        actor=Actor.of(scope),
+        collection=scope.collection,
+        text=form.cleaned_data["text"],
+        base=int(base) if base.isdecimal() else None,
+    )
+    messages.success(request, _("%(label)s saved, version %(number)s.") % {"label": _(editor.label), "number": number})
