@@ -83,7 +83,7 @@ def test_what_is_refused_is_refused_alike(record: type[Options], doors: Doors) -
         kind, _empty = kind_of(info)
         least = bound_of(info, "ge", "gt")
         wrong = least - 1 if kind in (int, float) and least is not None else None
-        wrong = "nonsense" if choices_of(record, name) and kind is not list else wrong
+        wrong = "nonsense" if choices_of(record, name) and kind is not bool else wrong
         if wrong is None:
             continue
         with pytest.raises(BadOption) as refused:
