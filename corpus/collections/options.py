@@ -222,6 +222,6 @@ class SettingsOptions(Options):
 
     def values(self) -> dict[str, Any]:
         """Return the settings that are given, over those of the preset. None takes an amount away, else it stays."""
-        told = self.model_dump(mode="json", exclude_unset=True, exclude={"preset", *TEXTS})
-        told = {name: value for name, value in told.items() if value is not None or name in AMOUNTS}
+        whole = self.model_dump(mode="json", include=self.model_fields_set - {"preset", *TEXTS})
+        told = {name: value for name, value in whole.items() if value is not None or name in AMOUNTS}
         return {**(PRESETS[self.preset] if self.preset else {}), **told}

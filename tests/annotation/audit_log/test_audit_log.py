@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -15,9 +17,10 @@ from django.test import Client
 from annotation.accounts import members
 from annotation.audit_log import selectors
 from annotation.audit_log.recording import ACTS, KINDS, acts_of_kind, record
-from annotation.management.commands.configure_collection import Command
 from annotation.models import AuditEntry, Role
 from corpus.collections.removal import delete_collection
+from corpus.commands import QuorumCommand
+from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.factories import make_collection, make_member, make_user
 
@@ -168,36 +171,49 @@ def test_an_admin_sees_no_line_of_another_collection() -> None:
     assert client.get("/c/stones/audit-log/").status_code == 404
 
 
-def test_a_command_leaves_its_line_before_it_acts_and_another_on_how_it_ended(monkeypatch, tmp_path) -> None:
+class Change(QuorumCommand):
+    """A command that ends by the error that it is given."""
+
+    act = "settings.changed"
+
+    def arguments(self, parser: Any) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--error")
+
+    def run(self, **options: Any) -> None:
+        assert AuditEntry.objects.order_by("-pk")[0].details["outcome"] == "began"
+        if options["error"]:
+            raise options["error"]
+
+
+def test_a_command_leaves_its_line_before_it_acts_and_another_on_how_it_ended() -> None:
     """Finished, refused, interrupted, failed; whatever is killed leaves the first line, which stands before the act."""
     birds = make_collection("birds")
-    good, wrong = tmp_path / "good.toml", tmp_path / "wrong.toml"
-    good.write_text("overlap = 2\n")
-    wrong.write_text("overlap = 0\n")
-    call_command("configure_collection", "birds", str(good))
-    with pytest.raises(SystemExit) as left:
-        call_command("configure_collection", "birds", str(wrong))
-    assert left.value.code == 2
-
-    def end_by(error: BaseException) -> None:
-        def run(self, **options) -> object:
-            assert AuditEntry.objects.order_by("-pk").first().details["outcome"] == "began"
-            raise error
-
-        monkeypatch.setattr(Command, "run", run)
+    call_command(Change(), "birds")
+    for error in (BadInput("No."), KeyboardInterrupt(), ZeroDivisionError()):
         with pytest.raises((SystemExit, ZeroDivisionError)):
-            call_command("configure_collection", "birds", str(good))
-
-    end_by(KeyboardInterrupt())
-    end_by(ZeroDivisionError())
+            call_command(Change(), "birds", error=error)
     lines = list(AuditEntry.objects.filter(act="settings.changed", collection=birds).order_by("pk"))
     outcomes = [line.details["outcome"] for line in lines]
     assert outcomes == ["began", "finished", "began", "refused", "began", "interrupted", "began", "failed"]
     assert [line.details["began"] for line in lines[1::2]] == [line.pk for line in lines[::2]]
-    assert {line.details["command"] for line in lines} == {"configure_collection"} and lines[0].details["shell"]
+    assert {line.details["command"] for line in lines} == {"test_audit_log"} and lines[0].details["shell"]
 
 
-def test_what_a_command_makes_is_named_before_it_exists(tmp_path) -> None:
+def test_what_a_command_makes_is_named_before_it_exists() -> None:
     with pytest.raises(SystemExit):
-        call_command("configure_collection", "fish", str(tmp_path / "missing.toml"))
+        call_command(Change(), "fish", error=BadInput("No."))
     assert [line.details["name"] for line in AuditEntry.objects.all()] == ["fish", "fish"]
+
+
+def test_a_service_that_a_command_calls_leaves_one_line_with_the_shell(tmp_path: Path) -> None:
+    make_collection("birds")
+    (tmp_path / "good.toml").write_text("overlap = 2\n")
+    call_command("configure_collection", "birds", str(tmp_path / "good.toml"))
+    call_command("configure_collection", "birds", str(tmp_path / "good.toml"))
+    (line,) = AuditEntry.objects.all()
+    assert (line.act, line.details["overlap"], line.details["command"]) == (
+        "settings.changed",
+        2,
+        "configure_collection",
+    )

@@ -351,7 +351,7 @@ def test_the_settings_of_dream_are_a_click(charlie: Client, books: Collection) -
     assert (books.overlap, books.rounds, books.pass_mark) == (3, "final", 90)
     assert "Settings saved." in page
     assert set(Item.objects.filter(state="open").values_list("overlap", flat=True)) == {3}
-    assert charlie.post("/c/books/settings/preset/", {"preset": "other"}).status_code == 404
+    assert charlie.post("/c/books/settings/preset/", {"preset": "other"}).status_code == 422
 
 
 def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:

@@ -161,6 +161,6 @@ def test_the_preset_dream_makes_the_scale_yes_or_no_as_long_as_no_judgment_contr
     person = Assessor.objects.create(collection=books, kind="human-import", name="alice")
     Judgment.objects.create(pair=make_pair(books), assessor=person, step="import", grade=3)
     code, _, said = configure('preset = "dream"')
-    assert code == 2 and "judgments above 1 exist" in said
+    assert code == 2 and "Judgments above 1 exist" in said
     books.refresh_from_db()
     assert (books.grades, books.overlap) == (3, 1)

@@ -28,8 +28,8 @@ from corpus.importing.run_lines import top_of_run
 from judges.management.commands import measure_evidence
 from judges.panels import judges_file
 from tests.factories import make_collection, make_member
-from tests.stages import crossed
 from tests.settings_files import read_settings
+from tests.stages import crossed
 
 ROW = {"_id": "d1", "title": "A title", "text": "Some text that says something."}
 LINES = "".join(json.dumps({**ROW, "_id": f"d{n}"}) + "\n" for n in range(200))
