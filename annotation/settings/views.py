@@ -52,7 +52,7 @@ def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Save the hourly rate and the budgets; an empty field removes a value."""
-    return _change_settings(request, scope, "money", _form_of_money(request, scope), _("Saved. Applies from now on."))
+    return _change_settings(request, scope, "money", _form_of_amounts(request, scope), _("Saved. Applies from now on."))
 
 
 @action("admin")
@@ -78,7 +78,7 @@ def _form_of_work(request: HttpRequest | None, scope: Scope) -> ActionForm:
     return form
 
 
-def _form_of_money(request: HttpRequest | None, scope: Scope) -> ActionForm:
+def _form_of_amounts(request: HttpRequest | None, scope: Scope) -> ActionForm:
     initial = {name: getattr(scope.collection, name) for name in AMOUNTS}
     return form_of(change_settings, request, only=AMOUNTS, initial=initial)
 
@@ -90,7 +90,7 @@ def _change_settings(request: HttpRequest, scope: Scope, name: str, form: Action
         context = {
             "scope": scope,
             "form": _form_of_work(None, scope),
-            "money": _form_of_money(None, scope),
+            "money": _form_of_amounts(None, scope),
             "arms": ArmsForm(ArmWeights, initial=scope.collection.arms),
             "caps": collection_budget(scope.collection),
             "guidelines": guidelines.current(scope.collection),
