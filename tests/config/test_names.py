@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rooms import ROOT
-
+ROOT = Path(__file__).parents[2]
 APPS = (
     "config", "embedded", "actions", "jobs", "store", "charts", "corpus", "judges", "annotation", "benchmark",
     "training", "api",

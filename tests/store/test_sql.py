@@ -10,7 +10,8 @@ import pytest
 from config.backup import run_postgres_program
 from store.sql import fetch_row, read_sql
 from tests.config.test_names import modules
-from tests.rooms import ROOT
+
+ROOT = Path(__file__).parents[2]
 
 LONGEST = 10
 """Lines of SQL in a Python string."""
