@@ -220,7 +220,7 @@ def test_a_busy_port_is_named_in_one_line(make_instance: Callable[..., Instance]
     with socket.create_server(("127.0.0.1", 0)) as busy:
         done = instance.manage("serve", "--port", str(busy.getsockname()[1]))
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.count("\n") == 1 and "cannot listen" in done.stderr
+    assert done.stderr.count("\n") == 1 and "Cannot listen" in done.stderr
 
 
 @pytest.mark.slow
@@ -233,7 +233,7 @@ def test_an_external_database_without_its_tables_says_run_migrate(make_instance:
         DATABASE_URL=announced["database"].replace("/quorum?", "/empty?"), REDIS_URL=announced["redis"]
     )
     done = external.manage("status", "books")
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "run `manage.py migrate`" in done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "run manage.py migrate" in done.stderr
     assert external.manage("migrate", "-v0").returncode == 0
     assert "no collection" in external.manage("status", "books").stderr
     assert not (external.var / "keeper.lock").exists()
