@@ -117,7 +117,7 @@ def test_without_votes_the_page_says_what_is_needed(client):
     empty = make_collection("empty")
     client.force_login(make_member(empty, "charlie", Role.ADMIN).user)
     text = client.get("/c/empty/panel/").content.decode()
-    assert "none did: run a campaign, or import labels." in text
+    assert "none did: run a campaign, or import labels" in text
 
 
 def test_the_page_takes_few_statements_however_many_judges(client, books, charlie, django_assert_max_num_queries):

@@ -153,7 +153,7 @@ def test_money_and_hours_that_nobody_knows_stay_unknown(campaign: Campaign) -> N
 
 
 def test_a_question_about_nothing_is_one_line(campaign: Campaign, capsys: pytest.CaptureFixture) -> None:
-    assert "no pair of campaign" in refused("--reference", "people", capsys=capsys)
+    assert "No pair of campaign" in refused("--reference", "people", capsys=capsys)
     assert "has no such campaign" in refused("--campaign", 999_999, capsys=capsys)
 
 

@@ -339,7 +339,7 @@ def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(
     assert end.value.code == 2
     assert "judge-1: 2 calls to yes, at most $0.0" in err.getvalue()
     assert "together at most 14 calls, at most $" in err.getvalue()
-    assert "nothing was sent" in err.getvalue() and model_server.requests() == []
+    assert "Nothing was sent" in err.getvalue() and model_server.requests() == []
     monkeypatch.setattr(sys, "stdin", Terminal(""))
     call_command("check_judges", "--yes", "--judge", "judge-1", stderr=err, stdout=io.StringIO())
     assert len(model_server.requests()) == 2
