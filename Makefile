@@ -46,7 +46,7 @@ demo: install
 
 # Three processes on two cores: one of them waits for PostgreSQL, a worker or a browser most of the time.
 test: install-dev install-training
-	$(PY) -m pytest -n 3 $(if $(APP),tests/$(APP))
+	$(PY) -m pytest -n 3$(if $(APP), tests/$(APP))
 
 test-all: install-dev install-training
 	$(PY) -m pytest -n 3 --slow --weekly=all

@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections import Counter
 from operator import itemgetter
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -20,8 +20,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from actions.options import Options
 from corpus.errors import BadInput, BadOption
+
+if TYPE_CHECKING:
+    from actions.options import Options
 
 # Keys from the file's top on; the number of a table in its list, from 0.
 Place = tuple[int | str, ...]
@@ -87,7 +89,7 @@ class Table(BaseModel):
 
 
 Model = TypeVar("Model", bound=Table)
-Record = TypeVar("Record", bound=Options)
+Record = TypeVar("Record", bound="Options")
 
 
 LONGEST = 1_000_000

@@ -59,7 +59,7 @@ def test_one_that_fails_says_why_and_what_to_do(installer: Path, tmp_path: Path)
     one.start()
     run(one)
     assert told(tmp_path)["state"] == "failed"
-    assert told(tmp_path)["line"].startswith("No space left on device: `make install-training`")
+    assert told(tmp_path)["line"].startswith("No space left on device: make install-training")
 
 
 def test_it_ends_with_the_demo(installer: Path, tmp_path: Path) -> None:

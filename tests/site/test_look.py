@@ -112,6 +112,7 @@ def can_be_acted_on(within: str) -> bool:
     """Whether there is a link, a button or a field, here or in a template that is included."""
     if re.search(r"<(a|button|input|select|textarea|summary)\s|<summary>|{{ (form|field|choice)\b", within):
         return True
+    within = re.sub(r"{% comment %}.*?{% endcomment %}", "", within, flags=re.DOTALL)
     return any(
         can_be_acted_on((TEMPLATES / name).read_text()) for name in re.findall(r"{% include \"([^\"]+)\"", within)
     )

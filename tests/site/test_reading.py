@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db
 OWN_ROWS = {
     "django_session": "the session itself: its expiry moves, and messages and the language are kept in it",
     "annotation_cache": "Django's cache: limits on attempts are counted there",
+    "annotation_storedresult": "statistics are kept by whoever first opens their page, as a cache is",
     "api_accesstoken": "when a token was last used",
     "usersessions_usersession": "which browsers are signed in, and when they were last seen",
 }

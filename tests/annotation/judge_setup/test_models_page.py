@@ -272,7 +272,7 @@ def test_what_a_test_found_stands_in_the_row(client, olga):
         "usage": ["prompt_tokens"],
     }
     judge = JudgeVersion.objects.get(name="one")
-    JudgeProbe.objects.create(judge=judge, passes=False, problem="set schema_mode", found=found, warnings=["a note"])
+    JudgeProbe.objects.create(judge=judge, passes=False, problem="Set schema_mode", found=found, warnings=["A note"])
     text = page(client).content.decode()
     for words in ("<del>json_schema</del>", "5 alternatives", "120 tokens", "8,192", "A note.", "Set schema_mode."):
         assert words in text

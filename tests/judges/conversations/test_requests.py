@@ -62,13 +62,14 @@ def test_steps_follow_each_other_and_every_call_is_a_row_in_the_ledger(asked, mo
     assert (found.results, found.spent, found.stopped) == ([True] * 4, "", False)
 
     sent = model_server.requests()
-    assert len(sent) == 8
+    # Both topics of a query ask the same second question: the later may find it answered.
+    assert len(sent) in (6, 7, 8)
     assert "a secret" not in json.dumps([one["body"] for one in sent])
     rows = RetrievalCall.objects.filter(campaign=campaign)
     assert sorted(rows.values_list("query", "topic", "role")) == sorted(
         (one.query, one.topic, role) for one in subjects for role in ("answer", "correct")
     )
-    assert {(one.role, one.calls) for one in ledger_rows(campaign)} == {("answer", 4), ("correct", 4)}
+    assert {one.role: one.calls for one in ledger_rows(campaign)} == {"answer": 4, "correct": len(sent) - 4}
 
 
 def test_what_was_answered_is_not_asked_again(asked, model_server):

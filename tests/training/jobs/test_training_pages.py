@@ -136,7 +136,7 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
     with pytest.raises(BadInput, match=f"Tracking {name} needs the package"):
         tracking.check_tracker(name)
     page = alice.post("/c/birds/training/start/", asked, headers={"accept-language": "zh-CN"}).content.decode()
-    assert f"tracking {name} 需要软件包 {name}" in page and "which is not installed" not in page
+    assert f"Tracking {name} 需要软件包 {name}" in page and "which is not installed" not in page
 
 
 def test_the_form_says_what_every_recipe_needs(alice: Client, rows: Path) -> None:
