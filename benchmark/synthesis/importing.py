@@ -1,9 +1,11 @@
 """Bundles into the collection: queries, documents and pairs to be judged, all marked synthetic."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from benchmark.models import Synthesis
 from benchmark.synthesis.bundles import Bundle
@@ -19,9 +21,9 @@ def import_bundles(synthesis: Synthesis) -> dict[str, int]:
 
     No label comes with them: what a model planned as relevant is judged like every other pair. Raises BadInput.
     """
-    bundles = read_bundles(synthesis)
+    bundles = [one for one in read_bundles(synthesis) if _named_passages(one)]
     if not bundles:
-        raise BadInput("There is no bundle to import yet")
+        raise BadInput(_("There is no bundle to import yet"))
     with TemporaryDirectory() as folder:
 
         def write_file(name: str, rows: Callable[[Bundle], Iterable[Row]]) -> Path:
@@ -52,10 +54,10 @@ def _documents(bundle: Bundle) -> Iterator[Row]:
 
 
 def _pairs(bundle: Bundle) -> Iterator[Row]:
-    return ({"query_id": bundle["query_id"], "doc_id": name} for name, _ in _named_passages(bundle))
+    return ({"query_id": bundle["query_id"], "doc_id": name} for name, _text in _named_passages(bundle))
 
 
-def _named_passages(bundle: Bundle) -> Iterable[tuple[str, Row]]:
+def _named_passages(bundle: Bundle) -> Sequence[tuple[str, Row]]:
     """Each passage under an id that does not say which side it was planned for: in the order of their texts."""
     passages = [*bundle["positives"], *bundle["negatives"]]
     # By text, as good as chance to a judge, and the same at a second import.

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
+from annotation.accounts.passwords import PasswordHasher
 from annotation.models import Assignment, Membership, Role
 from annotation.models.snapshots import Snapshot
 from corpus.models import CurrentJudgment, Document
@@ -41,7 +41,7 @@ def go_to(page, target) -> None:
 
 
 def sign_in(page, member: Membership) -> None:
-    member.user.password = PBKDF2PasswordHasher().encode(WORD, "salt")
+    member.user.password = PasswordHasher().encode(WORD, "salt of it")
     member.user.save()
     page.goto("/accounts/login/")
     for name, text in (("login", member.user.username), ("password", WORD)):

@@ -7,6 +7,7 @@ from django.db import connection
 
 from benchmark.hole_filling import funnel, planning, stages
 from benchmark.hole_filling.funnel import Funnel
+from benchmark.hole_filling.services import prepare_filling
 from benchmark.models import Run
 from benchmark.qrels import comparing, versions
 from corpus.models import Assessor, Collection
@@ -73,6 +74,8 @@ def test_a_pool_of_twenty_five_systems_is_filled_in_seconds() -> None:
     preview = planning.preview_filling(collection, runs, 10, before)
     lap(f"preview of {preview['candidates']:,} pairs")
     begun = start_filling(collection=collection, runs=runs, depth=10, qrels=before.number, panel="offline")
+    assert prepare_filling(begun.pk)  # A worker does that for a large one.
+    begun.refresh_from_db()
     started = lap("start")
     assert funnel.compute_funnel(begun).pending == preview["candidates"]
     counted = lap("funnel")

@@ -89,7 +89,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
     assert {one.stopped_by for one in Campaign.objects.all()} == {"collection"}
     told = judge("--policy", "debate")
     assert (told.code, told.json["state"], told.json["stopped_by"]) == (3, "budget", "collection")
-    assert "the collection's budget of $1.50" in told.err and "configure_collection" in told.err
+    assert "of $1.50" in told.err and "raise the budget in the collection's settings" in told.err
     configure_collection(collection, {"budget": 100.0})
     assert judge("--policy", "debate", check=True).json["labelled"] == 12
     done = judge("--policy", "ensemble", check=True).json
