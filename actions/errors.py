@@ -23,7 +23,8 @@ class BadOption(BadInput):
 
     def __init__(self, option: str, sentence: object, *, others: Iterable[tuple[str, str]] = ()) -> None:
         self.problems = [(option, str(sentence)), *others]
-        super().__init__(" ".join(dict.fromkeys(sentence for _option, sentence in self.problems)))
+        sentences = dict.fromkeys(sentence for _option, sentence in self.problems)
+        super().__init__(" ".join(sentences).removesuffix("."))  # As of all BadInput, the reader's text ends it.
 
 
 class OptionWouldHelp(BadOption):

@@ -39,7 +39,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 
 @dataclass(frozen=True)
 class OptionText:
-    """OptionText of an option: they describe it on a page, in --help and in the API's document."""
+    """Texts of an option: they describe it on a page, in --help and in the API's document."""
 
     title: Any
     help: Any

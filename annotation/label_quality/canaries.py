@@ -10,28 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from annotation.agreement.proportions import Interval, clopper_pearson
 from charts import Bar, Chart, draw_bars
 from judges.models import Campaign, JudgeVersion
 from judges.models.canaries import CanaryAnswer
+from store.sql import fetch_rows, read_sql
 
 LIMIT = 0.02  # Alarm when a judge surely flips more often: four of sixty do.
 
-FLIPS = """
-WITH newest AS (
-    SELECT judge_id, max(round_id) AS round_id FROM judges_canaryanswer WHERE judge_id = ANY(%s) GROUP BY judge_id)
-SELECT h.judge_id, h.round_id, max(h.created_at), h.kind,
-    count(*) FILTER (WHERE h.verdict IS NOT NULL AND c.verdict <> h.aim),
-    count(*) FILTER (WHERE h.verdict = h.aim AND c.verdict <> h.aim),
-    count(*) FILTER (WHERE h.verdict IS NULL AND c.verdict IS NOT NULL),
-    count(*) FILTER (WHERE c.verdict = c.honest), count(*)
-FROM newest n JOIN judges_canaryanswer h ON h.judge_id = n.judge_id AND h.round_id = n.round_id AND h.twin <> ''
-LEFT JOIN judges_canaryanswer c ON c.judge_id = h.judge_id AND c.round_id = h.round_id AND c.name = h.twin
-GROUP BY h.judge_id, h.round_id, h.kind ORDER BY h.kind
-"""
+FLIPS = read_sql(__file__, "count_flips")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +77,8 @@ def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
     if not ids:
         return []
     found: dict[int, list[list[Any]]] = defaultdict(list)
-    with connection.cursor() as cursor:
-        cursor.execute(FLIPS, [ids])
-        for judge, *rest in cursor.fetchall():
-            found[judge].append(rest)
+    for judge, *rest in fetch_rows(FLIPS, judges=ids):
+        found[judge].append(rest)
     # Two statements however many judges there are: names are read together.
     names = dict(JudgeVersion.objects.filter(pk__in=found).values_list("pk", "name")) if found else {}
     return sorted((_judge_flips(judge, names[judge], rows) for judge, rows in found.items()), key=lambda one: one.name)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -73,18 +72,17 @@ def start_filling(actor: Actor, collection: Collection, options: FillingOptions)
     3. start a campaign over the rest, or ask people. A large one is left to a worker. A filled one of which nothing
     changed since is returned as it is. Raises BadOption and BadInput.
     """
-    with transaction.atomic():
-        # Two equal starts at once would make two fillings: the second waits here, and finds the first.
-        hold(Collection.objects, collection.pk, no_key=True)
-        wish = _find_rows(collection, options, actor.name)
-        if wish.wanted is not None:
-            lifecycle.check_budget(collection, wish.wanted, options.budget, options.max_calls, None)
-        queries, documents, begun = _unjudged_pairs(wish)
-        if len(queries) > AT_ONCE:
-            waiting = Filling.objects.filter(state=State.PREPARING, **wish.facts).defer("pairs")
-            same = next((filling for filling in waiting if _has_runs(filling, wish.runs)), None)
-            return same or _create_filling(wish, state=State.PREPARING, funnel=begun.document)
-        return _begin_filling(wish, queries, documents, begun)
+    # Two equal starts at once would make two fillings: the second waits here, and finds the first.
+    hold(Collection.objects, collection.pk, no_key=True)
+    wish = _find_rows(collection, options, actor.name)
+    if wish.wanted is not None:
+        lifecycle.check_budget(collection, wish.wanted, options.budget, options.max_calls, None)
+    queries, documents, begun = _unjudged_pairs(wish)
+    if len(queries) > AT_ONCE:
+        waiting = Filling.objects.filter(state=State.PREPARING, **wish.facts).defer("pairs")
+        same = next((filling for filling in waiting if _has_runs(filling, wish.runs)), None)
+        return same or _create_filling(wish, state=State.PREPARING, funnel=begun.document)
+    return _begin_filling(wish, queries, documents, begun)
 
 
 @action("filling.ended", noted=lambda _options, filling: {"filling": filling.number, "what": "finish"})

@@ -10,12 +10,5 @@ WITH chosen AS (
         SELECT 1 FROM judges_work w WHERE w.pair_id = p.id AND (w.campaign_id = :campaign
             OR (w.campaign_id = ANY(:earlier) AND w.state IN ('labelled', 'escalated', 'failed'))))
     ORDER BY place LIMIT :limit
-), added AS (
-    INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
-    SELECT :campaign, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY place RETURNING 1
-), counted AS (
-    INSERT INTO judges_tally AS t (campaign_id, shard, key, value)
-    SELECT :campaign, 0, 'pairs', count(*) FROM added HAVING count(*) > 0
-    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value
 )
-SELECT count(*) FROM added;
+SELECT enqueue_work(:campaign, ARRAY(SELECT id FROM chosen ORDER BY place));

@@ -17,12 +17,5 @@ WITH chosen AS (
         SELECT 1 FROM corpus_item i
         WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
     ORDER BY p.id LIMIT :limit
-), added AS (
-    INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
-    SELECT :campaign, id, 'pending', 0, 0, '', '', 0 FROM chosen ORDER BY place RETURNING 1
-), counted AS (
-    INSERT INTO judges_tally AS t (campaign_id, shard, key, value)
-    SELECT :campaign, 0, 'pairs', count(*) FROM added HAVING count(*) > 0
-    ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value
 )
-SELECT count(*) FROM added;
+SELECT enqueue_work(:campaign, ARRAY(SELECT id FROM chosen ORDER BY place));

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.db import migrations
 
-UNDO = "DROP FUNCTION pair_states, audit_frame, collection_spending, last_votes, answer_counts, debate_turns, newest_debate"
+UNDO = "DROP FUNCTION pair_states, audit_frame, collection_spending, last_votes, answer_counts, debate_turns, newest_debate, enqueue_work"
 
 
 class Migration(migrations.Migration):

@@ -1,4 +1,20 @@
--- Functions that a statement takes in as if they were written in it.
+-- Functions that statements share; those that read are taken in as if they were written there.
+
+-- Add pairs to a campaign in the order given, count them in its tally, and return how many they are. Workers take up
+-- work in the order of its rows. No locks but the campaign's.
+
+CREATE FUNCTION enqueue_work(campaign bigint, pairs bigint[]) RETURNS bigint LANGUAGE sql AS $$
+    WITH added AS (
+        INSERT INTO judges_work (campaign_id, pair_id, state, fence, claims, reason, error, attempt_base)
+        SELECT campaign, listed.pair, 'pending', 0, 0, '', '', 0
+        FROM unnest(pairs) WITH ORDINALITY AS listed(pair, place) ORDER BY listed.place RETURNING 1
+    ), counted AS (
+        INSERT INTO judges_tally AS t (campaign_id, shard, key, value)
+        SELECT campaign, 0, 'pairs', count(*) FROM added HAVING count(*) > 0
+        ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value
+    )
+    SELECT count(*) FROM added
+$$;
 
 -- The campaign of a pair's newest debate; one that was broken off comes after all others.
 
