@@ -66,10 +66,10 @@ check: install-dev install-training
 	$(PRODUCTION) $(PY) manage.py check --deploy --fail-level WARNING
 
 bench: install-dev install-training
-	$(PY) -m tests.bench $(FIGURES)
+	$(PY) -m tools.bench $(FIGURES)
 
 bench-gpu: install-dev install-training
-	$(PY) -m tests.bench.gpu $(PARTS)
+	$(PY) -m tools.bench.gpu $(PARTS)
 
 messages: install-dev
 	$(PY) -W ignore manage.py messages

@@ -19,9 +19,9 @@ from typing import Any
 import psycopg
 
 from embedded.addresses import run_folder
-from tests.bench.repeated import repeated_beyond_flight
 from tests.instances import PATIENCE, Instance, until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start
+from tests.repeated import repeated_beyond_flight
 
 LEASE_S = 6
 DEBATERS, VOTERS = ("yes+a", "yes+b"), tuple(f"yes+v{place}" for place in range(1, 6))

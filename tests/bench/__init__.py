@@ -1,1 +1,0 @@
-"""Figures that `make bench` prints."""

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.bench import gpu, gpu_parts  # noqa: E402
 from tests.stages import first_slow  # noqa: E402
+from tools.bench import gpu, gpu_parts  # noqa: E402
 from training.recipes import table  # noqa: E402
 from training.trainers.training import open_recipe  # noqa: E402
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_without_a_gpu_it_says_what_it_would_do_and_ends_well() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.gpu"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tools.bench.gpu"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0 and done.stdout.startswith("no GPU that torch sees")
     assert all(f"  {name}: " in done.stdout for name in gpu.PARTS)

@@ -1,6 +1,6 @@
 """The page of the figures: a new table takes the place of the old one, and of nothing else."""
 
-from tests.bench import report
+from tools.bench import report
 
 
 def test_a_new_table_leaves_every_part_that_was_written_by_hand() -> None:

@@ -14,8 +14,8 @@ from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment
 from judges.models import Tally
 from quorum_client import Quorum
-from tests.bench.annotators import Annotator
 from tests.factories import make_collection, make_member
+from tests.judging_clients import Annotator
 from tests.judging_scene import make_scene
 from tests.plugin_browser import session_of
 

@@ -26,12 +26,12 @@ from judges.engine import worker_pool as judge_pool
 from judges.models import Attempt
 from store import files
 from store.models import StoredFile
-from tests.bench.repeated import repeated_beyond_flight
 from tests.engine_parts import FAST, collection_of, make_panel, spent_by, state_of
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import until
 from tests.machines import on_machine, serve_s3
 from tests.modelserver.fixtures import LocalModels
+from tests.repeated import repeated_beyond_flight
 from tests.standing import end_standing_worker
 from tests.training_sets import write_set
 

@@ -1,4 +1,4 @@
-"""The home of a large collection costs few statements, whatever its size (check 13; the full size: `tests.bench`)."""
+"""The home of a large collection costs few statements, whatever its size (check 13; the full size: `tools.bench`)."""
 
 import pytest
 from django.db import connection

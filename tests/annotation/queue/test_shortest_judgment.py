@@ -15,8 +15,8 @@ from annotation.models.quality_control import GoldAnswer, GoldPair
 from annotation.quality_control import gold
 from corpus.collections.configure import configure_collection
 from corpus.models import Item, Judgment
-from tests.bench.annotators import ITEM, TOKEN, Annotator, run
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.judging_clients import ITEM, TOKEN, Annotator, run
 from tests.judging_scene import make_scene
 from tests.plugin_browser import session_of
 

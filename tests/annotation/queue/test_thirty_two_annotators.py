@@ -9,8 +9,8 @@ from annotation.models import Assignment
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment
 from judges.models import Tally
-from tests.bench.annotators import Annotator, run
 from tests.factories import make_collection, make_member
+from tests.judging_clients import Annotator, run
 from tests.judging_scene import make_scene
 from tests.plugin_browser import session_of
 

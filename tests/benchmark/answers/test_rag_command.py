@@ -17,13 +17,13 @@ from config.env import ROOT
 from jobs.processes import spawn_child
 from judges.engine import worker_pool
 from judges.models.retrieval import RetrievalCall
-from tests.bench.paid_twice import repeated_beyond_flight
 from tests.benchmark.answers import scene
 from tests.benchmark.answers.scene import ANSWER, RIGHT, answered, begin
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
 from tests.rankings import make_run
+from tests.repeated import repeated_beyond_flight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHO = ("--systems", "bm25,dense", "--generator", "writer", "--judge", "grader", "--k", "2")

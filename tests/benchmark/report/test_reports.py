@@ -25,11 +25,11 @@ from corpus.models import Collection, Document, Query
 from jobs import leases
 from jobs.models import JobState
 from tests import factories
-from tests.bench.report_s import memory_mb, timed
 from tests.called import call
 from tests.large_report import large_report
 from tests.rankings import make_next_report
 from tests.speed import slowness
+from tools.bench.report_s import memory_mb, timed
 
 pytestmark = pytest.mark.django_db
 
@@ -265,7 +265,7 @@ def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.Captur
 
 @pytest.mark.slow
 def test_a_large_report_keeps_to_its_seconds_and_memory_and_to_ir_measures() -> None:
-    """A fifth of the size that tests/bench/report_s.py measures."""
+    """A fifth of the size that tools/bench/report_s.py measures."""
     large = large_report(25, 730, documents=5_000)
     held = memory_mb()  # this process may have trained a model before
     found = timed(large, large.after)

@@ -25,10 +25,10 @@ from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.retrieval.model_requests import judges_for
-from tests.bench.paid_twice import repeated_beyond_flight
 from tests.engine_parts import FAST, held, make_judge, spent_by
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
+from tests.repeated import repeated_beyond_flight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = {

@@ -17,11 +17,11 @@ from corpus.models import Query
 from jobs.processes import spawn_child
 from judges.engine import worker_pool
 from judges.models.retrieval import RetrievalCall
-from tests.bench.paid_twice import repeated_beyond_flight
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
+from tests.repeated import repeated_beyond_flight
 from tests.synthesis_script import numbered_script
 from training.recipes.bundles import read_rtriever_set
 

@@ -26,13 +26,13 @@ from judges.domain.verdicts import STRICT, Unparsed
 from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
-from tests.bench.paid_twice import repeated_beyond_flight
 from tests.benchmark.agents.scripted import says
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
 from tests.judged_books import export, lines, make_books
+from tests.repeated import repeated_beyond_flight
 
 __all__ = ["_standing_worker", "worker"]
 database = pytest.mark.django_db(transaction=True)

@@ -17,7 +17,6 @@ from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine import worker_pool
 from judges.models import Attempt
-from tests.bench.paid_twice import repeated_beyond_flight
 from tests.conftest import Manage
 from tests.engine_parts import (
     FAST,
@@ -30,6 +29,7 @@ from tests.engine_parts import (
 )
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
+from tests.repeated import repeated_beyond_flight
 
 __all__ = ["_standing_worker", "worker"]
 

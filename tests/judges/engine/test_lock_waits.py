@@ -21,10 +21,10 @@ from judges.engine.rows import NO_ANSWER, Attempted, Decided, store_rows
 from judges.models import Campaign, Reservation
 from judges.records import slot_columns
 from judges.tasks import database_parameters
-from tests.bench import lock_waits
 from tests.engine_parts import FAST, collection_of, held, spent_by
 from tests.instances import until
 from tests.standing import end_standing_worker
+from tools.bench import lock_waits
 
 
 @pytest.fixture

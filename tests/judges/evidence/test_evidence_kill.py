@@ -15,12 +15,12 @@ from judges.campaigns import lifecycle
 from judges.engine import worker_pool
 from judges.evidence import campaigns
 from judges.models import Attempt
-from tests.bench.paid_twice import repeated_beyond_flight
 from tests.conftest import Manage
 from tests.engine_parts import FAST, collection_of, make_judge, pairs_of, sums_up
 from tests.instances import until
 from tests.judges.evidence.test_evidence_campaigns import LIST, measured
 from tests.modelserver.fixtures import LocalModels
+from tests.repeated import repeated_beyond_flight
 
 PAIRS = 16
 

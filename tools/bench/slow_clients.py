@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
-from tests.bench.judging import served
 from tests.slow_clients import HALF_BODY, HALF_HEADER, IDLE, clients, longest_of_five
+from tools.bench.judging import served
 
 KINDS = {
     "2,500 idle connections": (2500, IDLE),

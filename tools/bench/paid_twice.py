@@ -4,9 +4,9 @@ import time
 from typing import Any
 
 from tests import engine_parts as parts
-from tests.bench import engine_parts as bench
-from tests.bench.repeated import repeated_beyond_flight
 from tests.instances import until
+from tests.repeated import repeated_beyond_flight
+from tools.bench import engine_parts as bench
 
 PAIRS = 120
 

@@ -2,7 +2,7 @@
 
 Qwen3's shape with hidden 1,024, 4 layers and a vocabulary of 151,936, fp32, rows of up to 512 tokens whose lengths are
 log-normal; against (a) TRL's SFTTrainer with its defaults and the point term, (b) transformers' Trainer with
-`logits_to_keep` (tests.bench.competing_trainers). Three interleaved runs of all, medians. `make bench-gpu` has the GPU.
+`logits_to_keep` (tools.bench.competing_trainers). Three interleaved runs of all, medians. `make bench-gpu` has the GPU.
 """
 
 import tempfile
@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench.competing_trainers import SIDES, run_side, write_scene
+from tools.bench.competing_trainers import SIDES, run_side, write_scene
 
 CPU = {
     "hidden": 1024, "layers": 4, "intermediate": 3072, "heads": 16, "length": 512, "budget": 2048, "batch": 8,

@@ -96,7 +96,7 @@ def passages() -> Iterator[str]:
 
 def step(role: str) -> dict[str, Any]:
     """What the process of this role printed."""
-    args = [sys.executable, "-m", "tests.bench.retrieve_1m", role]
+    args = [sys.executable, "-m", "tools.bench.retrieve_1m", role]
     done = subprocess.run(args, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{role}: {done.stderr.strip().splitlines()[-1]}")

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.simulated_workers CAMPAIGN PROCESSES`: worker processes whose judges answer by themselves.
+"""`python -m tools.bench.simulated_workers CAMPAIGN PROCESSES`: worker processes whose judges answer by themselves.
 
 Each has the engine of a real worker process (its loop, its writer, its connection, its reservations); only the network
 and the provider's SDK are left out: every judge says yes after a while. They end with the campaign.
@@ -64,7 +64,7 @@ def main(campaign: int, processes: int) -> int:
 
     assert child and plan  # imported once, before the fork
     settings.PAIRS_IN_FLIGHT = PAIRS_IN_FLIGHT
-    providers.CLASSES["chat", ""] = "tests.bench.simulated_workers.SimulatedProvider"
+    providers.CLASSES["chat", ""] = "tools.bench.simulated_workers.SimulatedProvider"
     fork = multiprocessing.get_context("fork")
     children = [fork.Process(target=work, args=[campaign]) for _ in range(processes)]
     for one in children:

@@ -2,7 +2,7 @@
 
 Real shapes with random weights: Qwen3's 0.6B and 4B, an encoder of BERT's size, embeddings of the 0.6B. Each part is a
 process of its own that prints JSON lines; if one fails, its line says why, and the others still run. Without a GPU it
-prints what it would do and exits 0. The same parts run at tiny shapes on the CPU in tests/bench/test_gpu.py.
+prints what it would do and exits 0. The same parts run at tiny shapes on the CPU in tools/bench/test_gpu.py.
 """
 
 import json
@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.bench import gpu_parts
-from tests.bench.gpu_parts import Setting
+from tools.bench import gpu_parts
+from tools.bench.gpu_parts import Setting
 
 Figure = dict[str, Any]
 WHOLE_S = 540.0
@@ -88,7 +88,7 @@ def run_parts(setting: Setting, wanted: list[str], seconds: float) -> list[Figur
 
 def run_part(name: str, setting: Setting, folder: Path, left: float) -> list[Figure]:
     """The figures of one part; a failure is a figure without value."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.bench.gpu", "--part", name, str(folder)]
+    command = [sys.executable, "-W", "ignore", "-m", "tools.bench.gpu", "--part", name, str(folder)]
     given = json.dumps(asdict(setting))
     try:
         done = subprocess.run([*command, given], capture_output=True, text=True, timeout=left, check=False)

@@ -86,7 +86,7 @@ def run_side(side: str, folder: Path, shape: dict[str, Any], limit_s: float = 60
         "-W",
         "ignore",
         "-m",
-        "tests.bench.competing_trainers",
+        "tools.bench.competing_trainers",
         side,
         str(folder),
         json.dumps(shape),

@@ -13,8 +13,8 @@ from judges.domain.debate import AGAINST, FOR
 from judges.prompts import render
 from judges.records import Inputs, Prompt
 from tests import engine_parts as parts
-from tests.bench import engine_parts as bench
 from tests.modelserver.fixtures import LocalModels
+from tools.bench import engine_parts as bench
 
 PAIRS = int(os.environ.get("QUORUM_BENCH_PAIRS", 1500))
 WARM_UP = 130

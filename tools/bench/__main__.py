@@ -1,7 +1,7 @@
 """`make bench`: measure each figure in a process and a database of its own, print JSON lines, write the table.
 
 A figure is a module here with `measure() -> list[dict]`: {"name", "value", "unit"} and what else belongs to it ("case",
-"aim", counts of parts). `python -m tests.bench [module ...]` runs some of them and leaves the table alone.
+"aim", counts of parts). `python -m tools.bench [module ...]` runs some of them and leaves the table alone.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.bench import report
+from tools.bench import report
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -52,7 +52,7 @@ def fresh_database(settings: dict[str, str], module: str) -> str:
 def run_one(module: str, settings: dict[str, str]) -> list[Figure]:
     """The figures of one module; a failure becomes a figure without value, so that the others are still seen."""
     settings = {**settings, "DATABASE_URL": fresh_database(settings, module), "QUORUM_PREFIX": f"bench-{module}"}
-    args = [sys.executable, "-m", "tests.bench", "--measure", module]
+    args = [sys.executable, "-m", "tools.bench", "--measure", module]
     try:
         done = subprocess.run(
             args, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=LIMIT_S, check=False
@@ -71,7 +71,7 @@ def measure(module: str) -> None:
     import django
 
     django.setup()
-    for figure in importlib.import_module(f"tests.bench.{module}").measure():
+    for figure in importlib.import_module(f"tools.bench.{module}").measure():
         print(json.dumps(figure, ensure_ascii=False), flush=True)
 
 

@@ -23,7 +23,7 @@ from judges.campaigns import configurations, lifecycle
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.tasks import database_parameters
 from tests import engine_parts as parts
-from tests.bench.simulated_workers import LATENCY_S, PAIRS_IN_FLIGHT
+from tools.bench.simulated_workers import LATENCY_S, PAIRS_IN_FLIGHT
 
 PAIRS = int(os.environ.get("QUORUM_BENCH_LOCKS", 300))
 PROCESSES = 10
@@ -127,7 +127,7 @@ def drain(processes: int, pairs: int, environment: dict[str, str] | None = None)
     """Let so many processes drain a campaign of so many pairs for each of them."""
     campaign = begin(pairs * processes, f"locks-{processes}")
     before = updates()
-    command = [sys.executable, "-m", "tests.bench.simulated_workers", str(campaign.pk), str(processes)]
+    command = [sys.executable, "-m", "tools.bench.simulated_workers", str(campaign.pk), str(processes)]
     with LockWaits() as waits:
         subprocess.run(command, cwd=settings.BASE_DIR, env=environment, check=True)
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The parts of `make bench-gpu` (tests.bench.gpu): each takes a setting and a folder, and returns figures."""
+"""The parts of `make bench-gpu` (tools.bench.gpu): each takes a setting and a folder, and returns figures."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench import competing_trainers, training_ratio
+from tools.bench import competing_trainers, training_ratio
 
 Figure = dict[str, Any]
 # What the recipes need here beside their presets: a base of random weights brings no template, and 6,400 rollouts of

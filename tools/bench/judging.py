@@ -28,8 +28,8 @@ from corpus.collections.removal import delete_collection
 from corpus.models import Assessor, Collection, Judgment
 from jobs.processes import spawn_child, stop_children
 from judges.models import JudgeVersion, PromptVersion
-from tests.bench.annotators import Annotator, run, run_at
 from tests.evidence import make_campaign, make_judge
+from tests.judging_clients import Annotator, run, run_at
 from tests.plugin_browser import free_port
 
 ANNOTATORS = 32

@@ -16,8 +16,8 @@ from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection
 from judges.campaigns import configurations, lifecycle, selectors
 from tests import engine_parts as parts
-from tests.bench import engine_parts as bench
-from tests.bench import import_per_s
+from tools.bench import engine_parts as bench
+from tools.bench import import_per_s
 
 PAIRS = int(os.environ.get("QUORUM_BENCH_LARGE", 100_000))
 WARM_UP = 2_000

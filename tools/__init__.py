@@ -1,0 +1,1 @@
+"""Measurements: `make bench`, and `make bench-gpu` on a machine with a GPU."""
