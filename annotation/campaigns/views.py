@@ -1,25 +1,31 @@
 """Campaigns of a collection: what there was, starting one, and pause / resume / retry / cancel."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from actions.options import show_refusal
+from actions.options import ActionForm, show_refusal
+from actions.pages import answer_action
+from actions.services import Actor
 from annotation.audit_log.recording import record
-from annotation.campaigns.forms import StartForm, WriteForm
-from annotation.campaigns.people import estimate_people
+from annotation.campaigns.forms import WriteForm, is_special, policy_buttons, start_form
 from annotation.campaigns.rows import campaign_rows
-from annotation.panels.self_checks import LARGE, unchecked_judges
+from annotation.campaigns.selectors import estimate_campaign
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
-from judges.campaigns import lifecycle as services
+from judges.campaigns import lifecycle
 from judges.campaigns.estimates import Estimate
-from judges.campaigns.forecasts import forecast_judging, forecast_writing
+from judges.campaigns.forecasts import forecast_writing
+from judges.campaigns.lifecycle import Started
+from judges.campaigns.services import control_campaign, start_judging
 from judges.costs.collection_budgets import collection_budget
 from judges.evidence import campaigns as evidence
 from judges.models import Campaign
@@ -31,24 +37,42 @@ LIMITS = ("limit", "budget", "max_calls")
 @require_GET
 def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
     """All campaigns, newest first, and the form that starts one."""
-    return _render_campaigns(request, scope, StartForm(collection=scope.collection))
+    return _render_campaigns(request, scope, start_form(scope.collection))
 
 
 @action("admin")
 @require_POST
 def start(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Start a campaign: the first POST shows its expected cost, the confirmed one starts it."""
-    form = StartForm(request.POST, collection=scope.collection)
-    if not form.is_valid():
+
+    def done(started: Started) -> str:
+        _say_start(request, started)
+        return reverse("collection", args=[scope.collection.name])
+
+    def show(form: ActionForm) -> HttpResponse:
         return _render_campaigns(request, scope, form, status=422)
-    # The same form comes twice: without `confirm` it shows what it will cost, with it it starts.
-    try:
-        if "confirm" in request.POST:
-            return _start_campaign(request, scope, form)
-        return _confirm_start(request, scope, form)
-    except BadInput as error:
-        show_refusal(form, error)
-        return _render_campaigns(request, scope, form, status=422)
+
+    between: dict[str, Any] = {"confirm": "campaigns/confirm.html", "estimate": estimate_campaign}
+    return answer_action(request, scope, start_judging, start_form(scope.collection, request), show, done, **between)
+
+
+def _say_start(request: HttpRequest, started: Started) -> None:
+    if started.campaign is None or started.idle:
+        messages.info(request, _("Nothing to do: this configuration has judged every pair."))
+        return
+    if started.joined:
+        words = ngettext(
+            "Campaign %(campaign)s resumed; %(added)s pair added.",
+            "Campaign %(campaign)s resumed; %(added)s pairs added.",
+            started.added,
+        )
+    else:
+        words = ngettext(
+            "Campaign %(campaign)s started with %(added)s pair.",
+            "Campaign %(campaign)s started with %(added)s pairs.",
+            started.added,
+        )
+    messages.success(request, words % {"campaign": started.campaign.number, "added": f"{started.added:,}"})
 
 
 @action("admin")
@@ -57,7 +81,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Start a judge that writes contribution and evidence for relevant pairs without any."""
     form = WriteForm(request.POST, prefix="write")
     if not form.is_valid():
-        return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
+        return _render_campaigns(request, scope, start_form(scope.collection), writing=form, status=422)
     given = form.cleaned_data
     try:
         wanted = evidence.writer_configuration(given["writer"], given["measure"])
@@ -69,12 +93,12 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
         if expected is not None and not expected.free:
             return _ask_to_write(request, scope, form, expected)
         with transaction.atomic():
-            started = services.start_campaign(collection=scope.collection, wanted=wanted, **limits)
+            started = lifecycle.start_campaign(collection=scope.collection, wanted=wanted, **limits)
             number = started.campaign.number if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
         show_refusal(form, error)
-        return _render_campaigns(request, scope, StartForm(collection=scope.collection), writing=form, status=422)
+        return _render_campaigns(request, scope, start_form(scope.collection), writing=form, status=422)
     if started.campaign is None or started.idle:
         messages.info(request, _("Nothing to do: every relevant pair has evidence or waits for a person."))
     else:
@@ -108,101 +132,37 @@ def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected:
 def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> HttpResponse:
     """Control a campaign: pause, resume, cancel, retry-failed, send-again."""
     found = numbered_or_404(Campaign.objects, scope.collection, campaign, _("Campaign not found."))
-    if act not in CONTROLS:
+    if act not in SAID:
         raise Http404(_("Unknown action."))
     try:
-        apply, said = CONTROLS[act]
-        with transaction.atomic():
-            done = apply(campaign=found)
-            record(scope, "campaign.control", campaign=found.number, what=act)
-        touched = done if isinstance(done, int) else 0
-        if act == "retry-failed" and not touched:
-            said = gettext_lazy("Nothing to retry: no pair has failed.")
-        messages.success(request, said % {"campaign": found.number, "retried": touched, "sent": touched})
+        touched = control_campaign(Actor.of(scope), found, act).touched
+        is_idle = act == "retry-failed" and not touched
+        said = _("Nothing to retry: no pair has failed.") if is_idle else SAID[act]
+        messages.success(request, said % {"campaign": found.number, "touched": touched})
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.number}")
 
 
-# What each act does, and what is said once it is done.
-CONTROLS = {
-    "pause": (
-        services.pause,
-        gettext_lazy("Campaign %(campaign)s paused. Answers to calls already sent are still saved."),
-    ),
-    "resume": (services.resume, gettext_lazy("Campaign %(campaign)s resumed.")),
-    "cancel": (services.cancel, gettext_lazy("Campaign %(campaign)s cancelled. Its judgments are kept.")),
-    "retry-failed": (
-        services.retry_failed,
-        ngettext_lazy("Retrying %(retried)s failed pair.", "Retrying %(retried)s failed pairs.", "retried"),
-    ),
-    "send-again": (
-        services.send_again,
-        ngettext_lazy("Sending %(sent)s batch again.", "Sending %(sent)s batches again.", "sent"),
-    ),
+# What is said once an act is done.
+SAID = {
+    "pause": gettext_lazy("Campaign %(campaign)s paused. Answers to calls already sent are still saved."),
+    "resume": gettext_lazy("Campaign %(campaign)s resumed."),
+    "cancel": gettext_lazy("Campaign %(campaign)s cancelled. Its judgments are kept."),
+    "retry-failed": ngettext_lazy("Retrying %(touched)s failed pair.", "Retrying %(touched)s failed pairs.", "touched"),
+    "send-again": ngettext_lazy("Sending %(touched)s batch again.", "Sending %(touched)s batches again.", "touched"),
 }
 
 
-def _confirm_start(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
-    wanted = form.configuration()
-    given = form.cleaned_data
-    estimate = forecast_judging(scope.collection, wanted, limit=given["limit"], again=given["again"])
-    left = services.pairs_to_judge(scope.collection, wanted, limit=given["limit"], again=given["again"])
-    caps = collection_budget(scope.collection)
-    context = {
-        "scope": scope,
-        "form": form,
-        "wanted": wanted,
-        "caps": caps,
-        "short": estimate is not None and caps.is_short_for(estimate.known.expected),
-        "pairs": left,
-        "estimate": estimate,
-        "people": estimate and estimate_people(scope.collection, wanted, left, estimate.calls.expected),
-        "unchecked": unchecked_judges(scope.collection, wanted.judges) if left >= LARGE else (),
-        "hidden": form.hidden(),
-    }
-    return render(request, "campaigns/confirm.html", context)
-
-
-def _start_campaign(request: HttpRequest, scope: Scope, form: StartForm) -> HttpResponse:
-    given = form.cleaned_data
-    with transaction.atomic():
-        limits = {name: given[name] for name in LIMITS}
-        started = services.start_campaign(
-            collection=scope.collection,
-            wanted=form.configuration(),
-            again=given["again"],
-            failed_to_people=given["failed_to_people"],
-            **limits,
-        )
-        number = started.campaign.number if started.campaign else None
-        record(scope, "campaign.started", campaign=number, pairs=started.added, **limits)
-    if started.campaign is None or started.idle:
-        messages.info(request, _("Nothing to do: this configuration has judged every pair."))
-    else:
-        if started.joined:
-            done = ngettext(
-                "Campaign %(campaign)s resumed; %(added)s pair added.",
-                "Campaign %(campaign)s resumed; %(added)s pairs added.",
-                started.added,
-            )
-        else:
-            done = ngettext(
-                "Campaign %(campaign)s started with %(added)s pair.",
-                "Campaign %(campaign)s started with %(added)s pairs.",
-                started.added,
-            )
-        messages.success(request, done % {"campaign": started.campaign.number, "added": f"{started.added:,}"})
-    return redirect("collection", scope.collection.name)
-
-
 def _render_campaigns(
-    request: HttpRequest, scope: Scope, form: StartForm, *, writing: WriteForm | None = None, status: int = 200
+    request: HttpRequest, scope: Scope, form: ActionForm, *, writing: WriteForm | None = None, status: int = 200
 ) -> HttpResponse:
     rows = campaign_rows(scope.collection)
     context = {
         "scope": scope,
         "form": form,
+        "policies": policy_buttons(form),
+        "is_special": is_special(form),
         "rows": [row for row in rows if not row.is_closed_account],
         "spending": [row for row in rows if row.is_closed_account],
         "writing": writing or WriteForm(prefix="write"),

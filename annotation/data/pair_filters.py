@@ -8,7 +8,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from annotation.policies.rules import HUMAN, LARA
 from corpus.models import Item
-from judges.campaigns.configurations import JUDGING
+from judges.campaigns.options import JUDGING
 from judges.domain.routing import ORIGINS as ROUTES
 
 STATES = [

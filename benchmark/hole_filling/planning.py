@@ -17,9 +17,10 @@ from benchmark.runs import rankings
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Document, Query
 from jobs.models import JobState
-from judges.campaigns import configurations, forecasts, lifecycle
-from judges.campaigns.configurations import CampaignOptions, Configuration
+from judges.campaigns import forecasts, lifecycle
+from judges.campaigns.configurations import Configuration, configuration_of
 from judges.campaigns.estimates import Estimate
+from judges.campaigns.options import CampaignOptions
 from judges.models import Work
 
 ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # A pair's outcome is known.
@@ -29,13 +30,8 @@ def judging_configuration(options: FillingOptions) -> Configuration | None:
     """Return the configuration of the judges; None where people judge every pair. Raises BadInput."""
     if options.policy == FillingPolicy.PEOPLE:
         return None
-    return configurations.build_configuration(
-        panel=options.panel,
-        policy=options.policy and options.policy.value,
-        rounds=options.rounds,
-        debaters=options.debaters,
-        options=CampaignOptions(filter=options.filter, adjudicator=options.adjudicator),
-    )
+    given = options.model_dump(include={"panel", "rounds", "debaters", "filter", "adjudicator"})
+    return configuration_of(CampaignOptions.read({**given, "policy": options.policy}))
 
 
 def named_runs(collection: Collection, options: FillingOptions) -> list[Run]:

@@ -1,24 +1,24 @@
 """Configuration of a campaign: names become judges' versions, a policy and the papers' options."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput, BadOption
+from judges.campaigns.options import CampaignOptions
 from judges.costs.prices import BATCHED, is_batched, requests_reasoning
 from judges.domain import copies
 from judges.domain.debate import MOST_AGENTS
 from judges.domain.ensemble import SIZES, asked_first, usual_majority
-from judges.domain.protocol import FILTERS, Protocol, model_family, same_family
+from judges.domain.protocol import Protocol, model_family, same_family
 from judges.engine.plan import records_of
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
 from judges.records import Judge
 
 Policy = Campaign.Policy
-# Policies that are started here; evidence, runs by models and lara start their own.
-JUDGING = tuple(value for value in Policy.values if value not in (Policy.EVIDENCE, Policy.LARA, Policy.RETRIEVAL))
 VOTED = (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE)  # Policies under which a panel votes.
 
 
@@ -76,44 +76,31 @@ class Configuration:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignOptions:
-    """The papers' options of a campaign, judges by name (judges.domain.protocol says what each means)."""
-
-    stance_order: str = "relevant-first"
-    agents: int | None = None
-    temperature: float | None = None
-    play_on: bool = False
-    guard: bool = False
-    adjudicator: str = ""
-    filter: Sequence[str] = ()
-    batch: bool = False
-    debate_for_people: bool = True
+def build_configuration(**given: Any) -> Configuration:
+    """Return the configuration of a campaign with these options. Raises BadInput."""
+    return configuration_of(CampaignOptions.read(given))
 
 
-def build_configuration(
-    *,
-    panel: str | None = None,
-    policy: str | None = None,
-    rounds: int | None = None,
-    debaters: Sequence[str] = (),
-    voters: Sequence[str] = (),
-    options: CampaignOptions = CampaignOptions(),
-) -> Configuration:
-    """Return the panel's members in their present versions, some of them replaced by name. Raises BadInput."""
-    chosen = find_panel(panel)
-    rule = policy or usual_policy(debaters or chosen.debate, voters or chosen.ensemble)
-    _check_options(rule, rounds, options)
-    agents = _choose_debaters(_find_judges(debaters or chosen.debate, "debaters"), options.agents)
-    panelists = _find_judges(voters or chosen.ensemble, "judges")
-    majority = chosen.majority
+def configuration_of(options: CampaignOptions) -> Configuration:
+    """Return the panel's members in their present versions, some replaced by name. Raises BadInput."""
+    panel = find_panel(options.panel)
+    names = options.debaters or panel.debate, options.judges or panel.ensemble
+    rule = options.policy or usual_policy(*names)
+    if options.no_debate_for_people and rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
+        raise BadOption(
+            "no_debate_for_people",
+            _("Policy %(rule)s debates every pair to label it: leave this out.") % {"rule": rule},
+        )
+    agents = _choose_debaters(_find_judges(names[0], "debaters"), options.agents)
+    panelists = _find_judges(names[1], "judges")
+    majority = panel.majority
     # The panel's majority is of its own number of judges.
-    if rule in VOTED and len(panelists) != len(chosen.ensemble):  # --judges names another number than the panel has
+    if rule in VOTED and len(panelists) != len(panel.ensemble):
         majority = usual_majority(len(panelists))
-    agents, panelists = _select_judges(rule, chosen, agents, panelists)
+    agents, panelists = _select_judges(rule, panel, agents, panelists)
     check_temperature(agents, options.temperature)
-    filters = filter_judges(options.filter)
-    adjudicator = _find_adjudicator(chosen, rule, options.adjudicator)
+    filters = _filter_judges(options.filter)
+    adjudicator = _find_adjudicator(panel, rule, options.adjudicator)
     everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
     # An option that no judge follows would change nothing but the campaign's name.
     if options.batch and not any(map(is_batched, everybody)):
@@ -121,41 +108,22 @@ def build_configuration(
             "batch", _("None of the judges has a batch endpoint (%(join)s have one).") % {"join": ", ".join(BATCHED)}
         )
     return Configuration(
-        # 0 was refused above, so what is falsy here was not given.
-        panel=chosen.name,
+        panel=panel.name,
         policy=rule,
-        rounds=rounds or 2,
+        rounds=options.rounds or 2,
         debaters=tuple(agents),
         voters=tuple(panelists),
         majority=majority,
-        early_stop=chosen.early_stop,
-        protocol=Protocol.of(
-            asdict(options)
-            | {"adjudicator": adjudicator.id if adjudicator else None, "filter": [judge.id for judge in filters]}
+        early_stop=panel.early_stop,
+        protocol=Protocol(
+            **options.model_dump(include={"stance_order", "temperature", "play_on", "guard", "batch"}),
+            adjudicator=adjudicator.id if adjudicator else None,
+            filter=tuple(judge.id for judge in filters),
+            debate_for_people=not options.no_debate_for_people,
         ),
         filters=tuple(filters),
         adjudicator=adjudicator,
     )
-
-
-def _check_options(rule: str, rounds: int | None, options: CampaignOptions) -> None:
-    """Raise BadInput for what no panel can do."""
-    if rule == Policy.LARA:
-        raise BadOption("policy", _("LARA starts from a judge's votes: judge first, then start it with that judge."))
-    if rule not in JUDGING:
-        raise BadOption(
-            "policy",
-            _("%(rule)s is no policy: use one of %(join)s") % {"rule": f"{rule!r}", "join": ", ".join(JUDGING)},
-        )
-    if rounds is not None and not 1 <= rounds <= 5:
-        raise BadOption("rounds", _("A debate has 1 to 5 rounds."))
-    if not options.debate_for_people and rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
-        raise BadOption(
-            "no_debate_for_people",
-            _("Policy %(rule)s debates every pair to label it: leave this out.") % {"rule": rule},
-        )
-    if options.temperature is not None and not 0 <= options.temperature <= 2:
-        raise BadOption("temperature", _("Enter a number from 0 to 2."))
 
 
 def check_temperature(agents: Sequence[Judge], temperature: float | None) -> None:
@@ -286,10 +254,8 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
     return judges
 
 
-def filter_judges(names: Sequence[str]) -> list[Judge]:
-    """Return the filter: three judges of different families, or none. Raises BadInput."""
-    if names and len(names) != FILTERS:
-        raise BadOption("filter", _("Name three judges of different families, or none."))
+def _filter_judges(names: Sequence[str]) -> list[Judge]:
+    """Return the filter's judges, all of different families. Raises BadOption."""
     found = _find_judges(names, "filter")
     # An entry may name its family itself: names of models do not always tell.
     families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]

@@ -217,20 +217,6 @@ def _lock_collection(collection: Collection) -> None:
     execute(leases.LOCK, collection=collection.pk)
 
 
-def newest_campaign(*, collection: Collection, cancelled: bool = False) -> Campaign:
-    """Return the collection's newest campaign that judges and was not cancelled; else the newest that was.
-
-    `cancelled`: whether it was cancelled or not, so that cancelling twice never ends an earlier one. Raises BadInput
-    when there is none.
-    """
-    campaigns = Campaign.judging.filter(collection=collection).order_by("-pk")
-    kept = campaigns if cancelled else campaigns.exclude(state=State.CANCELLED)
-    campaign = kept.first() or campaigns.first()
-    if campaign is None:
-        raise BadInput(_("%(collection)s has no campaign yet: start one first") % {"collection": collection.name})
-    return campaign
-
-
 def pause(*, campaign: Campaign) -> Campaign:
     """Send nothing more of the campaign until it is resumed; calls that are out are taken in."""
     return _change_state(campaign, State.PAUSED, (State.RUNNING, State.BUDGET))

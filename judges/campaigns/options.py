@@ -1,29 +1,32 @@
 """What judging can be told: which judges ask whom, and what they may spend."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from django.utils.translation import gettext_lazy as _
 from pydantic import AfterValidator
 
 from actions.options import Names, Options, option
 from corpus.errors import BadOption
+from judges.domain.debate import MOST_AGENTS
+from judges.domain.protocol import FILTERS
+from judges.models import Campaign
 
 Money = Annotated[float, "USD"]
+# Policies that are started here; evidence, runs by models and lara start their own.
+JudgingPolicy = Literal["debate", "ensemble", "debate+ensemble", "single", "human"]
+JUDGING: tuple[str, ...] = get_args(JudgingPolicy)
 
 
 def three_or_none(names: tuple[str, ...]) -> tuple[str, ...]:
     """Check the length of a filter. Raises BadOption."""
-    if names and len(names) != 3:
+    if names and len(names) != FILTERS:
         raise BadOption("filter", _("Name three judges of different families, or none."))
     return names
 
 
 class JudgingOptions(Options):
-    """Who judges by which policy, and within which limits."""
+    """By which judges pairs are judged, and within which limits."""
 
-    policy: str | None = option(
-        _("Policy"), _("How pairs are judged. Empty: the fullest policy that the panel supports."), default=None
-    )
     panel: str | None = option(_("Panel"), _("Empty: the default panel."), default=None, at_most=100)
     filter: Annotated[Names, AfterValidator(three_or_none)] = option(
         _("Filter: three judges of different families"),
@@ -53,3 +56,60 @@ class JudgingOptions(Options):
     def debate(self) -> dict[str, Any]:
         """Return what replaces the panel's usual debate."""
         return self.model_dump(include={"rounds", "debaters", "adjudicator"}, exclude_defaults=True)
+
+
+class CampaignOptions(JudgingOptions):
+    """What a campaign can be told (judges.domain.protocol says what the papers' options mean)."""
+
+    policy: JudgingPolicy | None = option(
+        _("Policy"),
+        _("Empty: the fullest that the panel supports."),
+        default=None,
+        choices={name: title for name, title in Campaign.Policy.choices if name in JUDGING},
+    )
+    judges: Names = option(
+        _("Judges"),
+        _("Judges that vote, an odd number; a repeated name votes again. Empty: the panel's."),
+        default=(),
+    )
+    agents: int | None = option(
+        _("Agents"),
+        _("With 4, both debaters argue both sides and all must agree. Empty: one for each debater."),
+        default=None,
+        ge=1,
+        le=MOST_AGENTS,
+    )
+    stance_order: Literal["relevant-first", "irrelevant-first"] = option(
+        _("Agent A starts with"),
+        default="relevant-first",
+        choices={"relevant-first": _("relevant first"), "irrelevant-first": _("not relevant first")},
+    )
+    temperature: float | None = option(
+        _("Temperature"), _("Overrides the debaters' own temperature."), default=None, ge=0, le=2
+    )
+    batch: bool = option(_("Use batch APIs: half price, takes hours"), default=False)
+    guard: bool = option(
+        _("Do not count a concession without new evidence as agreement (people judge the pair)"), default=False
+    )
+    play_on: bool = option(_("Run all rounds, even after agreement (to study debates)"), default=False)
+    no_debate_for_people: bool = option(
+        _("No debate for people: do not debate escalated pairs that the policy did not debate"), default=False
+    )
+    limit: int | None = option(
+        _("Maximum pairs"), _("For the whole campaign. Empty: all."), default=None, ge=1, lt=1 << 31
+    )
+    again: bool = option(_("Judge pairs again that are already judged (new campaign)"), default=False)
+    fresh: bool = option(
+        _("Ask everything anew"),
+        _("Of a campaign that judges again: earlier answers of these judges are paid for once more."),
+        default=False,
+    )
+
+    leaves_out: ClassVar = {
+        "page": {
+            "debaters": "panels have a page of their own",
+            "judges": "the same",
+            "retry_failed": "a campaign on the page has a button for it",
+            "fresh": "who judges again on the page keeps the answers that are paid for",
+        }
+    }

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Sum, When
+from django.utils.translation import gettext as _
 
+from corpus.errors import BadInput
 from corpus.models import Collection, Pair
+from corpus.numbered import find_numbered
 from judges.campaigns import counters
 from judges.campaigns.judge_reports import describe_other_model, join_reports, judge_reports, other_models
 from judges.campaigns.pair_states import PairState, PairStates, count_states
@@ -202,6 +205,23 @@ def _possible_calls(sums: dict[str, float]) -> dict[str, Any]:
 def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
     found = {key.removeprefix(prefix): int(value) for key, value in sums.items() if key.startswith(prefix)}
     return {key: found[key] for key in sorted(found) if found[key]}
+
+
+def find_campaign(collection: Collection, number: int | None, *, cancelled: bool = False) -> Campaign:
+    """Return the campaign of this number; without one the newest that judges, one that was not cancelled before others.
+
+    `cancelled`: whether it was cancelled or not, so that cancelling twice never ends an earlier one. Raises BadInput.
+    """
+    if number is not None:
+        campaign = find_numbered(Campaign.objects, collection, number)
+        missing = _("%(collection)s has no campaign %(number)s.")
+    else:
+        campaigns = Campaign.judging.filter(collection=collection).order_by("-pk")
+        campaign = (campaigns if cancelled else campaigns_of(collection)).first() or campaigns.first()
+        missing = _("%(collection)s has no campaign yet: start one first.")
+    if campaign is None:
+        raise BadInput(missing % {"collection": collection.name, "number": number})
+    return campaign
 
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:

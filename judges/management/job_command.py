@@ -13,15 +13,14 @@ from jobs import workers
 from jobs.models import JobState, LeasedJob
 from judges.campaigns.estimates import Estimate
 from judges.engine import worker_pool
-from judges.management.commands.judge import Command as Judge
-from judges.management.commands.judge import ShownProgress
+from judges.management.judging_command import JudgingCommand, ShownProgress
 from judges.model_jobs.jobs import ModelJobKind
 
 LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0
 
 
-class JobCommand(Judge):
+class JobCommand(JudgingCommand):
     """A command that starts jobs of a kind, and stays until their end unless it has an option --wait."""
 
     kind: ModelJobKind[Any]

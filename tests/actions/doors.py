@@ -6,6 +6,7 @@ from typing import Any
 
 from annotation.settings import services as settings
 from benchmark.hole_filling import services as hole_filling
+from judges.campaigns import services as campaigns
 from training.curves import services as curves
 from training.jobs import services as trainings
 
@@ -32,6 +33,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
             "annotation.settings.views.PRESET",
         ),
     ),
+    campaigns.start_judging: Doors(operation="POST /collections/{slug:name}/campaigns", command="judge"),
     hole_filling.start_filling: Doors(
         operation="POST /collections/{slug:name}/hole-fillings",
         command="holes",

@@ -8,10 +8,9 @@ from django.core.management.base import CommandParser
 from annotation.costs.labels import PerLabel
 from annotation.costs.report import CostReport, build_json_document, cost_report
 from corpus.commands import QuorumCommand, collection_named
-from judges.campaigns import lifecycle
+from judges.campaigns.selectors import find_campaign
 from judges.costs.accounting import format_cost
 from judges.costs.ledger import Sum
-from judges.management.commands.status import campaign_of
 
 
 class Command(QuorumCommand):
@@ -26,10 +25,7 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         """The ledger as one document."""
-        collection, number = collection_named(options["name"]), options["campaign"]
-        newest = number is None
-        campaign = lifecycle.newest_campaign(collection=collection) if newest else campaign_of(collection, number)
-        found = cost_report(campaign)
+        found = cost_report(find_campaign(collection_named(options["name"]), options["campaign"]))
         if not self.as_json:
             self.tell(found)
         return build_json_document(found)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from actions.options import split_names
 from benchmark.agents import exchange, jobs, sampling
 from benchmark.agents.board import AgentBoard, build_board
 from benchmark.agents.grades import EVEN, UP
@@ -18,7 +19,6 @@ from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
 from judges.campaigns.estimates import Estimate
-from judges.management.commands.judge import split_names
 from judges.management.job_command import JobCommand
 from judges.model_jobs.jobs import LIMITS
 

@@ -24,11 +24,11 @@ from corpus.models import Collection, Query
 from jobs.models import JobState
 from judges.campaigns import lifecycle
 from judges.campaigns.selectors import number_of
-from judges.management.commands.judge import Command as Judge
+from judges.management.judging_command import JudgingCommand, add_waiting, check_workers_option
 from judges.models import Campaign
 
 
-class Command(Judge):
+class Command(JudgingCommand):
     """Show the holes of a pool, or with --fill have them judged; given again it goes on."""
 
     name = "holes"
@@ -41,17 +41,13 @@ class Command(Judge):
         add_arguments(parser, FillingOptions)
         parser.add_argument("--fill", action="store_true", help="have the unjudged pairs judged")
         parser.add_argument("--people", action="store_true", help="have people judge every pair: --policy people")
-        parser.add_argument("--wait", action="store_true", help="wait for the judges and show progress")
-        parser.add_argument(
-            "--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)"
-        )
+        add_waiting(parser)
         parser.add_argument(
             "--with-what-there-is",
             action="store_true",
             help="create the filled qrels version now, from the judgments so far",
         )
         parser.add_argument("--out", type=Path, metavar="F", help="output file for the filled version (TREC qrels)")
-        parser.add_argument("--yes", action="store_true", help="use paid judges without asking for confirmation")
 
     def run(self, **given: Any) -> object:
         """Inspect the pool; fill it where that was asked for."""
@@ -135,8 +131,7 @@ def check_options(collection: Collection, options: FillingOptions, given: dict[s
         raise BadOption(needless[0], "this needs --fill")
     if given["out"] is not None and given["out"].exists():
         raise BadOption("out", f"{given['out']} exists already: name a new file")
-    if given["workers"] is not None and not 1 <= given["workers"] <= 64:
-        raise BadOption("workers", "give a number from 1 to 64")
+    check_workers_option(given["workers"])
     if given["fill"]:
         wanted = planning.judging_configuration(options)
         if wanted is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from actions.options import split_names
 from benchmark.answers import contexts, results, suites
 from benchmark.answers.evaluations import ANSWERS, K, answered_queries
 from benchmark.models import AnswerEvaluation, Suite
@@ -15,7 +16,6 @@ from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
-from judges.management.commands.judge import split_names
 from judges.management.job_command import JobCommand
 
 Options = dict[str, Any]

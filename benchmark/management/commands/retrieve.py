@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from actions.options import split_names
 from benchmark.models import Run
 from benchmark.runs import builders
 from benchmark.runs.builders import RUNS
@@ -20,7 +21,6 @@ from corpus.models import Collection
 from corpus.search.selves import find_selves
 from jobs.models import JobState
 from judges.campaigns.estimates import Estimate
-from judges.management.commands.judge import split_names
 from judges.management.job_command import JobCommand
 
 # Options that go into the recipe as they are; the system says which of them it takes.

@@ -5,37 +5,25 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand, collection_named
-from judges.campaigns import lifecycle, selectors
-from judges.management.commands.status import campaign_of
+from judges.campaigns import selectors
+from judges.campaigns.services import CONTROLS, control_campaign
 
-ACTIONS = {"pause": lifecycle.pause, "resume": lifecycle.resume, "cancel": lifecycle.cancel}
+SAID = {"retry-failed": "failed pairs are judged again", "send-again": "lost batches are sent again"}
 
 
 class Command(QuorumCommand):
-    act = "campaign.control"
     help = "Pause, resume or cancel a campaign, judge its failed pairs again, or send its lost batches again."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the collection")
-        parser.add_argument("action", choices=[*ACTIONS, "retry-failed", "send-again"], help="what to do")
+        parser.add_argument("action", choices=CONTROLS, help="what to do")
         parser.add_argument("--campaign", type=int, help="number of the campaign (default: the newest not cancelled)")
 
     def run(self, **options: Any) -> object:
         """Control the campaign; return its status document."""
-        name, action, campaign = options["name"], options["action"], options["campaign"]
-        collection = collection_named(name)
-        chosen = (
-            campaign_of(collection, campaign)
-            if campaign is not None
-            else lifecycle.newest_campaign(collection=collection, cancelled=action == "cancel")
-        )
-        if action == "retry-failed":
-            retried = lifecycle.retry_failed(campaign=chosen)
-            self.say(f"campaign {chosen.number}: {retried} failed pairs are judged again")
-        elif action == "send-again":
-            sent = lifecycle.send_again(campaign=chosen)
-            self.say(f"campaign {chosen.number}: {sent} lost batches are sent again")
-        else:
-            changed = ACTIONS[action](campaign=chosen)
-            self.say(f"campaign {changed.number} is {changed.get_state_display()}")
-        return selectors.campaign_status(collection, chosen)
+        collection, act = collection_named(options["name"]), options["action"]
+        campaign = selectors.find_campaign(collection, options["campaign"], cancelled=act == "cancel")
+        campaign, touched = control_campaign(self.actor, campaign, act)
+        what = f": {touched} {SAID[act]}" if act in SAID else f" is {campaign.get_state_display()}"
+        self.say(f"campaign {campaign.number}{what}")
+        return selectors.campaign_status(collection, campaign)

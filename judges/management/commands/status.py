@@ -5,9 +5,6 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand, collection_named
-from corpus.errors import BadInput
-from corpus.models import Collection
-from corpus.numbered import find_numbered
 from judges.campaigns import selectors
 from judges.campaigns.progress import summary_lines
 from judges.engine import notifications
@@ -24,9 +21,8 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         name, campaign = options["name"], options["campaign"]
         collection = collection_named(name)
-        document = selectors.campaign_status(
-            collection, campaign_of(collection, campaign) if campaign is not None else None
-        )
+        found = selectors.find_campaign(collection, campaign) if campaign is not None else None
+        document = selectors.campaign_status(collection, found)
         for line in summary_lines(document, whole=campaign is None):
             if not self.as_json:
                 self.say(line)
@@ -34,11 +30,3 @@ class Command(QuorumCommand):
         if not self.as_json and running is not None and (waits := notifications.describe_wait(running)):
             self.say(f"  waits: {waits}")
         return document
-
-
-def campaign_of(collection: Collection, number: int) -> Campaign:
-    """Return the collection's campaign with this number. Raises BadInput."""
-    campaign = find_numbered(Campaign.objects, collection, number)
-    if campaign is None:
-        raise BadInput(f"{collection.name} has no campaign {number}")
-    return campaign

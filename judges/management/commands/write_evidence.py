@@ -4,16 +4,16 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from corpus.commands import collection_named
 from corpus.models import Collection
-from judges.campaigns import forecasts
-from judges.campaigns.configurations import Configuration
-from judges.campaigns.estimates import Estimate
+from judges.campaigns import lifecycle
+from judges.campaigns.forecasts import forecast_writing
 from judges.evidence import campaigns
 from judges.evidence.quality import TEACHER
-from judges.management.commands import judge
+from judges.management.judging_command import JudgingCommand, add_waiting, check_workers_option
 
 
-class Command(judge.Command):
+class Command(JudgingCommand):
     """The command that writes evidence, with the progress, exit codes and interruptions of `judge`."""
 
     name = "write_evidence"
@@ -26,17 +26,27 @@ class Command(judge.Command):
             "--writer", required=True, help="judge that writes the texts; offline-writer needs no API key"
         )
         parser.add_argument("--measure", default="", help="judge that measures the texts (default: none, only rules)")
-        judge.add_limits(parser, again="rewrite texts that judges wrote; texts of people are kept")
+        parser.add_argument("--limit", type=int, help="maximum number of pairs in the campaign")
+        parser.add_argument("--budget", type=float, help="maximum cost of the campaign in USD")
+        parser.add_argument("--max-calls", type=int, help="maximum number of calls of the campaign")
+        parser.add_argument(
+            "--again", action="store_true", help="rewrite texts that judges wrote; texts of people are kept"
+        )
+        parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
+        add_waiting(parser)
 
-    def configure(self, options: dict[str, Any]) -> Configuration:
+    def run(self, **options: Any) -> object:
+        """Start or join, and with --wait stay until the end; the status document of the campaign."""
+        collection = collection_named(options["name"])
+        check_workers_option(options["workers"])
         wanted = campaigns.writer_configuration(options["writer"], options["measure"])
         if campaigns.score_meaning(wanted) == TEACHER:
             self.note(f"{options['measure']} measures its own model's texts: scores mean fidelity to teacher")
-        return wanted
-
-    def forecast(self, collection: Collection, wanted: Configuration, options: dict[str, Any]) -> Estimate | None:
-        """Return what the writing would cost; None where every relevant pair has its texts."""
-        return forecasts.forecast_writing(collection, wanted, limit=options["limit"])
+        self.confirm_cost(collection, forecast_writing(collection, wanted, limit=options["limit"]), options)
+        limits = {name: options[name] for name in ("limit", "budget", "max_calls", "again")}
+        retry = options["retry_failed"]
+        started = lifecycle.start_campaign(collection=collection, wanted=wanted, retry=retry, **limits)
+        return self.follow(collection, started, options)
 
     def idle(self, collection: Collection) -> str:
         covered = campaigns.target_coverage(collection)

@@ -6,7 +6,8 @@ from annotation.campaigns.people import ESCALATED, PERSON_SECONDS, estimate_peop
 from annotation.models import Role
 from corpus.models import Collection
 from judges.campaigns import counters
-from judges.campaigns.configurations import JUDGING, build_configuration
+from judges.campaigns.configurations import build_configuration
+from judges.campaigns.options import JUDGING
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
@@ -88,7 +89,7 @@ def test_a_binary_panel_on_a_graded_scale_says_before_the_start_which_labels_wil
 def test_each_policy_is_explained_beside_its_button(client, books: Collection) -> None:
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     response = client.get("/c/books/campaigns/")
-    lines = {choice.data["value"]: line for choice, line, _key in response.context["form"].policies}
+    lines = {choice.data["value"]: line for choice, line, _key in response.context["policies"]}
     assert set(lines) == set(JUDGING) and all(lines.values())
     text = response.content.decode()
     assert all(f'value="{value}"' in text for value in lines)

@@ -120,7 +120,7 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     collection_of(PAIRS)
     make_panel(model_server, debate=("converge", "converge"), provider="openai")
     model_server.batch_delay(1.5)
-    wanted = configurations.build_configuration(policy="debate", options=configurations.CampaignOptions(batch=True))
+    wanted = configurations.build_configuration(policy="debate", batch=True)
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     campaign = lifecycle.start_campaign(collection=collection, wanted=wanted).campaign
     assert campaign is not None
@@ -166,9 +166,7 @@ def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object
     make_panel(models, provider=provider)
     before = models.stats()["batch_posts"]
     models.batches(**settings)
-    wanted = configurations.build_configuration(
-        policy="single", voters=["v1"], options=configurations.CampaignOptions(batch=True)
-    )
+    wanted = configurations.build_configuration(policy="single", judges=["v1"], batch=True)
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     started = lifecycle.start_campaign(collection=collection, wanted=wanted)
     assert started.campaign is not None
@@ -488,7 +486,7 @@ def test_no_call_is_larger_in_its_batch_than_was_counted(
 
 def judge_in_background(*options: str) -> None:
     """Start it without waiting."""
-    wanted = configurations.build_configuration(policy=options[1], options=configurations.CampaignOptions(batch=True))
+    wanted = configurations.build_configuration(policy=options[1], batch=True)
     collection = Campaign._meta.get_field("collection").related_model.objects.get()
     lifecycle.start_campaign(collection=collection, wanted=wanted)
 

@@ -251,7 +251,7 @@ def test_every_estimate_counts_a_judges_own_ballot(parameters: dict[str, Any]) -
     one = judge_of(JudgeVersion.objects.create(name="j", model="m", provider="openai", parameters=parameters))
     shown = forecasts.pair_inputs(pair.collection, pair.query, pair.document)
     probe = known_orders.Probe("p", ((0, shown), (1, shown)))
-    wanted = configurations.build_configuration(policy="single", voters=["j"])
+    wanted = configurations.build_configuration(policy="single", judges=["j"])
     upper = {
         "campaign": forecasts.estimate_pairs(wanted, 2, [shown]).tokens_in.upper,
         "self-check": self_check.forecast([one], [probe], 1).tokens_in.upper,
@@ -273,9 +273,7 @@ def test_without_debates_for_people_an_estimate_counts_no_late_ones() -> None:
         JudgeVersion.objects.create(name=name, model="m", provider="openai")
     Panel.objects.update(is_default=False)
     Panel.objects.create(name="main", debate=names[:2], ensemble=names, majority=2, is_default=True)
-    none = configurations.build_configuration(
-        policy="ensemble", options=configurations.CampaignOptions(debate_for_people=False)
-    )
+    none = configurations.build_configuration(policy="ensemble", no_debate_for_people=True)
     assert forecasts.estimate_pairs(none, 10, []).calls.upper == 10 * 3
     late = configurations.build_configuration(policy="ensemble")
     assert forecasts.estimate_pairs(late, 10, []).calls.upper == 10 * (3 + 2 * late.rounds)

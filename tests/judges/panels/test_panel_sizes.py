@@ -222,18 +222,18 @@ def test_the_judges_of_one_campaign_may_be_another_odd_number(db: None) -> None:
     taken(judges("a", "b", "c", "d", "e", more=WARM) + '\n[panel]\nensemble = ["a", "b", "c", "d", "e"]\nmajority = 4')
     of = configurations.build_configuration
     assert of(policy="ensemble").majority == 4
-    assert of(policy="ensemble", voters=list("edcba")).majority == 4, "other judges in the same number"
-    assert of(policy="ensemble", voters=["a", "b", "c"]).majority == 2
-    assert of(policy="ensemble", voters=["a"] * 7).majority == 4
-    assert Counter(of(policy="ensemble", voters=["a"] * 7).values["voters"]).most_common(1)[0][1] == 7
+    assert of(policy="ensemble", judges=list("edcba")).majority == 4, "other judges in the same number"
+    assert of(policy="ensemble", judges=["a", "b", "c"]).majority == 2
+    assert of(policy="ensemble", judges=["a"] * 7).majority == 4
+    assert Counter(of(policy="ensemble", judges=["a"] * 7).values["voters"]).most_common(1)[0][1] == 7
     with pytest.raises(BadInput, match="An even number of votes \\(4\\) could tie"):
-        of(policy="ensemble", voters=["a", "b", "c", "d"])
+        of(policy="ensemble", judges=["a", "b", "c", "d"])
     with pytest.raises(BadInput, match="A panel has at most 9 judges, not 11"):
-        of(policy="ensemble", voters=["a"] * 11)
-    assert len(of(policy="single", voters=["a"] * 11).voters) == 1, "one is asked, whoever else is named"
+        of(policy="ensemble", judges=["a"] * 11)
+    assert len(of(policy="single", judges=["a"] * 11).voters) == 1, "one is asked, whoever else is named"
     JudgeVersion.objects.filter(name="a").update(parameters={})
     with pytest.raises(BadInput, match="a is named 3 times, and all its answers would be identical: its temp"):
-        of(policy="ensemble", voters=["a", "a", "a"])
+        of(policy="ensemble", judges=["a", "a", "a"])
 
 
 def test_what_decides_is_said_in_words(db: None) -> None:
