@@ -214,11 +214,11 @@ def find_campaign(collection: Collection, number: int | None, *, cancelled: bool
     """
     if number is not None:
         campaign = find_numbered(Campaign.objects, collection, number)
-        missing = _("%(collection)s has no campaign %(number)s.")
+        missing = _("%(collection)s has no campaign %(number)s")
     else:
         campaigns = Campaign.judging.filter(collection=collection).order_by("-pk")
         campaign = (campaigns if cancelled else campaigns_of(collection)).first() or campaigns.first()
-        missing = _("%(collection)s has no campaign yet: start one first.")
+        missing = _("%(collection)s has no campaign yet: start one first")
     if campaign is None:
         raise BadInput(missing % {"collection": collection.name, "number": number})
     return campaign
