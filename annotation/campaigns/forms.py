@@ -1,17 +1,15 @@
 """The forms that start a campaign."""
 
 from django import forms
-from django.http import HttpRequest
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from actions.options import ActionForm
-from actions.pages import form_of
 from annotation.panels.applying import chosen_name, offered_panels
 from corpus.models import Collection
 from judges.campaigns import configurations
-from judges.campaigns.options import JUDGING
-from judges.campaigns.services import start_judging
+from judges.campaigns.options import JUDGING, CampaignOptions
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline, judges_that_vote
 
@@ -50,44 +48,52 @@ class WriteForm(forms.Form):
         self.fields["measure"].choices = [("", _("Rules only")), *measurers]  # type: ignore[attr-defined]
 
 
-def start_form(collection: Collection, request: HttpRequest | None = None) -> ActionForm:
-    """Return the form that starts a campaign, with the collection's panels, the default first."""
-    # A new site can judge at once: the offline panel needs no key.
-    if not Panel.objects.exists():
-        ensure_offline()
-    panels = {panel.name: panel for panel in offered_panels(collection)}
-    words = _("%(row)s (%(debate)s debaters, %(ensemble)s judges)")
-    titles = [
-        (name, words % {"row": name, "debate": len(panel.debate), "ensemble": len(panel.ensemble)})
-        for name, panel in panels.items()
-    ]
-    judges = [(name, name) for name in judges_that_vote()]
-    panel = panels.get(chosen_name(collection)) or next(iter(panels.values()))
-    form = form_of(
-        start_judging,
-        request,
-        choices={"panel": titles, "filter": judges, "adjudicator": [("", _("people")), *judges]},
-        initial={"panel": panel.name, "policy": configurations.usual_policy(panel.debate, panel.ensemble)},
-    )
-    policies = [(name, title) for name, title in Campaign.Policy.choices if name in JUDGING]
-    form.fields["policy"] = forms.ChoiceField(
-        choices=policies, required=False, label=form.fields["policy"].label, widget=forms.RadioSelect
-    )
-    return form
+class StartForm(ActionForm):
+    """The form that starts a campaign, with the collection's panels, the default first, and a button for each policy."""
 
+    def __init__(self, collection: Collection, *sent: QueryDict) -> None:
+        # A new site can judge at once: the offline panel needs no key.
+        if not Panel.objects.exists():
+            ensure_offline()
+        panels = {panel.name: panel for panel in offered_panels(collection)}
+        words = _("%(row)s (%(debate)s debaters, %(ensemble)s judges)")
+        titles = [
+            (name, words % {"row": name, "debate": len(panel.debate), "ensemble": len(panel.ensemble)})
+            for name, panel in panels.items()
+        ]
+        judges = [(name, name) for name in judges_that_vote()]
+        panel = panels.get(chosen_name(collection)) or next(iter(panels.values()))
+        super().__init__(
+            CampaignOptions,
+            *sent,
+            choices={"panel": titles, "filter": judges, "adjudicator": [("", _("people")), *judges]},
+            initial={"panel": panel.name, "policy": configurations.usual_policy(panel.debate, panel.ensemble)},
+        )
+        self.fields["policy"] = forms.ChoiceField(
+            choices=[(name, title) for name, title in Campaign.Policy.choices if name in JUDGING],
+            required=False,
+            label=self.fields["policy"].label,
+            widget=forms.RadioSelect,
+        )
 
-def policy_buttons(form: ActionForm) -> list[tuple[object, str, str]]:
-    """Return each policy's radio button, its explanation, and the explanation's element id."""
-    buttons: list[tuple[object, str, str]] = []
-    for number, button in enumerate(form["policy"]):
-        key = f"policy-line-{number}"
-        button.data["attrs"]["aria-describedby"] = key
-        buttons.append((button, str(POLICY_LINES[button.data["value"]]), key))
-    return buttons
+    @property
+    def no_debate(self) -> forms.BoundField:
+        """The field of debates for people, as the template names it."""
+        return self["no_debate_for_people"]
 
+    @property
+    def policies(self) -> list[tuple[object, str, str]]:
+        """Return each policy's radio button, its explanation, and the explanation's element id."""
+        buttons: list[tuple[object, str, str]] = []
+        for number, button in enumerate(self["policy"]):
+            key = f"policy-line-{number}"
+            button.data["attrs"]["aria-describedby"] = key
+            buttons.append((button, str(POLICY_LINES[button.data["value"]]), key))
+        return buttons
 
-def is_special(form: ActionForm) -> bool:
-    """Return whether an option of the protocol is set or wrong, so that its part of the form is shown open."""
-    names = ("agents", "temperature", "adjudicator", "filter", "no_debate_for_people", "batch", "guard", "play_on")
-    is_set = form["stance_order"].value() == "irrelevant-first"
-    return is_set or any(form[name].errors or form[name].value() for name in names)
+    @property
+    def special(self) -> bool:
+        """Return whether an option of the protocol is set or wrong, so that its part of the form is shown open."""
+        names = ("agents", "temperature", "adjudicator", "filter", "no_debate_for_people", "batch", "guard", "play_on")
+        is_set = self["stance_order"].value() == "irrelevant-first"
+        return is_set or any(self[name].errors or self[name].value() for name in names)

@@ -15,7 +15,7 @@ from actions.options import ActionForm, show_refusal
 from actions.pages import answer_action
 from actions.services import Actor
 from annotation.audit_log.recording import record
-from annotation.campaigns.forms import WriteForm, is_special, policy_buttons, start_form
+from annotation.campaigns.forms import StartForm, WriteForm
 from annotation.campaigns.rows import campaign_rows
 from annotation.campaigns.selectors import estimate_campaign
 from annotation.permissions import Scope, action
@@ -37,7 +37,7 @@ LIMITS = ("limit", "budget", "max_calls")
 @require_GET
 def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
     """All campaigns, newest first, and the form that starts one."""
-    return _render_campaigns(request, scope, start_form(scope.collection))
+    return _render_campaigns(request, scope, StartForm(scope.collection))
 
 
 @action("admin")
@@ -53,7 +53,9 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
         return _render_campaigns(request, scope, form, status=422)
 
     between: dict[str, Any] = {"confirm": "campaigns/confirm.html", "estimate": estimate_campaign}
-    return answer_action(request, scope, start_judging, start_form(scope.collection, request), show, done, **between)
+    return answer_action(
+        request, scope, start_judging, StartForm(scope.collection, request.POST), show, done, **between
+    )
 
 
 def _say_start(request: HttpRequest, started: Started) -> None:
@@ -81,7 +83,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Start a judge that writes contribution and evidence for relevant pairs without any."""
     form = WriteForm(request.POST, prefix="write")
     if not form.is_valid():
-        return _render_campaigns(request, scope, start_form(scope.collection), writing=form, status=422)
+        return _render_campaigns(request, scope, StartForm(scope.collection), writing=form, status=422)
     given = form.cleaned_data
     try:
         wanted = evidence.writer_configuration(given["writer"], given["measure"])
@@ -98,7 +100,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
         show_refusal(form, error)
-        return _render_campaigns(request, scope, start_form(scope.collection), writing=form, status=422)
+        return _render_campaigns(request, scope, StartForm(scope.collection), writing=form, status=422)
     if started.campaign is None or started.idle:
         messages.info(request, _("Nothing to do: every relevant pair has evidence or waits for a person."))
     else:
@@ -161,8 +163,6 @@ def _render_campaigns(
     context = {
         "scope": scope,
         "form": form,
-        "policies": policy_buttons(form),
-        "is_special": is_special(form),
         "rows": [row for row in rows if not row.is_closed_account],
         "spending": [row for row in rows if row.is_closed_account],
         "writing": writing or WriteForm(prefix="write"),

@@ -89,7 +89,7 @@ def test_a_binary_panel_on_a_graded_scale_says_before_the_start_which_labels_wil
 def test_each_policy_is_explained_beside_its_button(client, books: Collection) -> None:
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     response = client.get("/c/books/campaigns/")
-    lines = {choice.data["value"]: line for choice, line, _key in response.context["policies"]}
+    lines = {choice.data["value"]: line for choice, line, _key in response.context["form"].policies}
     assert set(lines) == set(JUDGING) and all(lines.values())
     text = response.content.decode()
     assert all(f'value="{value}"' in text for value in lines)
