@@ -17,6 +17,7 @@ from benchmark.runs.builders import RUNS
 from benchmark.synthesis.lifecycle import SYNTHESES
 from benchmark.synthesis.seeds import QUERIES
 from corpus import bundled
+from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection
 from jobs.models import JobState
@@ -106,7 +107,7 @@ def start_web_search(folder: Path) -> WebSearch:
     lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)
     path = folder / "web-queries.jsonl"
     path.write_text("".join(lines[:WEB_QUERIES]))
-    import_collection(WEB, ImportFiles(queries=path, grades=1))
+    import_collection(WEB, ImportFiles(queries=path, options=ImportOptions(grades=1)))
     Collection.objects.filter(name=WEB, title="").update(title=WEB_TITLE)
     collection = Collection.objects.get(name=WEB)
     known = WebSearch.objects.select_related("collection").filter(collection=collection).first()

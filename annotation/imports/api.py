@@ -12,13 +12,14 @@ from ninja.decorators import decorate_view
 from ninja.files import UploadedFile
 
 from annotation.imports import importing, tus, uploads
+from annotation.imports.page import find_import
 from annotation.models.imports import FileImport, Upload
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
+from api.operations import HERE, operation
 from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import JSON, Given, describe_refusals
 from corpus.errors import BadInput
-from corpus.numbered import numbered_or_404
 
 router = Router(tags=["files"])
 MOST_FILES = 100
@@ -40,27 +41,6 @@ class ImportedFileOut(Schema):
     problem: str
 
 
-class ImportOptionsIn(Given):
-    """Options of an import before it starts; files that `kinds` and `columns` leave out stay as they are."""
-
-    bm25: int = Field(0, ge=0, le=1000, description="Candidates for each query, found by BM25.")
-    graded_by: Literal["", "human", "judge", "reference"] = Field(
-        "",
-        description="Whose grades the files hold: human ones settle pairs, others measure; empty: human where a file "
-        "names its assessors, else reference.",
-    )
-    query_ids: Literal["num", "position"] = Field(
-        "num", description="Where query ids come from: the file, or their places 1, 2, ... in it."
-    )
-    empty: Literal["refuse", "keep"] = Field("refuse", description="What happens to documents without text.")
-    update: bool = Field(False, description="Update documents whose text changed (keeps history).")
-    keep_runs: bool = Field(True, description="Runs are added to the benchmark, too.")
-    skip_unknown: bool = Field(False, description="Leave out rows that name no known query or document.")
-    keep_self: bool = Field(False, description="Keep a query that is a document among its own candidates.")
-    kinds: dict[str, str] = Field({}, description="By the file's name, or name/member; skip: leave it out.")
-    columns: dict[str, dict[str, str]] = Field({}, description="By the file's name: its header's columns and fields.")
-
-
 class ImportOut(Schema):
     """An import. Once its check is `ready` (`checked` true) it can be started; `report` counts what was found."""
 
@@ -75,7 +55,45 @@ class ImportOut(Schema):
     total: int
 
 
-@router.post("/collections/{slug:name}/imports", auth=may("admin", MANAGE), response={201: ImportOut})
+def show_import(row: FileImport) -> dict[str, Any]:
+    """Return an import as the API shows it."""
+    ready = row.state == FileImport.READY
+    return {
+        "number": row.number,
+        "state": row.state,
+        "checked": ready or not row.dry_run,
+        "imported": ready and not row.dry_run,
+        "files": [
+            {
+                "name": file["name"],
+                "member": file["member"],
+                "kind": file["holds"]["kind"],
+                "columns": {one: fields[one] for one in file["holds"]["header"] or () if one in fields},
+                "problem": file["holds"]["problem"],
+            }
+            for file in row.files
+            for fields in [file["holds"]["fields"]]
+        ],
+        "report": row.report,
+        "error": row.error,
+        "done": row.done,
+        "total": row.total,
+    }
+
+
+operation(
+    router,
+    importing.correct_import,
+    "POST",
+    "/imports/{number}/options",
+    response=ImportOut,
+    show=show_import,
+    find=find_import,
+    status=200,
+)
+
+
+@router.post(HERE + "/imports", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile]]) -> Any:
     """Upload files; a worker checks what they hold. Nothing is imported before the import is started."""
@@ -93,89 +111,26 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
         raise
 
 
-@router.get("/collections/{slug:name}/imports", auth=may("admin"), response=Page[ImportOut])
+@router.get(HERE + "/imports", auth=may("admin"), response=Page[ImportOut])
 def list_imports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the imports, the oldest first."""
     return page_of(FileImport.objects.filter(collection=scope_of(request).collection), after, limit, show_import)
 
 
-@router.get("/collections/{slug:name}/imports/{number}", auth=may("admin"), response=ImportOut)
+@router.get(HERE + "/imports/{number}", auth=may("admin"), response=ImportOut)
 def read_import(request: HttpRequest, name: str, number: int) -> Any:
     """Read how far an import, or its check, is."""
-    return show_import(_find_import(request, number))
+    return show_import(find_import(scope_of(request).collection, number))
 
 
-@router.post(
-    "/collections/{slug:name}/imports/{number}/options",
-    auth=may("admin", MANAGE),
-    response=ImportOut,
-)
-def correct_import(request: HttpRequest, name: str, number: int, body: ImportOptionsIn) -> Any:
-    """Say what the files hold and how they are imported; a worker checks again."""
-    row = _find_import(request, number)
-    options = {
-        "bm25": body.bm25,
-        "graded_by": body.graded_by,
-        "by_position": body.query_ids == "position",
-        "keep_empty": body.empty == "keep",
-        "update": body.update,
-        "keep_runs": body.keep_runs,
-        "skip_unknown": body.skip_unknown,
-        "keep_self": body.keep_self,
-    }
-    importing.correct_import(row, {"kinds": body.kinds, "columns": body.columns}, options)
-    row.refresh_from_db()
-    return show_import(row)
-
-
-@router.post(
-    "/collections/{slug:name}/imports/{number}/{act}",
-    auth=may("admin", MANAGE),
-    response=ImportOut,
-)
+@router.post(HERE + "/imports/{number}/{act}", auth=may("admin", MANAGE), response=ImportOut)
 @decorate_view(once)
 def control_import(request: HttpRequest, name: str, number: int, act: Literal["start", "cancel", "go-on"]) -> Any:
     """Start an import whose check is ready, cancel it, or do again what was cancelled or failed."""
-    row = _find_import(request, number)
+    row = find_import(scope_of(request).collection, number)
     importing.control_import(scope_of(request), row, act)
     row.refresh_from_db()
     return show_import(row)
-
-
-def _find_import(request: HttpRequest, number: int) -> FileImport:
-    return numbered_or_404(FileImport.objects, scope_of(request).collection, number, _("Import not found."))
-
-
-def show_import(row: FileImport) -> dict[str, Any]:
-    """Return an import as the API shows it."""
-    ready = row.state == FileImport.READY
-    return {
-        "number": row.number,
-        "state": row.state,
-        "checked": ready or not row.dry_run,
-        "imported": ready and not row.dry_run,
-        "files": [_show_file(one) for one in row.files],
-        "report": row.report,
-        "error": row.error,
-        "done": row.done,
-        "total": row.total,
-    }
-
-
-def _show_file(file: dict[str, Any]) -> dict[str, Any]:
-    holds = file["holds"]
-    columns = {one: holds["fields"][one] for one in _header_of(file) if one in holds["fields"]}
-    return {
-        "name": file["name"],
-        "member": file["member"],
-        "kind": holds["kind"],
-        "columns": columns,
-        "problem": holds["problem"],
-    }
-
-
-def _header_of(file: dict[str, Any]) -> list[str]:
-    return list(file["holds"]["header"] or ())
 
 
 def _header(name: str, meaning: str, kind: str = "string", *, required: bool = False) -> dict[str, Any]:
@@ -229,7 +184,7 @@ def _find_upload(request: HttpRequest, number: int) -> Upload:
     return find_row(rows.select_related("collection"), number, _("Upload not found."))
 
 
-@router.post("/collections/{slug:name}/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
+@router.post(HERE + "/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> Any:
     """Make an import of uploads that came whole; a worker checks what they hold."""
@@ -238,7 +193,7 @@ def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> An
     return Status(201, show_import(importing.begin_import(scope.collection, scope.user, rows)))
 
 
-@router.get("/collections/{slug:name}/uploads", auth=may("admin"), response=Page[UploadOut])
+@router.get(HERE + "/uploads", auth=may("admin"), response=Page[UploadOut])
 def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List your uploads that no import uses yet, the oldest first."""
     scope = scope_of(request)
@@ -257,7 +212,7 @@ def _show_upload(row: Upload) -> dict[str, Any]:
 
 
 @router.post(
-    "/collections/{slug:name}/uploads",
+    HERE + "/uploads",
     auth=may("admin", MANAGE),
     response={201: None},
     openapi_extra={
@@ -276,7 +231,7 @@ def create_upload(request: HttpRequest, name: str) -> Any:
 
 @router.api_operation(
     ["HEAD"],
-    "/collections/{slug:name}/uploads/{number}",
+    HERE + "/uploads/{number}",
     auth=may("admin", MANAGE),
     openapi_extra={"parameters": [RESUMABLE], "responses": {200: RECEIVED}},
 )
@@ -286,7 +241,7 @@ def read_upload(request: HttpRequest, name: str, number: int) -> Any:
 
 
 @router.patch(
-    "/collections/{slug:name}/uploads/{number}",
+    HERE + "/uploads/{number}",
     auth=may("admin", MANAGE),
     response={204: None},
     openapi_extra={
@@ -308,7 +263,7 @@ def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
 
 
 @router.delete(
-    "/collections/{slug:name}/uploads/{number}",
+    HERE + "/uploads/{number}",
     auth=may("admin", MANAGE),
     response={204: None},
     openapi_extra={"parameters": [RESUMABLE], "responses": {204: {"description": "Deleted", "headers": _told()}}},

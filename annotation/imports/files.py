@@ -14,7 +14,8 @@ from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import confinement, tables
 from corpus.importing.detection import HOLDS, DetectedFile, detect, find_conflicts, list_sources
-from corpus.importing.service import ImportFiles, plan_import
+from corpus.importing.options import ImportOptions
+from corpus.importing.service import ImportFiles, sort_files
 
 
 @dataclass(slots=True)
@@ -121,7 +122,7 @@ def _read_table(source: FileSource) -> list[tables.Table | None]:
 
 
 def plan_files(row: FileImport) -> ImportFiles:
-    """Return the import of a row's files. Raises BadInput where a file is gone, and as `plan_import` does."""
+    """Return the import of a row's files. Raises BadInput where a file is gone, and as `sort_files` does."""
     uploads = {upload.pk: upload for upload in row.uploads.select_related("collection")}
     files = [GivenFile.of(one) for one in row.files]
     for one in files:
@@ -130,7 +131,7 @@ def plan_files(row: FileImport) -> ImportFiles:
             problem = one.holds.problem
             raise BadInput(problem if problem.startswith(one.shown_name) else f"{one.shown_name}: {problem}")
     planned = [(_source_of(one, uploads, one.holds.fields), one.holds.kind) for one in files if one.holds.kind]
-    return plan_import(planned, dry_run=row.dry_run, **row.options)
+    return ImportFiles(**sort_files(planned), options=ImportOptions.read(row.options), dry_run=row.dry_run)
 
 
 def _source_of(file: GivenFile, uploads: dict[int, Upload], fields: dict[str, str]) -> FileSource:

@@ -1,4 +1,4 @@
-"""Forms of an import: which files, and with which options."""
+"""The form of an import's files."""
 
 from typing import Any
 
@@ -39,43 +39,3 @@ class FilesForm(forms.Form):
         """Return the numbers of uploads that the form names."""
         data: Any = self.data  # a QueryDict
         return {int(value) for value in data.getlist("upload") if value.isdecimal() and len(value) < 19}
-
-
-class OptionsForm(forms.Form):
-    """Options of an import."""
-
-    bm25 = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=1000,
-        label=gettext_lazy("BM25 candidates for each query"),
-        help_text=gettext_lazy("Adds the best documents of each query as pairs, for example 10."),
-    )
-    graded_by = forms.ChoiceField(
-        required=False,
-        choices=[
-            ("", gettext_lazy("Automatic: people’s where a file names its assessors, otherwise reference grades")),
-            ("reference", gettext_lazy("Reference grades: used for measuring only")),
-            ("human", gettext_lazy("People’s judgments: used as labels")),
-            ("judge", gettext_lazy("Models’ judgments: used for measuring only")),
-        ],
-        label=gettext_lazy("Grades in the files are"),
-    )
-    by_position = forms.BooleanField(
-        required=False, label=gettext_lazy("Number queries 1, 2, … in the order of their file")
-    )
-    keep_empty = forms.BooleanField(required=False, label=gettext_lazy("Keep documents without text"))
-    update = forms.BooleanField(
-        required=False, label=gettext_lazy("Update documents whose text changed (keeps history)")
-    )
-    keep_runs = forms.BooleanField(required=False, label=gettext_lazy("Also add rankings (runs) to the benchmark"))
-    skip_unknown = forms.BooleanField(
-        required=False, label=gettext_lazy("Leave out rows that name no known query or document")
-    )
-    keep_self = forms.BooleanField(
-        required=False, label=gettext_lazy("Keep a query that is also a document among its own candidates")
-    )
-
-    def as_options(self) -> dict[str, Any]:
-        """Return the valid form as an import stores it."""
-        return {**self.cleaned_data, "bm25": self.cleaned_data["bm25"] or 0}

@@ -1,6 +1,6 @@
 """An import from its upload to its end: begun, corrected, checked, started, cancelled; and the work of its job."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
+from actions.services import Actor, Unchanged, action
 from annotation.audit_log.recording import record
 from annotation.imports.files import (
     GivenFile,
@@ -25,6 +26,7 @@ from annotation.models.imports import FileImport, Upload
 from annotation.permissions import Scope
 from corpus.errors import BadInput
 from corpus.importing.confinement import confined
+from corpus.importing.options import ImportOptions
 from corpus.importing.service import import_collection
 from corpus.models import Collection
 from jobs import leases
@@ -45,14 +47,13 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
     for upload in uploads:
         if count_received(upload) != upload.size:
             raise BadInput(_("%(name)s has not been uploaded completely; choose it again") % {"name": upload.name})
-    options = {"bm25": 0, "keep_empty": False, "update": False, "keep_runs": True}
     with transaction.atomic():
         row = FileImport.objects.create(
             collection=collection,
             owner=owner,
             made_by=owner.username,
             files=list_uploads(uploads),
-            options=options,
+            options={"keep_runs": True},
             language=get_language() or "",
         )
         # Two requests may name the same upload, and a third may delete it: only what is still free is taken.
@@ -63,31 +64,26 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
     return row
 
 
-def correct_import(row: FileImport, corrections: dict[str, Any], options: dict[str, Any]) -> None:
-    """Say what the files hold, and have them checked again. Raises BadInput where the import has started.
+@action("import.corrected")
+def correct_import(
+    actor: Actor, row: FileImport, options: ImportOptions, said: Mapping[str, str] | None = None
+) -> FileImport | Unchanged:
+    """Say what the files hold and how they are imported; a worker checks again.
 
-    `corrections`: `said`, as the page's form names files and columns by their places, or `kinds` and `columns` by their
-    names.
+    Files that `kinds` and `columns` leave out stay as they are. Raises BadInput where the import has started.
     """
-    if row.looked_at and "said" not in corrections:
-        place_corrections(row.files, **corrections)
-    changes = {"corrections": corrections, "options": options, "dry_run": True, "report": {}}
+    # `said`: as the page's form names files and columns, by their places.
+    corrections = {"kinds": options.kinds, "columns": options.columns} if said is None else {"said": said}
+    if row.looked_at and said is None:
+        place_corrections(row.files, options.kinds, options.columns)
+    given = options.model_dump(exclude_unset=True, exclude={"kinds", "columns"})
+    changes = {"corrections": corrections, "options": {**row.options, **given}, "dry_run": True, "report": {}}
     changes |= {"done": 0, "total": 0, "phase": ""}
     free = Q(dry_run=True) | Q(state__in=[FileImport.FAILED, FileImport.CANCELLED])
     if not _queue_again(row, free, **changes):
         raise BadInput(_("This import has already started."))
-
-
-def start_import(row: FileImport) -> None:
-    """Import what was checked. Raises BadInput where nothing was, or it has started already."""
-    if not _queue_again(row, Q(dry_run=True, state=FileImport.READY), dry_run=False, done=0):
-        raise BadInput(_("This import cannot start now: its check is not complete, or it has already started."))
-
-
-def resume_import(row: FileImport) -> None:
-    """Check, or import, what was cancelled or failed again, as it stood. Raises BadInput for any other state."""
-    if not _queue_again(row, Q(state__in=[FileImport.FAILED, FileImport.CANCELLED]), done=0, phase=""):
-        raise BadInput(_("Only an import that was cancelled or failed can be resumed."))
+    row.refresh_from_db()
+    return Unchanged(row)  # A check changes nothing: only the import itself is an act.
 
 
 @transaction.atomic
@@ -96,7 +92,11 @@ def control_import(scope: Scope, row: FileImport, act: str) -> None:
     if act == "cancel":
         leases.cancel(row)
         return
-    (start_import if act == "start" else resume_import)(row)
+    if act == "start":
+        if not _queue_again(row, Q(dry_run=True, state=FileImport.READY), dry_run=False, done=0):
+            raise BadInput(_("This import cannot start now: its check is not complete, or it has already started."))
+    elif not _queue_again(row, Q(state__in=[FileImport.FAILED, FileImport.CANCELLED]), done=0, phase=""):
+        raise BadInput(_("Only an import that was cancelled or failed can be resumed."))
     row.refresh_from_db()
     # A check changes nothing, so that only the import itself is an act.
     if not row.dry_run:

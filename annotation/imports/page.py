@@ -11,6 +11,7 @@ from annotation.imports.files import GivenFile
 from annotation.imports.importing import LOOKING
 from annotation.models.imports import FileImport
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 from jobs.workers import has_workers
 
 SHOWN = 20  # Imports on the page.
@@ -116,6 +117,11 @@ def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
 def recent_imports(collection: Collection) -> QuerySet[FileImport]:
     """Return the newest imports of a collection."""
     return FileImport.objects.filter(collection=collection).order_by("-pk")[:SHOWN]
+
+
+def find_import(collection: Collection, number: int) -> FileImport:
+    """Return an import by its number. Raises Http404."""
+    return numbered_or_404(FileImport.objects, collection, number, _("Import not found."))
 
 
 def build_import_page(row: FileImport) -> dict[str, Any]:

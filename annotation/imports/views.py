@@ -5,17 +5,21 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from actions.options import show_refusal
+from actions.options import ActionForm
+from actions.pages import answer_action, form_of
+from actions.services import Actor
 from annotation.imports import importing, tus, uploads
-from annotation.imports.forms import FilesForm, OptionsForm
-from annotation.imports.page import build_import_page, recent_imports
+from annotation.imports.forms import FilesForm
+from annotation.imports.page import build_import_page, find_import, recent_imports
 from annotation.models.imports import FileImport, Upload
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
-from corpus.numbered import numbered_or_404
+from corpus.importing.options import ImportOptions
+from corpus.models import Collection
 from judges.panels.offline_panel import OFFLINE, has_real_judges
 
 # HTMX stops asking when it gets this status.
@@ -81,28 +85,28 @@ def _chosen_uploads(scope: Scope, form: FilesForm) -> list[Upload]:
 @require_http_methods(["GET", "POST"])
 def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponse:
     """Show an import: files, check, progress. A POST corrects what the files are taken for, and checks again."""
-    row = _find_import(scope, file_import)
-    form = OptionsForm(request.POST if request.method == "POST" else None, initial=row.options)
-    if request.method == "POST" and form.is_valid():
-        try:
-            importing.correct_import(row, {"said": _file_messages(request)}, form.as_options())
-        except BadInput as error:
-            show_refusal(form, error)
-        else:
-            return redirect("file_import", scope.collection.name, row.number)
-    return _render_import(request, scope, row, form)
+    row = find_import(scope.collection, file_import)
+    # The fields of the form that are about files and their columns.
+    said = {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
 
+    def correct(actor: Actor, collection: Collection, options: ImportOptions) -> FileImport:
+        return importing.correct_import(actor, row, options, said)
 
-def _file_messages(request: HttpRequest) -> dict[str, str]:
-    """Return the fields of the form that are about files and their columns."""
-    return {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
+    def show(form: ActionForm) -> HttpResponse:
+        return _render_import(request, scope, row, form)
+
+    def done(row: FileImport) -> str:
+        return reverse("file_import", args=[scope.collection.name, row.number])
+
+    form = form_of(importing.correct_import, request, initial=row.options)
+    return answer_action(request, scope, correct, form, show, done)
 
 
 @action("admin")
 @require_POST
 def control_import(request: HttpRequest, scope: Scope, file_import: int, act: str) -> HttpResponse:
     """Start, cancel, resume or discard an import."""
-    row = _find_import(scope, file_import)
+    row = find_import(scope.collection, file_import)
     if act in importing.ACTS:
         try:
             importing.control_import(scope, row, act)
@@ -117,11 +121,7 @@ def control_import(request: HttpRequest, scope: Scope, file_import: int, act: st
     return redirect("file_import", scope.collection.name, row.number)
 
 
-def _find_import(scope: Scope, number: int) -> FileImport:
-    return numbered_or_404(FileImport.objects, scope.collection, number, _("Import not found."))
-
-
-def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: OptionsForm) -> HttpResponse:
+def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: ActionForm) -> HttpResponse:
     """Render the page, or for HTMX its changing part, until the job is over."""
     context: dict[str, Any] = {
         "scope": scope,

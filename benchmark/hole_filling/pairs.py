@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from corpus import table_statistics
 from corpus.collections.task_order import forget_watermarks
-from corpus.importing.staging import copy_lines, create_temporary_table, execute_sql, ignore_progress, plan_for_bulk
+from corpus.importing.staging import copy_lines, create_temporary_table, ignore_progress, plan_for_bulk
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection, Item, Label
 from store.sql import execute, fetch_rows, read_sql
@@ -62,7 +62,7 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
     pairs = enumerate(zip(queries.tolist(), documents.tolist(), strict=True))
     lines = (f"{place}\t{query}\t{document}\n" for place, (query, document) in pairs)
     copy_lines("filling_pool", lines, "pairs", ignore_progress)
-    execute_sql("ANALYZE filling_pool")
+    execute("ANALYZE filling_pool")
     # Only rows that change: an UPDATE of all would rewrite and lock a million rows.
     execute(BECOME_CANDIDATES)
     execute(MAKE_PAIRS, collection=collection.pk)

@@ -20,7 +20,7 @@ from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import staging
-from corpus.importing.service import ImportFiles
+from corpus.importing.options import ImportOptions
 from corpus.models import Collection, Query
 from jobs.models import JobState
 
@@ -89,7 +89,7 @@ def import_runs(
         return found
 
 
-def keep_runs(collection: Collection, sources: Sequence[FileSource], files: ImportFiles) -> tuple[int, list[str]]:
+def keep_runs(collection: Collection, sources: Sequence[FileSource], options: ImportOptions) -> tuple[int, list[str]]:
     """Keep the runs of an import as runs, by the names of their files; return how many are new, and names taken.
 
     A name that has a run already is that run, whatever it holds. Lines of ranks below those that became pairs may name
@@ -108,7 +108,7 @@ def keep_runs(collection: Collection, sources: Sequence[FileSource], files: Impo
         if file.problems:
             raise BadInput(file.problems.told(Path(source.name)))
         run = Run(collection=collection, name=name)
-        run.recipe = {rankings.KEEP_SELF: True} if files.keep_self else {}
+        run.recipe = {rankings.KEEP_SELF: True} if options.keep_self else {}
         _store_run(run, Path(source.name), file, queries, _document_keys(collection, file.documents))
         new += 1
     return new, taken

@@ -16,7 +16,7 @@ from corpus.importing import candidates, judgments, staging
 from corpus.importing.grades import read_grades
 from corpus.importing.staging import ImportProgress, escape_copy_text, ignore_progress
 from corpus.models import Assessor, Collection, Judgment, Pair
-from store.sql import read_sql
+from store.sql import execute, fetch_rows, read_sql
 
 KINDS = {
     "human": Assessor.Kind.HUMAN_IMPORT,
@@ -141,7 +141,7 @@ def store_staged(collection: Collection, staged: AddedJudgments) -> AddedJudgmen
     """Append what `stage_judgments` staged, and derive the labels again that it settles."""
     judgments.add_pairs(collection)
     new, _replaced = judgments.store_judgments()
-    good = staging.execute_sql("SELECT 1 FROM import_grade")
+    good = execute("SELECT 1 FROM import_grade")
     changed = judgments.resolve_staged(collection) if staged.settles else 0
     return staged._replace(new=new, unchanged=good - new, labels_changed=changed)
 
@@ -173,16 +173,16 @@ def _stage_grades(
 
 def _ensure_assessors(collection: Collection) -> list[tuple[str, str]]:
     """Make an assessor of everyone whom the file names; return (kind, name) of each in order."""
-    found = staging.fetch_all("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
+    found = fetch_rows("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
     for kind, name in found:
         if len(name) > 150:
             raise BadInput(_("The assessor's name is longer than 150 characters: %(name)r") % {"name": name[:40]})
         judgments.ensure_assessor(collection, Assessor.Kind(kind), name)
     staging.create_temporary_table("import_assessor", "kind text, name text, assessor_id bigint")
-    staging.execute_sql(
+    execute(
         """INSERT INTO import_assessor SELECT kind, name, id FROM corpus_assessor a
            WHERE collection_id = %(c)s AND (kind, name) IN (SELECT DISTINCT kind, assessor FROM import_found)""",
-        {"c": collection.pk},
+        c=collection.pk,
     )
     return found
 
@@ -196,18 +196,16 @@ def _find_bad(source: FileSource, bad: BadRows) -> None:
     """Fill `import_grade` with the good rows; tell `bad` about the others, in sentences as format() fills them."""
     staging.create_temporary_table("import_grade", judgments.GRADE)
     staging.create_temporary_table("import_checked", "line int, kind text, problem text")
-    staging.execute_sql(
+    execute(
         """INSERT INTO import_checked SELECT line, 'unknown', CASE WHEN query_id IS NULL
              THEN format(%(no_query)s, query) ELSE format(%(no_document)s, document) END
            FROM import_found WHERE query_id IS NULL OR document_id IS NULL""",
-        {
-            "no_query": _('no query has the id "%(id)s"') % {"id": "%1$s"},
-            "no_document": _('no document has the id "%(id)s"') % {"id": "%1$s"},
-        },
+        no_query=_('no query has the id "%(id)s"') % {"id": "%1$s"},
+        no_document=_('no document has the id "%(id)s"') % {"id": "%1$s"},
     )
     staging.create_temporary_table("import_compared", COMPARED)
-    staging.execute_sql(_COMPARED, {})
-    staging.execute_sql(
+    execute(_COMPARED)
+    execute(
         """INSERT INTO import_checked
            SELECT line, CASE WHEN grade = first THEN 'duplicate' ELSE 'conflicting' END,
                   CASE WHEN grade = first THEN format(%(twice)s, first_line)
@@ -216,22 +214,17 @@ def _find_bad(source: FileSource, bad: BadRows) -> None:
            UNION ALL
            SELECT line, 'conflicting', format(%(before)s, grade, before)
            FROM import_compared WHERE place = 1 AND before IS NOT NULL AND before <> grade""",
-        {
-            "twice": _("the pair stands already in %(place)s") % {"place": source.place("%1$s")},
-            "other": _("grade %(grade)s, but %(place)s has %(other)s")
-            % {"grade": "%1$s", "place": source.place("%2$s"), "other": "%3$s"},
-            "before": _("grade %(grade)s, but the collection has %(before)s of this assessor")
-            % {"grade": "%1$s", "before": "%2$s"},
-        },
+        twice=_("the pair stands already in %(place)s") % {"place": source.place("%1$s")},
+        other=_("grade %(grade)s, but %(place)s has %(other)s")
+        % {"grade": "%1$s", "place": source.place("%2$s"), "other": "%3$s"},
+        before=_("grade %(grade)s, but the collection has %(before)s of this assessor")
+        % {"grade": "%1$s", "before": "%2$s"},
     )
-    staging.execute_sql(
+    execute(
         """INSERT INTO import_grade
            SELECT line, query_id, document_id, grade, assessor_id, 0, step, said_at FROM import_compared
            WHERE place = 1 AND (before IS NULL OR before = grade)"""
     )
-    for kind, count in staging.fetch_all("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
-        first = staging.fetch_all(
-            "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s",
-            {"kind": kind, "n": SHOWN},
-        )
-        bad.add(kind, count, [(line, problem) for line, problem in first])
+    named = "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s"
+    for kind, count in fetch_rows("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
+        bad.add(kind, count, [(line, problem) for line, problem in fetch_rows(named, kind=kind, n=SHOWN)])

@@ -1,6 +1,7 @@
 """Pairs: which query is to be judged with which document, and the reference grades that come with the files."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
@@ -9,9 +10,10 @@ from corpus.formats.files import FileSource
 from corpus.importing import judgments, staging
 from corpus.importing.grades import GradeRow
 from corpus.importing.left_out import LeftOut
-from corpus.importing.staging import ImportProgress, escape_copy_text
+from corpus.importing.staging import ImportProgress, escape_copy_text, fetch_one
 from corpus.importing.table_records import CandidateRecord
 from corpus.models import Assessor, Collection, Query
+from store.sql import execute, fetch_row, fetch_rows
 
 LINE = """line int, query text, document text, teacher_score float8, grade int, assessor text, kind text,
     step text DEFAULT 'import', said_at text DEFAULT ''"""
@@ -36,9 +38,12 @@ FROM import_found f WHERE grade IS NOT NULL AND (%(file)s = 0 OR NOT EXISTS (
     SELECT FROM import_grade g WHERE g.query_id = f.query_id AND g.document_id = f.document_id
       AND g.assessor_id = %(assessor)s)) GROUP BY query_id, document_id
 """
-_OTHER_GRADE = """SELECT f.line, f.grade, g.file, g.line, g.grade FROM import_found f
+OTHER_GRADE = """SELECT f.line, f.grade, g.file, g.line, g.grade FROM import_found f
     JOIN import_grade g ON g.query_id = f.query_id AND g.document_id = f.document_id AND g.assessor_id = %(assessor)s
     WHERE f.grade <> g.grade ORDER BY f.line LIMIT 1"""
+OTHER_SCORE_BEFORE = """SELECT f.line, f.teacher_score, c.teacher_score FROM import_found f
+    JOIN import_candidate c ON c.query_id = f.query_id AND c.document_id = f.document_id
+    WHERE f.teacher_score <> c.teacher_score ORDER BY 1 LIMIT 1"""
 OTHER_SCORE = """
 SELECT q.external_id, d.external_id FROM import_named s
 JOIN corpus_pair p ON p.query_id = s.query_id AND p.document_id = s.document_id
@@ -59,160 +64,133 @@ ORDER BY query_id, document_id
 """
 
 
-def stage_candidates(
-    collection: Collection,
-    files: Sequence[FileSource],
-    number: int,
-    rows: Iterable[CandidateRecord],
-    kind: Assessor.Kind,
-    left_out: LeftOut,
-    progress: ImportProgress,
-) -> int:
-    """Stage lines of one of the --pairs; return the number of golds below 0, which mean not judged and are left out.
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Staging of an import's candidates and grades. `kind`: of the assessors "gold" and "qrels", who gave the grades.
 
-    `kind`: of the assessor "gold", who gave the grades. Raises BadInput for a pair with another score or grade in this
-    or an earlier file.
+    A grade below 0 means not judged: it is left out, and counted.
     """
-    source = files[number]
 
-    def copy_line(row: CandidateRecord) -> str:
-        score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
-        # Below 0 means not judged, however far below: -1 stands for all, as the column is an int.
-        grade = "\\N" if row.gold is None else max(row.gold, -1)
-        return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
+    collection: Collection
+    kind: Assessor.Kind
+    left_out: LeftOut
+    progress: ImportProgress
 
-    columns = "line, query, document, teacher_score, grade"
-    unjudged = stage_lines(collection, map(copy_line, rows), columns, "pairs", progress)
-    left_out.remove_unknown(source)
-    # min and max skip NULL: a line without a score or grade contradicts none that has one.
-    clash = staging.fetch_one(
-        """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
-           HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
-           ORDER BY 1 LIMIT 1"""
-    )
-    if clash:
-        said = _("the pair stands in %(place)s with another teacher_score or gold")
-        raise source.bad(clash[0], said % {"place": source.place(clash[1])})
-    _count_repeated(left_out)
-    if number:
-        _refuse_other_score(source)
-    staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
-    if staging.fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
-        values = {"assessor": judgments.ensure_assessor(collection, kind, "gold").pk, "file": number}
-        if number:
-            _refuse_other_grade(files, number, values)
-        staging.execute_sql(GRADE_ONCE, values)
-    return unjudged
+    def ensure_assessor(self, name: str) -> int:
+        """Return the key of an assessor of the files' grades."""
+        return judgments.ensure_assessor(self.collection, self.kind, name).pk
 
+    def stage_pairs(self, files: Sequence[FileSource], number: int, rows: Iterable[CandidateRecord]) -> int:
+        """Stage the lines of one of the --pairs; return the number of golds below 0.
 
-def _refuse_other_score(source: FileSource) -> None:
-    """Raise BadInput for a pair that has another teacher_score in an earlier file."""
-    clash = staging.fetch_one(
-        """SELECT f.line, f.teacher_score, c.teacher_score FROM import_found f
-           JOIN import_candidate c ON c.query_id = f.query_id AND c.document_id = f.document_id
-           WHERE f.teacher_score <> c.teacher_score ORDER BY 1 LIMIT 1"""
-    )
-    if clash:
-        said = _("teacher_score %(score)s, but an earlier file has %(before)s for this pair; leave one file out")
-        raise source.bad(clash[0], said % {"score": clash[1], "before": clash[2]})
+        Raises BadInput for a pair with another score or grade in this or an earlier file.
+        """
+        source = files[number]
 
+        def copy_line(row: CandidateRecord) -> str:
+            score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
+            # However far below 0: -1 stands for all, as the column is an int.
+            grade = "\\N" if row.gold is None else max(row.gold, -1)
+            return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
 
-def _refuse_other_grade(files: Sequence[FileSource], number: int, values: dict[str, int]) -> None:
-    """Raise BadInput for a pair to which the same assessor gives another grade in an earlier file."""
-    if clash := staging.fetch_one(_OTHER_GRADE, values):
-        line, grade, file, there, before = clash
-        said = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
-        other = {"file": files[file], "place": files[file].place(there), "before": before}
-        raise files[number].bad(line, said % {"grade": grade, **other})
+        columns = "line, query, document, teacher_score, grade"
+        unjudged = stage_lines(self.collection, map(copy_line, rows), columns, "pairs", self.progress)
+        self.left_out.remove_unknown(source)
+        # min and max skip NULL: a line without a score or grade contradicts none that has one.
+        clash = fetch_one(
+            """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
+               HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
+               ORDER BY 1 LIMIT 1"""
+        )
+        if clash:
+            said = _("the pair stands in %(place)s with another teacher_score or gold")
+            raise source.bad(clash[0], said % {"place": source.place(clash[1])})
+        # Of rows with several pairs, as triples are, none repeats another.
+        lines, each, pairs = fetch_row(
+            "SELECT count(*), count(DISTINCT line), count(DISTINCT (query_id, document_id)) FROM import_found"
+        )
+        if lines == each:
+            self.left_out.repeated["pairs"] += lines - pairs
+        if number and (clash := fetch_one(OTHER_SCORE_BEFORE)):
+            said = _("teacher_score %(score)s, but an earlier file has %(before)s for this pair; leave one file out")
+            raise source.bad(clash[0], said % {"score": clash[1], "before": clash[2]})
+        execute("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
+        if fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
+            self.stage_grades(files, number, "gold")
+        return unjudged
 
+    def stage_grades(self, files: Sequence[FileSource], number: int, name: str) -> None:
+        """Stage the grades of a file's rows. Raises BadInput for a pair with another grade in an earlier file."""
+        values = {"assessor": self.ensure_assessor(name), "file": number}
+        if number and (clash := fetch_one(OTHER_GRADE, **values)):
+            line, grade, file, there, before = clash
+            said = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
+            other = {"file": files[file], "place": files[file].place(there), "before": before}
+            raise files[number].bad(line, said % {"grade": grade, **other})
+        execute(GRADE_ONCE, **values)
 
-def _count_repeated(left_out: LeftOut) -> None:
-    """Count the pairs that stand in several rows; of rows with several pairs, as triples are, they do by their kind."""
-    rows, lines, pairs = staging.fetch_all(
-        "SELECT count(*), count(DISTINCT line), count(DISTINCT (query_id, document_id)) FROM import_found"
-    )[0]
-    if rows == lines:
-        left_out.repeated["pairs"] += rows - pairs
+    def stage_run(self, source: FileSource, rows: Iterable[tuple[int, str, str]]) -> None:
+        """Stage what a run ranks best for each query, as (line, query, document)."""
+        lines = (f"{line}\t{escape_copy_text(query)}\t{escape_copy_text(document)}\n" for line, query, document in rows)
+        stage_lines(self.collection, lines, "line, query, document", "run lines", self.progress)
+        self.left_out.remove_unknown(source)
+        self.left_out.selves += execute(
+            """DELETE FROM import_found f USING import_self s
+               WHERE s.query_id = f.query_id AND s.document_id = f.document_id"""
+        )
+        execute("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
 
+    def stage_qrels(
+        self, files: Sequence[FileSource], number: int, rows: Iterable[GradeRow], progress: ImportProgress
+    ) -> tuple[int, int]:
+        """Stage the grades of one of the files of qrels; return how many, and how many are below 0.
 
-def stage_run(
-    collection: Collection,
-    source: FileSource,
-    rows: Iterable[tuple[int, str, str]],
-    left_out: LeftOut,
-    progress: ImportProgress,
-) -> None:
-    """Stage what a run ranks best for each query, as (line, query, document)."""
-    lines = (f"{line}\t{escape_copy_text(query)}\t{escape_copy_text(document)}\n" for line, query, document in rows)
-    stage_lines(collection, lines, "line, query, document", "run lines", progress)
-    left_out.remove_unknown(source)
-    left_out.selves += staging.execute_sql(
-        """DELETE FROM import_found f USING import_self s
-           WHERE s.query_id = f.query_id AND s.document_id = f.document_id"""
-    )
-    staging.execute_sql("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+        Raises BadInput for a pair with another grade in this or an earlier file.
+        """
+        source = files[number]
 
+        def copy_line(row: GradeRow) -> str:
+            if row.problem:
+                raise source.bad(row.line, row.problem)
+            return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{row.grade}\n"
 
-def stage_qrels(
-    collection: Collection,
-    files: Sequence[FileSource],
-    number: int,
-    rows: Iterable[GradeRow],
-    kind: Assessor.Kind,
-    left_out: LeftOut,
-    progress: ImportProgress,
-) -> tuple[int, int]:
-    """Stage the rows of one of the files as grades of the assessor "qrels"; return how many, and how many are below 0.
+        columns = "line, query, document, grade"
+        unjudged = stage_lines(self.collection, map(copy_line, rows), columns, "judgments", progress)
+        self.left_out.remove_unknown(source)
+        # Published qrels repeat lines. Only one that says something else leaves open what is meant.
+        self.left_out.remove_repeated("judgments", "import_found", "query_id, document_id, grade")
+        if twice := staging.first_repeated("import_found", "query_id, document_id"):
+            said = _("the pair stands already in %(place)s, with another grade")
+            raise source.bad(twice[0], said % {"place": source.place(twice[1])})
+        self.stage_grades(files, number, "qrels")
+        return fetch_row("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")[0], unjudged
 
-    A grade below 0 means not judged. Raises BadInput for a pair with another grade in this or an earlier file.
-    """
-    source = files[number]
+    def stage_bm25(self, k: int) -> None:
+        """Stage the best k documents of every current query; a query that is a document is none of its own."""
+        from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
 
-    def copy_line(row: GradeRow) -> str:
-        if row.problem:
-            raise source.bad(row.line, row.problem)
-        return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{row.grade}\n"
+        index = index_for(self.collection)
+        queries = Query.objects.filter(collection=self.collection, is_current=True).order_by("pk")
+        selves = dict(fetch_rows("SELECT query_id, document_id FROM import_self"))
 
-    unjudged = stage_lines(collection, map(copy_line, rows), "line, query, document, grade", "judgments", progress)
-    left_out.remove_unknown(source)
-    # Published qrels repeat lines. Only one that says something else leaves open what is meant.
-    left_out.remove_repeated("judgments", "import_found", "query_id, document_id, grade")
-    if twice := staging.first_repeated("import_found", "query_id, document_id"):
-        said = _("the pair stands already in %(place)s, with another grade")
-        raise source.bad(twice[0], said % {"place": source.place(twice[1])})
-    values = {"assessor": judgments.ensure_assessor(collection, kind, "qrels").pk, "file": number}
-    if number:
-        _refuse_other_grade(files, number, values)
-    staging.execute_sql(GRADE_ONCE, values)
-    graded = staging.fetch_number("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")
-    return graded, unjudged
+        def best_of(query: int, text: str) -> list[int]:
+            ranked = [document for document, _score in index.search(text, k + (query in selves))]
+            others = [document for document in ranked if document != selves.get(query)]
+            self.left_out.selves += len(ranked) - len(others)
+            return others[:k]
+
+        rows = queries.values_list("pk", "text").iterator()
+        # The whole list first: during a COPY the connection is busy, and the queries are read by the same one.
+        lines = [f"{query}\t{document}\n" for query, text in rows for document in best_of(query, text)]
+        staging.copy_lines("import_candidate (query_id, document_id)", lines, "BM25 candidates", self.progress)
 
 
 def stage_graded_pairs() -> None:
     """Stage the pairs of the qrels that were staged last as candidates, but for those with an unknown id."""
-    staging.execute_sql(
+    execute(
         """INSERT INTO import_candidate SELECT query_id, document_id FROM import_found
            WHERE query_id IS NOT NULL AND document_id IS NOT NULL"""
     )
-
-
-def stage_bm25(collection: Collection, k: int, left_out: LeftOut, progress: ImportProgress) -> None:
-    """Stage the best k documents of every current query; a query that is a document is none of its own."""
-    from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
-
-    index = index_for(collection)
-    queries = Query.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("pk", "text")
-    selves = dict(staging.fetch_all("SELECT query_id, document_id FROM import_self"))
-
-    def best_of(query: int, text: str) -> list[int]:
-        ranked = [document for document, _score in index.search(text, k + (query in selves))]
-        others = [document for document in ranked if document != selves.get(query)]
-        left_out.selves += len(ranked) - len(others)
-        return others[:k]
-
-    lines = (f"{query}\t{document}\n" for query, text in queries.iterator() for document in best_of(query, text))
-    # The whole list first: during a COPY the connection is busy, and the queries are read by the same one.
-    staging.copy_lines("import_candidate (query_id, document_id)", list(lines), "BM25 candidates", progress)
 
 
 def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
@@ -220,10 +198,10 @@ def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what
     staging.create_temporary_table("import_line", LINE)
     staging.copy_lines(f"import_line ({columns})", lines, what, progress)
     # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.
-    unjudged = staging.execute_sql("UPDATE import_line SET grade = NULL WHERE grade < 0")
-    staging.execute_sql("ANALYZE import_line")
+    unjudged = execute("UPDATE import_line SET grade = NULL WHERE grade < 0")
+    execute("ANALYZE import_line")
     staging.create_temporary_table("import_found", FOUND)
-    staging.execute_sql(FIND, {"c": collection.pk})
+    execute(FIND, c=collection.pk)
     return unjudged
 
 
@@ -232,19 +210,16 @@ def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]
 
     Return how many are new, how many were updated, and how many are the same as before.
     """
-    values = {"c": collection.pk}
     staging.create_temporary_table("import_named", CANDIDATE)
-    staging.execute_sql(MERGE)
-    staging.execute_sql("ANALYZE import_named")
+    execute(MERGE)
+    execute("ANALYZE import_named")
     updated = named = 0
-    if staging.fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", values):
-        if not update:
-            other = staging.fetch_one(OTHER_SCORE)
-            if other:
-                said = _("Query %(query)s, document %(document)s has another teacher score: update what changed")
-                raise OptionWouldHelp("update", said % {"query": other[0], "document": other[1]})
-        updated = staging.execute_sql(UPDATE_PAIRS)
-        named = staging.fetch_number("SELECT count(*) FROM import_named")
+    if fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", c=collection.pk):
+        if not update and (other := fetch_one(OTHER_SCORE)):
+            said = _("Query %(query)s, document %(document)s has another teacher score: update what changed")
+            raise OptionWouldHelp("update", said % {"query": other[0], "document": other[1]})
+        updated = execute(UPDATE_PAIRS)
+        (named,) = fetch_row("SELECT count(*) FROM import_named")
     # In the order of the unique index, which so grows at its end.
-    new = staging.execute_sql(ADD_PAIRS, values)
+    new = execute(ADD_PAIRS, c=collection.pk)
     return new, updated, max(0, named - new - updated)

@@ -1,9 +1,9 @@
 """Staged grades become judgments: append-only, once each, a changed one supersedes."""
 
-from corpus.importing.staging import execute_sql, fetch_all, fetch_one
+from corpus.importing.staging import fetch_one
 from corpus.labels import resolve_pairs
 from corpus.models import Assessor, Collection
-from store.sql import read_sql
+from store.sql import execute, fetch_row, fetch_rows, read_sql
 
 GRADE = """line int, query_id bigint, document_id bigint, grade smallint, assessor_id bigint, file int DEFAULT 0,
     step text DEFAULT 'import', said_at text DEFAULT ''"""
@@ -25,13 +25,13 @@ def ensure_assessor(collection: Collection, kind: Assessor.Kind, name: str) -> A
 
 def add_pairs(collection: Collection) -> None:
     """Make pairs of graded ids that have none."""
-    execute_sql("ANALYZE import_grade")
-    execute_sql(ADD_PAIRS, {"c": collection.pk})
+    execute("ANALYZE import_grade")
+    execute(ADD_PAIRS, c=collection.pk)
 
 
 def first_change(assessor_id: int) -> tuple[int, int, int, int] | None:
     """Return (file, line, grade, grade before) of the first line that contradicts what the assessor said before."""
-    return fetch_one(FIRST_CHANGE, {"a": assessor_id})
+    return fetch_one(FIRST_CHANGE, a=assessor_id)
 
 
 def store_judgments() -> tuple[int, int]:
@@ -39,15 +39,15 @@ def store_judgments() -> tuple[int, int]:
 
     Return how many are for pairs that had none of the assessor, and how many stand in place of an earlier grade.
     """
-    counts = fetch_one(STORE, {})
-    return (counts[0], counts[1]) if counts else (0, 0)
+    new, replaced = fetch_row(STORE)
+    return new, replaced
 
 
 def resolve_staged(collection: Collection) -> int:
     """Derive the labels of the pairs of the staged grades again; return how many changed."""
-    graded = fetch_all(
+    graded = fetch_rows(
         """SELECT id FROM corpus_pair p WHERE collection_id = %(c)s AND EXISTS (
              SELECT FROM import_grade s WHERE p.query_id = s.query_id AND p.document_id = s.document_id)""",
-        {"c": collection.pk},
+        c=collection.pk,
     )
     return resolve_pairs(pair for (pair,) in graded)

@@ -10,6 +10,7 @@ from corpus.formats.files import FileSource
 from corpus.importing import staging
 from corpus.models import Collection
 from corpus.search.selves import find_selves
+from store.sql import execute, fetch_rows
 
 SHOWN = 5  # Rows with unknown ids that are named.
 
@@ -39,25 +40,26 @@ class LeftOut:
     def remove_unknown(self, source: FileSource) -> None:
         """Delete the rows of `import_found` that name no known query or document. Raises BadInput unless asked to."""
         where = "query_id IS NULL OR document_id IS NULL"
-        rows = staging.fetch_all(
+        rows = fetch_rows(
             f"""SELECT line, query_id IS NULL, query, document FROM import_found
                 WHERE {where} ORDER BY line LIMIT {SHOWN}"""
         )
         if not rows:
             return
+        no_query, no_document = _('no query has the id "%(id)s"'), _('no document has the id "%(id)s"')
         first = [
-            (line, describe_unknown(query if is_query else document, is_query=is_query))
+            (line, no_query % {"id": query} if is_query else no_document % {"id": document})
             for line, is_query, query, document in rows
         ]
         if not self.skip_unknown:
             line, problem = first[0]
             said = _("%(problem)s; choose to leave out such rows")
             raise source.bad(line, said % {"problem": problem}, "skip_unknown")
-        self.note_unknown(source, staging.execute_sql(f"DELETE FROM import_found WHERE {where}"), first)
+        self.note_unknown(source, execute(f"DELETE FROM import_found WHERE {where}"), first)
 
     def remove_repeated(self, what: str, table: str, columns: str) -> int:
         """Delete the rows that stand in a staged table once more; return their number."""
-        count = staging.execute_sql(
+        count = execute(
             f"""DELETE FROM {table} WHERE ctid IN (SELECT ctid FROM (
                   SELECT ctid, row_number() OVER (PARTITION BY {columns} ORDER BY line) AS place FROM {table}) numbered
                 WHERE place > 1)"""
@@ -72,9 +74,3 @@ class LeftOut:
             found = find_selves(collection).items()
             lines = [f"{query}\t{document}\n" for query, (document, _name) in found]
             staging.copy_lines("import_self", lines, "queries", staging.ignore_progress)
-
-
-def describe_unknown(name: str, *, is_query: bool) -> str:
-    """Return the words for an id that no text has."""
-    said = _('no query has the id "%(id)s"') if is_query else _('no document has the id "%(id)s"')
-    return said % {"id": name}

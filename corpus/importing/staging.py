@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from django.db import connection
 
+from store.sql import execute, fetch_rows
+
 T = TypeVar("T")
 
 BATCH = 512  # Rows joined before they go to the server.
@@ -87,38 +89,17 @@ def plan_for_bulk() -> None:
     """Join by hash, and in memory, until the end of the transaction."""
     # Tables that have just been filled have no statistics: without this a join of a million rows was planned as
     # nested loops and did not end in ten minutes. By hash it takes seconds.
-    execute_sql("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '64MB'")
+    execute("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '64MB'")
 
 
 def create_temporary_table(table: str, columns: str) -> None:
     """Make an empty temporary table that ends with the transaction, in place of one of that name."""
-    execute_sql(f"DROP TABLE IF EXISTS {table}; CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP")
+    execute(f"DROP TABLE IF EXISTS {table}; CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP")
 
 
-def execute_sql(sql: str, parameters: dict[str, Any] | None = None) -> int:
-    """Run a statement; return the number of rows that it touched."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return int(cursor.rowcount)
-
-
-def fetch_one(sql: str, parameters: dict[str, Any] | None = None) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-    return row
-
-
-def fetch_all(sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return list(cursor.fetchall())
-
-
-def fetch_number(sql: str, parameters: dict[str, Any] | None = None) -> int:
-    """Return the single number that the statement returns."""
-    row = fetch_one(sql, parameters)
-    return int(row[0]) if row and row[0] is not None else 0
+def fetch_one(sql: str, **values: Any) -> tuple[Any, ...] | None:
+    """Return the first row of a statement; None where it has none."""
+    return next(iter(fetch_rows(sql, **values)), None)
 
 
 def first_repeated(table: str, columns: str) -> tuple[Any, ...] | None:

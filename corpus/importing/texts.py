@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 from corpus.formats.files import FileSource
 from corpus.importing import staging
 from corpus.importing.left_out import LeftOut
-from corpus.importing.staging import ImportProgress, escape_copy_text
+from corpus.importing.staging import ImportProgress, escape_copy_text, fetch_one
 from corpus.importing.table_records import TextRecord
 from corpus.models import Collection, Document, Query
+from store.sql import execute, fetch_row
 
 Rows = Callable[[FileSource], Iterator[TextRecord]]
 Table = type[Document] | type[Query]
@@ -42,7 +43,7 @@ def move_in(
     A row that repeats another counts once. Raises BadInput with the line for an id with two texts, or a changed one.
     """
     name = table._meta.db_table
-    filled = staging.fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", {"c": collection.pk})
+    filled = fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", c=collection.pk)
     # In an empty table nothing can be changed, and an id that the file has twice is found by the unique index.
     if table is Document and not filled:
         try:
@@ -62,7 +63,7 @@ def move_in(
         for r in rows(source)
     )
     read = staging.copy_lines("import_text", lines, str(table._meta.verbose_name_plural), progress)
-    staging.execute_sql("ANALYZE import_text")
+    execute("ANALYZE import_text")
     read -= _remove_repeated(table, source, read, left_out)
     versions, updated = _update_changed(collection, name, source, update=update)
     new = _insert_new(collection, table) - versions
@@ -97,7 +98,7 @@ def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[byte
 def _remove_repeated(table: Table, source: FileSource, read: int, left_out: LeftOut) -> int:
     """Delete rows that repeat another; return their number. Raises BadInput for an id that has two texts."""
     # Counting is cheap; the window that finds the lines sorts all rows, which only repeated ids are worth.
-    if staging.fetch_number("SELECT count(DISTINCT external_id) FROM import_text") == read:
+    if fetch_row("SELECT count(DISTINCT external_id) FROM import_text") == (read,):
         return 0
     what = "documents" if table is Document else "queries"
     count = left_out.remove_repeated(what, "import_text", "external_id, content_hash, metadata")
@@ -111,11 +112,11 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
     """Bring changed rows up to date, or refuse; return how many get a new version, and how many changed at all."""
     same = "t.collection_id = %(c)s AND t.external_id = s.external_id"
     values = {"c": collection.pk}
-    changed = staging.fetch_one(
+    changed = fetch_one(
         f"""SELECT s.line, s.external_id, t.content_hash <> s.content_hash
             FROM import_text s JOIN {table} t ON {same} AND t.is_current
             WHERE t.content_hash <> s.content_hash OR t.metadata <> s.metadata ORDER BY s.line LIMIT 1""",
-        values,
+        **values,
     )
     if changed and not update:
         said = (
@@ -126,21 +127,21 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
         raise source.bad(changed[0], said % {"id": changed[1]}, "update")
     if not changed:
         return 0, 0
-    described = staging.execute_sql(
+    described = execute(
         f"""UPDATE {table} t SET metadata = s.metadata FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash = s.content_hash AND t.metadata <> s.metadata""",
-        values,
+        **values,
     )
-    retired = staging.execute_sql(
+    retired = execute(
         f"""UPDATE {table} t SET is_current = false FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash <> s.content_hash""",
-        values,
+        **values,
     )
     # A text that an earlier version had already: that version holds again, and no row is made.
-    back = staging.execute_sql(
+    back = execute(
         f"""UPDATE {table} t SET is_current = true, metadata = s.metadata FROM import_text s
             WHERE {same} AND NOT t.is_current AND t.content_hash = s.content_hash""",
-        values,
+        **values,
     )
     return retired - back, described + retired
 
@@ -148,7 +149,7 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
 def _insert_new(collection: Collection, table: Table) -> int:
     """Insert the rows whose id has no current version; return their number."""
     name, (columns, values) = table._meta.db_table, OWN_COLUMNS[table]
-    return staging.execute_sql(
+    return execute(
         f"""INSERT INTO {name}
               (collection_id, external_id, text, metadata, content_hash, is_current, version, {columns})
             SELECT %(c)s, s.external_id, s.text, s.metadata, s.content_hash, true,
@@ -159,5 +160,5 @@ def _insert_new(collection: Collection, table: Table) -> int:
             WHERE NOT EXISTS (SELECT 1 FROM {name} t
                   WHERE t.collection_id = %(c)s AND t.is_current AND t.external_id = s.external_id)
             ORDER BY s.line""",
-        {"c": collection.pk},
+        c=collection.pk,
     )

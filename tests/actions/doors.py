@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.imports import importing
 from annotation.settings import services as settings
 from benchmark.hole_filling import services as hole_filling
 from judges.campaigns import services as campaigns
@@ -34,6 +35,9 @@ DOORS: dict[Callable[..., Any], Doors] = {
         ),
     ),
     campaigns.start_judging: Doors(operation="POST /collections/{slug:name}/campaigns", command="judge"),
+    importing.correct_import: Doors(
+        operation="POST /collections/{slug:name}/imports/{number}/options", command="import_collection"
+    ),
     hole_filling.start_filling: Doors(
         operation="POST /collections/{slug:name}/hole-fillings",
         command="holes",

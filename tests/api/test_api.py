@@ -315,7 +315,7 @@ def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> 
     path = f"collections/c/imports/{number}/options"
     numbered = call(alice.user, "POST", path, {"query_ids": "position", "graded_by": "human"})
     assert numbered.status_code == 200
-    assert FileImport.objects.get(number=number).options["by_position"] is True
+    assert FileImport.objects.get(number=number).options["query_ids"] == "position"
     assert call(alice.user, "POST", path, {"graded_by": "ghosts"}).status_code == 422
     unknown = call(alice.user, "POST", f"collections/c/imports/{number}/options", {"kinds": {"qrels.txt": "skip"}})
     assert unknown.status_code == 422 and "qrels.txt" in unknown.json()["detail"]

@@ -28,17 +28,17 @@ def measure() -> list[dict[str, Any]]:
     """Pairs a second and the ratio, with the calibration of the same run."""
     with tempfile.TemporaryDirectory() as folder:
         files = generate(Path(folder))
-        paths = [files.corpus, files.queries, *([files.pairs] if files.pairs else [])]
+        paths = list(files.values())
         size = sum(path.stat().st_size for path in paths)
         imports, copies = [], []
         for _ in range(ROUNDS):
             copies.append(plain_copy(paths))
             imports.append(timed_import(files))
         # Again while the rows are there: nothing may change.
-        unchanged = not import_collection(NAME, files)["changed"]
+        unchanged = not import_collection(NAME, ImportFiles(**files))["changed"]
         delete_collection(Collection.objects.get(name=NAME))
         calibration = {
-            "json_mb_per_s": json_speed(files.corpus),
+            "json_mb_per_s": json_speed(files["corpus"]),
             "plain_copy_mb_per_s": round(size / 1e6 / min(copies)),
         }
     shape = f"{DOCUMENTS:,} pairs = {DOCUMENTS:,} documents of {WORDS} words, {QUERIES:,} queries"
@@ -63,33 +63,33 @@ def measure() -> list[dict[str, Any]]:
     ]
 
 
-def generate(folder: Path) -> ImportFiles:
+def generate(folder: Path) -> dict[str, Path]:
     """The three files, always the same."""
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = ["".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(20_000)]
-    files = ImportFiles(folder / "corpus.jsonl", folder / "queries.jsonl", pairs=folder / "pairs.jsonl")
-    with files.corpus.open("w") as out:
+    files = {part: folder / f"{part}.jsonl" for part in ("corpus", "queries", "pairs")}
+    with files["corpus"].open("w") as out:
         for n in range(DOCUMENTS):
             text = " ".join(rng.choices(vocabulary, k=WORDS))
             out.write(json.dumps({"_id": f"d{n}", "title": f"Document {n}", "text": text}) + "\n")
-    with files.queries.open("w") as out:
+    with files["queries"].open("w") as out:
         for n in range(QUERIES):
             out.write(json.dumps({"_id": f"q{n}", "text": " ".join(rng.choices(vocabulary, k=8))}) + "\n")
-    with (folder / "pairs.jsonl").open("w") as out:
+    with files["pairs"].open("w") as out:
         for n in range(DOCUMENTS):
             out.write(json.dumps({"query_id": f"q{n % QUERIES}", "doc_id": f"d{n}"}) + "\n")
     return files
 
 
-def timed_import(files: ImportFiles) -> float:
+def timed_import(files: dict[str, Path]) -> float:
     """Seconds from the files to committed rows of a new collection."""
     for old in Collection.objects.filter(name=NAME):
         delete_collection(old)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM corpus_document, corpus_pair")
     started = time.perf_counter()
-    import_collection(NAME, files)
+    import_collection(NAME, ImportFiles(**files))
     return time.perf_counter() - started
 
 

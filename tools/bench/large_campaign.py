@@ -28,7 +28,7 @@ def measure() -> list[dict[str, Any]]:
     """Enqueue, judge to the end with two worker processes, and look at their memory all the while."""
     with tempfile.TemporaryDirectory() as folder:
         files = import_per_s.generate(Path(folder))
-        import_collection("large", ImportFiles(corpus=files.corpus, queries=files.queries, pairs=files.pairs))
+        import_collection("large", ImportFiles(**files))
     collection = Collection.objects.get(name="large")
     parts.collection_of(WARM_UP, "warm")
     with bench.model_server() as (models, _):

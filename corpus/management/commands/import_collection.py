@@ -1,7 +1,6 @@
 """`import_collection NAME --corpus F --queries F ...`: documents, queries, candidates and reference grades."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,19 +8,18 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from actions.options import add_arguments, read_arguments
 from corpus.commands import QuorumCommand
 from corpus.document_limit import SHOWN
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import tables
-from corpus.importing.assess import KINDS
 from corpus.importing.columns import COLUMN_HELP, parse_columns
-from corpus.importing.detection import SEVERAL, detect, find_conflicts, list_sources
+from corpus.importing.detection import detect, find_conflicts, list_sources
 from corpus.importing.ir_datasets_cache import write_files
-from corpus.importing.service import ImportFiles, import_collection, list_files, plan_import
+from corpus.importing.options import ImportOptions
+from corpus.importing.service import PARTS, ImportFiles, import_collection, sort_files
 from corpus.importing.staging import ProgressLine
-
-PARTS = ("corpus", "queries", "qrels", "judgments", "pairs", "runs")
 
 
 class Command(QuorumCommand):
@@ -33,68 +31,52 @@ class Command(QuorumCommand):
     def arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("name", help="lower-case letters, digits, - and _")
-        add(
-            "files",
-            type=Path,
-            nargs="*",
-            metavar="F",
-            help="files of any kind, or a zip, workbook or folder of them, told by their content",
-        )
+        files = "files of any kind, or a zip, workbook or folder of them, told by their content"
+        add("files", type=Path, nargs="*", metavar="F", help=files)
         left_out = "leave out the files of a folder, archive or workbook with this name (test.jsonl, or test*)"
         add("--leave-out", action="append", default=[], metavar="NAME", help=left_out)
         add("--ir-datasets", metavar="NAME", help="a collection of ir_datasets whose files are on this disk")
         again: dict[str, Any] = {"type": Path, "action": "append", "default": [], "metavar": "F"}
+        several: dict[str, Any] = {"type": Path, "nargs": "+", "default": [], "metavar": "F"}
         add("--corpus", **again, help="file of documents; may be given several times, as may the next ones")
         add("--queries", **again, help="file of queries, with or without answers")
         add("--qrels", **again, help="file of reference grades (BEIR or TREC qrels)")
         judgments = "files of grades that name their assessors (judgments.jsonl, or a table)"
-        add("--judgments", type=Path, nargs="+", default=[], metavar="F", help=judgments)
+        add("--judgments", **several, help=judgments)
         add("--pairs", **again, help="file of candidate pairs, with or without teacher_score and gold")
-        add("--runs", type=Path, nargs="+", default=[], metavar="F", help="TREC runs whose documents become candidates")
-        add("--bm25", type=int, default=0, metavar="K", help="make the top K documents by BM25 candidates")
-        add("--depth", type=int, default=10, help="number of top ranks of each run that become candidates")
-        add("--qrels-pairs", action="store_true", help="make the pairs of the qrels candidates too")
+        add("--runs", **several, help="TREC runs whose documents become candidates")
         add("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
-        graded = "whose the grades are: human ones settle pairs, others measure"
-        default = "(default: human where a file names its assessors, else reference)"
-        add("--graded-by", choices=list(KINDS), default="", help=f"{graded} {default}")
-        add("--grades", type=int, metavar="MAX", help="highest grade of the scale (default: 3)")
-        add("--query-ids", choices=["num", "position"], default="num", help="where query ids come from")
-        add("--empty", choices=["refuse", "keep"], default="refuse", help="what to do with documents that have no text")
-        add("--update", action="store_true", help="update changed texts as new versions")
-        add("--skip-unknown", action="store_true", help="leave out rows that name no known query or document")
-        add("--keep-self", action="store_true", help="keep a query that is a document among its own candidates")
-        add("--keep-runs", action="store_true", help="keep the runs as runs of the benchmark, too")
+        add_arguments(parser, ImportOptions)
         add("--dry-run", action="store_true", help="validate and count without importing")
 
-    def run(self, **options: Any) -> object:
-        named = {one.name: options[one.name] for one in fields(ImportFiles) if one.name in options}
-        named |= {"by_position": options["query_ids"] == "position", "keep_empty": options["empty"] == "keep"}
+    def run(self, **given: Any) -> object:
+        options, columns = read_arguments(ImportOptions, given), parse_columns(given["column"])
         with TemporaryDirectory() as folder:
-            found = [one for path in options["files"] for one in list_sources(path)]
-            for pattern in options["leave_out"]:
+            found = [source for path in given["files"] for source in list_sources(path)]
+            for pattern in given["leave_out"]:
                 found = _leave_out(found, pattern)
-            if name := options["ir_datasets"]:
-                found += [FileSource(one, name=f"{name}/{one.name}") for one in write_files(name, Path(folder))]
-            if found:
-                self._recognise([_open_source(one, options["column"]) for one in found], named)
+            if name := given["ir_datasets"]:
+                found += [FileSource(file, name=f"{name}/{file.name}") for file in write_files(name, Path(folder))]
+            for source in found:
+                source.fields = columns
+            recognised, parts = self._recognise(found) if found else {}, {}
             for part in PARTS:
-                paths = list_files(named[part])
-                sources = [_open_source(path, options["column"]) if isinstance(path, Path) else path for path in paths]
-                is_one = len(sources) < 2 and part not in SEVERAL
-                named[part] = next(iter(sources), None) if is_one else tuple(sources)
-            unused = find_unused(named)
-            for name, columns in unused.items():
-                told = "; ".join(f"{column} ({reason})" for column, reason in columns.items())
+                if part in recognised and given[part]:
+                    raise BadInput(f"--{part}: the files hold it, too; leave one of them out")
+                parts[part] = recognised.get(part) or [FileSource(path, fields=columns) for path in given[part]]
+            unused = find_unused(parts)
+            for name, names in unused.items():
+                told = "; ".join(f"{column} ({reason})" for column, reason in names.items())
                 self.stderr.write(f"{name}: columns that are not read: {told}")
-            report = import_collection(options["name"], ImportFiles(**named), ProgressLine(self.stderr.write))
+            files = ImportFiles(**parts, options=options, dry_run=given["dry_run"])
+            report = import_collection(given["name"], files, ProgressLine(self.stderr.write))
             report["unused_columns"] = unused
         for line in summarise_import(report):
             self.say(line)
         return report
 
-    def _recognise(self, sources: list[FileSource], named: dict[str, Any]) -> None:
-        """Put files that no option names where they belong, by what they hold."""
+    def _recognise(self, sources: list[FileSource]) -> dict[str, list[FileSource]]:
+        """Return files that no option names by what they hold."""
         found = [(source, detect(source)) for source in sources]
         find_conflicts(found)
         for source, one in found:
@@ -105,11 +87,7 @@ class Command(QuorumCommand):
             if one.is_open:
                 raise BadInput(f"{problem} (--leave-out {source.name.rpartition('/')[2]})")
             self.stderr.write(f"{problem}; left out" if one.problem else f"{source}: {one.kind}")
-        planned = plan_import((source, one.kind) for source, one in found)
-        for part in PARTS:
-            if getattr(planned, part) and named[part]:
-                raise BadInput(f"--{part}: the files hold it, too; leave one of them out")
-            named[part] = named[part] or getattr(planned, part)
+        return sort_files((source, one.kind) for source, one in found)
 
 
 def _leave_out(sources: list[FileSource], pattern: str) -> list[FileSource]:
@@ -120,28 +98,18 @@ def _leave_out(sources: list[FileSource], pattern: str) -> list[FileSource]:
     return left
 
 
-def find_unused(named: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def find_unused(parts: Mapping[str, list[FileSource]]) -> dict[str, dict[str, str]]:
     """Return the columns of tables that nothing reads, with the reason, by the names of the files that have some."""
     read: dict[str, tuple[FileSource, set[str]]] = {}
-    for part in PARTS:
-        for source in list_files(named[part]):
-            assert isinstance(source, FileSource)
+    for part, sources in parts.items():
+        for source in sources:
             read.setdefault(str(source), (source, set()))[1].add("documents" if part == "corpus" else part)
     found = {}
-    for name, (source, parts) in read.items():
+    for name, (source, held) in read.items():
         table = tables.read_table(source)
-        if table and (unused := tables.unused_columns(table, parts)):
+        if table and (unused := tables.unused_columns(table, held)):
             found[name] = unused
     return found
-
-
-def _open_source(given: Path | FileSource, columns: list[str]) -> FileSource:
-    """Return the file with what its columns are. Raises BadInput for what is no HEADER=FIELD."""
-    fields = parse_columns(columns)
-    if isinstance(given, FileSource):
-        given.fields = fields
-        return given
-    return FileSource(given, fields=fields)
 
 
 def summarise_import(report: Mapping[str, Any]) -> list[str]:

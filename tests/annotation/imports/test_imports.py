@@ -210,7 +210,7 @@ def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Clien
         charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B."}\n'}
     )
     assert [one["holds"]["kind"] for one in row.files] == ["documents", "documents"], "parts of one, until told"
-    assert row.options["bm25"] == 0, "no pair is added that nobody asked for"
+    assert "bm25" not in row.options, "no pair is added that nobody asked for"
     charlie.post(f"/c/birds/import/{row.number}/", {"kind-1": "queries", "bm25": "3"})
     work_off()
     row.refresh_from_db()
@@ -300,7 +300,7 @@ def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: C
     assert row.error.startswith('pairs.csv, line 2: no query has the id "1"; ')
     refused = charlie.post(f"/c/birds/import/{row.number}/", {"graded_by": "ghosts"})
     assert refused.status_code == 422
-    charlie.post(f"/c/birds/import/{row.number}/", {"by_position": "on"})
+    charlie.post(f"/c/birds/import/{row.number}/", {"query_ids": "position"})
     work_off()
     row.refresh_from_db()
     start(charlie, row)

@@ -7,6 +7,7 @@ from annotation.label_errors.features import build_features
 from annotation.label_errors.margins import Floats, score_out_of_fold
 from annotation.label_errors.suspicion import Signals, combine_chances, rank_labels
 from config.env import ROOT
+from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection, Document, Judgment, Query
 from corpus.search.bm25 import index_for
@@ -42,9 +43,8 @@ def test_planted_errors_are_found_by_the_model_alone() -> None:
     files = ImportFiles(
         corpus=CRANFIELD / "cran.all.1400.xml",
         queries=CRANFIELD / "cran.qry.xml",
-        qrels=(CRANFIELD / "cranqrel.trec.txt",),
-        by_position=True,
-        keep_empty=True,
+        qrels=CRANFIELD / "cranqrel.trec.txt",
+        options=ImportOptions(query_ids="position", empty="keep"),
     )
     import_collection("cranfield", files)
     collection = Collection.objects.get(name="cranfield")

@@ -14,7 +14,7 @@ from corpus.errors import BadInput
 from corpus.formats import archives, files
 from corpus.formats.files import FileSource
 from corpus.importing.detection import DetectedFile, detect, find_conflicts, list_sources
-from corpus.importing.service import import_collection, plan_import
+from corpus.importing.service import ImportFiles, import_collection, sort_files
 from corpus.models import Collection, Document, Judgment, Pair, Query
 
 DOCUMENTS = '{"_id": "d1", "title": "One", "text": "First."}\n{"_id": "d2", "title": "", "text": "Second."}\n'
@@ -99,7 +99,7 @@ def test_a_beir_folder_as_zip_is_imported_with_the_qrels_of_all_its_splits(db: N
         "corpus.jsonl": "documents", "queries.jsonl": "queries", "train.tsv": "qrels", "test.tsv": "qrels",
         "README.md": "",
     }  # fmt: skip
-    report = import_collection("books", plan_import((source, one.kind) for source, one in found))
+    report = import_collection("books", ImportFiles(**sort_files((source, one.kind) for source, one in found)))
     assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (2, 2, 2, 2)
     assert report["qrels"] == {f"beir.zip/scifact/qrels/{split}.tsv": 1 for split in ("train", "test")}
 

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from corpus.errors import BadInput
+from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.django_db
 
 ROOT = Path(__file__).resolve().parents[3]
 CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"
+PARTS = ("corpus", "queries", "qrels", "pairs")
 DOCUMENTS = [
     {"_id": "d1", "title": "Mappings", "text": "A mapping maps keys.\nTab\there, back\\slash.", "metadata": {"p": 1}},
     {"_id": "d2", "title": "", "text": "A sequence has an order."},
@@ -33,16 +35,11 @@ QUERIES = [
 def files(tmp_path):
     """Write files and make the options of an import of them; contents are bytes, text, or rows of JSON lines."""
 
-    def write(**contents):
+    def write(runs=(), dry_run=False, **contents):
         values = {"corpus": DOCUMENTS, "queries": QUERIES, **contents}
-        for name in ("corpus", "queries", "qrels", "pairs"):
-            if name in values:
-                values[name] = save(tmp_path / name, values[name])
-        if "qrels" in values:
-            values["qrels"] = (values["qrels"],)
-        if "runs" in values:
-            values["runs"] = tuple(save(tmp_path / f"run{n}", run) for n, run in enumerate(values["runs"]))
-        return ImportFiles(**values)
+        files = {name: save(tmp_path / name, values.pop(name)) for name in PARTS if name in values}
+        files["runs"] = [save(tmp_path / f"run{n}", run) for n, run in enumerate(runs)]
+        return ImportFiles(**files, dry_run=dry_run, options=ImportOptions(**values))
 
     return write
 
@@ -145,7 +142,7 @@ def test_trec_xml_without_a_root_and_with_loose_ends(files):
 
 
 def test_queries_by_their_position(files):
-    import_collection("small", files(by_position=True))
+    import_collection("small", files(query_ids="position"))
     assert list(Query.objects.order_by("pk").values_list("external_id", flat=True)) == ["1", "2"]
 
 
@@ -223,8 +220,8 @@ def test_a_refused_import_leaves_an_older_collection_as_it_was(files):
 
 
 def test_the_command_prints_one_json_document_and_says_when_there_are_no_pairs(files, tmp_path):
-    options = files()
-    arguments = ["small", f"--corpus={options.corpus}", f"--queries={options.queries}"]
+    sources = files().sources
+    arguments = ["small", *(f"--{part}={sources[part][0]}" for part in ("corpus", "queries"))]
     out, err = StringIO(), StringIO()
     call_command("import_collection", *arguments, "--json", stdout=out, stderr=err)
     assert json.loads(out.getvalue())["documents"] == 3
@@ -239,9 +236,8 @@ def test_cranfield_imports_completely():
     files = ImportFiles(
         corpus=CRANFIELD / "cran.all.1400.xml",
         queries=CRANFIELD / "cran.qry.xml",
-        qrels=(CRANFIELD / "cranqrel.trec.txt",),
-        by_position=True,
-        keep_empty=True,
+        qrels=CRANFIELD / "cranqrel.trec.txt",
+        options=ImportOptions(query_ids="position", empty="keep"),
     )
     report = import_collection("cranfield", files)
     assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (1400, 225, 1837, 1837)
@@ -256,11 +252,12 @@ def test_cranfield_imports_completely():
 
 MEMORY = """
 import sys
+from pathlib import Path
 import django
 django.setup()
 from corpus.importing.service import ImportFiles, import_collection
 from tests.memory import peak_megabytes
-report = import_collection("large", ImportFiles(*sys.argv[1:3], qrels=(sys.argv[3],)))
+report = import_collection("large", ImportFiles(**dict(zip(["corpus", "queries", "qrels"], map(Path, sys.argv[1:])))))
 print(report["documents"], report["judgments"], peak_megabytes())
 """
 
