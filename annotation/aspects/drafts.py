@@ -1,13 +1,11 @@
 """Passage drafts: fetched pages and uploaded files until a person refines them into documents."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import PurePath
 from time import monotonic
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -28,20 +26,12 @@ PENDING = (State.WAITING, State.FETCHING)
 MOST_PENDING = 5  # Pages that one person may wait for at a time.
 MOST_UPLOADED = 2_000_000  # Bytes of an uploaded file.
 SILENT = timedelta(seconds=60)  # After this long without news somebody may ask again.
-TOLD_SECONDS = 0.5
-
-
-def open_drafts(query: Query) -> QuerySet[PassageDraft]:
-    """The passages that wait for a worker or for a person, newest first."""
-    return PassageDraft.objects.filter(query=query, state__in=[*PENDING, State.READY, State.FAILED]).order_by("-pk")
+TOLD_SECONDS = 0.5  # Between two notes of how many bytes have come.
 
 
 @transaction.atomic
 def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
-    """Ask a worker to fetch a page.
-
-    Raises BadInput for an address that cannot be fetched, and for too many pages at once.
-    """
+    """Ask a worker to fetch a page. Raises BadInput for an address that is none, and for too many pages at once."""
     url = url.strip()
     check_url(url)
     # What no worker took within a minute does not count: it would keep this person waiting for nothing.
@@ -85,8 +75,16 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
     # A second worker that began later moves `started_at`: from then on nothing that this one says is written.
     held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
     row = PassageDraft.objects.get(pk=draft)
+    told = monotonic()
+
+    def tell(received: int) -> None:
+        nonlocal told
+        if monotonic() - told > TOLD_SECONDS:
+            told = monotonic()
+            held.update(bytes=received)
+
     try:
-        page = fetch_page(row.url, limits, _progress_callback(held))
+        page = fetch_page(row.url, limits, tell)
         title, text = texts.extract_text(page)
     except NoPage as problem:
         held.update(state=State.FAILED, error=problem.stored)
@@ -99,19 +97,6 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
             state=State.READY, final_url=page.url[:2000], title=title, text=text, sha256=page.sha256,
             bytes=len(page.body), fetched_at=timezone.now(),
         )  # fmt: skip
-
-
-def _progress_callback(held: QuerySet[PassageDraft]) -> Callable[[int], None]:
-    """A function that stores how many bytes have come, twice a second at most."""
-    told = monotonic()
-
-    def tell(received: int) -> None:
-        nonlocal told
-        if monotonic() - told > TOLD_SECONDS:
-            told = monotonic()
-            held.update(bytes=received)
-
-    return tell
 
 
 @transaction.atomic
@@ -129,9 +114,8 @@ def store_upload(member: Membership, query: Query, name: str, body: bytes) -> Pa
         raise BadInput(_("This is not a text file. Save it as plain text or as a web page."))
     page = FetchedPage("", texts.media_of(body), "", body)
     title, text = texts.extract_text(page)
-    name = PurePath(name.replace("\\", "/")).name[:255]
     return PassageDraft.objects.create(
-        query=query, asked_by=member, state=State.READY, file=name, title=title, text=text,
+        query=query, asked_by=member, state=State.READY, file=PurePath(name.replace("\\", "/")).name[:255], title=title, text=text,
         sha256=page.sha256, bytes=len(body), fetched_at=timezone.now(),
     )  # fmt: skip
 

@@ -16,8 +16,6 @@ from annotation.agreement.resampling import Floats, Grades, percentile_interval
 RESAMPLES = 2_000
 LEVELS = range(1, 6)
 
-KEPT_OR_NOT = range(2)  # 1: the document supports the aspect; 0: it supports none.
-
 # For each query its aspects' importances, or its decisions: (the first person's, the second's).
 Readings = Sequence[Sequence[tuple[int, int]]]
 
@@ -38,13 +36,21 @@ class Agreement:
 def importance_agreement(
     readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0, levels: range = LEVELS
 ) -> Agreement:
-    """Plain, linear and quadratic weighted kappa and percent agreement, with 95% intervals."""
+    """Plain, linear and quadratic weighted kappa and percent agreement, with 95% intervals.
+
+    `levels`: other than importances, as 0 and 1 of decisions, of which all weighted kinds equal the plain one.
+    """
     readings = [reading for reading in readings if reading]
     pairs = [pair for reading in readings for pair in reading]
     grades: Grades = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     values = _kappa_values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(4, np.nan)
-    drawable = resamples > 0 and len(readings) > 1
-    low, high = _bootstrap_bounds(readings, grades, resamples, seed) if drawable else (values * np.nan, values * np.nan)
+    low = high = values * np.nan
+    if resamples > 0 and len(readings) > 1:
+        # Each resample draws as many queries, with all their aspects.
+        owner = np.repeat(np.arange(len(readings)), [len(reading) for reading in readings])
+        chances = np.full(len(readings), 1 / len(readings))
+        drawn = np.random.default_rng(seed).multinomial(len(readings), chances, size=resamples)
+        low, high = percentile_interval(_kappa_values(drawn[:, owner].astype(np.float64), grades).T)
     plain, linear, quadratic, percent = (
         build_statistic(values[k], low[k], high[k], len(pairs), NO_ITEM) for k in range(4)
     )
@@ -52,21 +58,7 @@ def importance_agreement(
     return Agreement(len(readings), len(pairs), plain, linear, quadratic, percent, table)
 
 
-def decision_agreement(readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
-    """Cohen's kappa of decisions (1 or 0), and percent agreement: the weighted kinds equal the plain one."""
-    return importance_agreement(readings, resamples=resamples, seed=seed, levels=KEPT_OR_NOT)
-
-
 def _kappa_values(weights: Floats, grades: Grades) -> Floats:
     """(plain, linear, quadratic, percent) x resamples."""
     found = cohen_kappas(weights, grades, [(0, 1)])
     return np.stack([found.kappa[:, 0], found.linear[:, 0], found.quadratic[:, 0], found.percent[:, 0]])
-
-
-def _bootstrap_bounds(readings: Readings, grades: Grades, resamples: int, seed: int) -> tuple[Floats, Floats]:
-    """95% percentile intervals; each resample draws as many queries, with all their aspects."""
-    random = np.random.default_rng(seed)
-    owner = np.repeat(np.arange(len(readings)), [len(reading) for reading in readings])
-    drawn = random.multinomial(len(readings), np.full(len(readings), 1 / len(readings)), size=resamples)
-    low, high = percentile_interval(_kappa_values(drawn[:, owner].astype(np.float64), grades).T)
-    return low, high

@@ -17,7 +17,12 @@ def list_queries(
     collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0
 ) -> dict[str, Any]:
     """Queries in the order of their import; `q` searches ids and texts."""
-    found = _filter_queries(collection, q, state)
+    found = Query.objects.filter(collection=collection, is_current=True)
+    if q:
+        found = found.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
+    has = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
+    waiting = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
+    found = found.filter({"none": ~has, "review": has & waiting, "done": has & ~waiting}.get(state, Q()))
     # Backwards from the key, and then turned round; one more than a page tells whether there are others.
     found = found.filter(pk__lt=before).order_by("-pk") if before else found.filter(pk__gt=after).order_by("pk")
     keys = list(found.values_list("pk", flat=True)[: PAGE + 1])
@@ -29,19 +34,6 @@ def list_queries(
         "before": keys[0] if keys and more_before else None,
         "after": keys[-1] if keys and more_after else None,
     }
-
-
-def _filter_queries(collection: Collection, q: str, state: str) -> QuerySet[Query]:
-    found = Query.objects.filter(collection=collection, is_current=True)
-    if q:
-        found = found.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
-    has = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
-    waiting = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
-    if state == "none":
-        return found.exclude(has)
-    if state == "review":
-        return found.filter(has & waiting)
-    return found.filter(has & ~waiting) if state == "done" else found
 
 
 def unreviewed_pairs(query: Q, collection: Collection) -> QuerySet[Pair]:

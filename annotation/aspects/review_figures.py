@@ -1,17 +1,16 @@
 """Figures of all reviews of aspects: shares accepted, kappa of weights and of decisions; their table as a file."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import share_statistic
-from annotation.aspects.kappa import decision_agreement, importance_agreement
+from annotation.aspects.kappa import importance_agreement
 from annotation.aspects.review_steps import CRITERIA
-from annotation.aspects.reviews import State
+from annotation.aspects.reviews import Kind, State
 from charts.cells import csv_line
 from charts.latex import latex_table
 from corpus.aspects.entries import load_aspects
@@ -28,33 +27,57 @@ def has_reviews(collection: Collection) -> bool:
     return AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED).exists()
 
 
+ROWS = {
+    "granularity": gettext_noop("Granularity accepted"),
+    "balance": gettext_noop("Balance accepted"),
+    "coverage": gettext_noop("Coverage accepted"),
+    "weights": gettext_noop("Weights accepted"),
+    "kept": gettext_noop("Kept documents accepted"),
+    "discarded": gettext_noop("Discarded documents accepted"),
+    "weights_quadratic": gettext_noop("Weights: kappa, quadratic"),
+    "weights_linear": gettext_noop("Weights: kappa, linear"),
+    "weights_equal": gettext_noop("Weights: equal"),
+    "decisions_kappa": gettext_noop("Decisions: kappa"),
+    "decisions_equal": gettext_noop("Decisions: equal"),
+}
+"""Lines of the table: a share or a kappa over so many things of so many queries."""
+
+
 def measure_reviews(collection: Collection) -> dict[str, Any]:
     """Compute the figures, with 95% intervals: exact for shares, by bootstrap over whole queries for kappa.
 
     Over the first review of each query; `weights`: over those given blind; `rows`: the lines of the table.
     """
     said = list(_first_reviews(collection))
-    weights = importance_agreement([_weight_pairs(*one) for one in said if one[0].blind])
-    decisions = decision_agreement([_decision_pairs(steps) for _review, steps in said])
+    first_and_own, accepted = [], []
+    for review, steps in said:
+        own = steps[Kind.WEIGHTS].answers["importances"]
+        if review.blind:
+            entries = load_aspects(review.revision.aspects)
+            first_and_own.append([(entry.importance, own[entry.id]) for entry in entries])
+        # 1: the document supports the aspect. Who accepts decides as the first person did.
+        found = [(bool(one["aspect"]), one["accept"]) for one in steps[Kind.DOCUMENTS].answers["decisions"]]
+        accepted.append(found)
+    weights = importance_agreement(first_and_own)
+    pairs = [[(int(keeps), int(keeps == accepts)) for keeps, accepts in some] for some in accepted]
+    decisions = importance_agreement(pairs, levels=range(2))
+    shares = {key: [steps[Kind.ASPECTS].answers["criteria"][key]["accept"] for _r, steps in said] for key in CRITERIA}
+    for key, is_kept in (("kept", True), ("discarded", False)):
+        shares[key] = [accepts for some in accepted for keeps, accepts in some if keeps is is_kept]
+    figures = {key: (share_statistic(hits, NO_REVIEW), len(said)) for key, hits in shares.items()} | {
+        "weights_quadratic": (weights.quadratic, weights.queries),
+        "weights_linear": (weights.linear, weights.queries),
+        "weights_equal": (weights.percent, weights.queries),
+        "decisions_kappa": (decisions.plain, decisions.queries),
+        "decisions_equal": (decisions.percent, decisions.queries),
+    }
     rows = [
-        *(_criterion_row(key, said) for key in CRITERIA),
-        _decisions_row("kept", [one for _review, steps in said for one in _decisions(steps) if one["aspect"]], said),
-        _decisions_row(
-            "discarded", [one for _review, steps in said for one in _decisions(steps) if not one["aspect"]], said
-        ),
-        _table_row("weights_quadratic", gettext_noop("Weights: kappa, quadratic"), weights.quadratic, weights.queries),
-        _table_row("weights_linear", gettext_noop("Weights: kappa, linear"), weights.linear, weights.queries),
-        _table_row("weights_equal", gettext_noop("Weights: equal"), weights.percent, weights.queries),
-        _table_row("decisions_kappa", gettext_noop("Decisions: kappa"), decisions.plain, decisions.queries),
-        _table_row("decisions_equal", gettext_noop("Decisions: equal"), decisions.percent, decisions.queries),
+        {"key": key, "name": name, "one": figures[key][0], "queries": figures[key][1]} for key, name in ROWS.items()
     ]
     return {"rows": rows, "weights": weights, "decisions": decisions, "queries": len(said)}
 
 
-Answered = tuple[AspectReview, dict[str, ReviewStep]]
-
-
-def _first_reviews(collection: Collection) -> Iterator[Answered]:
+def _first_reviews(collection: Collection) -> Iterator[tuple[AspectReview, dict[str, ReviewStep]]]:
     """The first submitted review of each query, with its standing steps by kind: later ones are not blind."""
     submitted = AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED, query__is_current=True)
     # DISTINCT ON keeps the first row of each query in this order: its oldest review.
@@ -64,46 +87,6 @@ def _first_reviews(collection: Collection) -> Iterator[Answered]:
         steps[step.review_id][step.kind] = step
     for review in first:
         yield review, steps[review.pk]
-
-
-def _weight_pairs(review: AspectReview, steps: dict[str, ReviewStep]) -> list[tuple[int, int]]:
-    own = steps[ReviewStep.Kind.WEIGHTS].answers["importances"]
-    return [(entry.importance, own[entry.id]) for entry in load_aspects(review.revision.aspects)]
-
-
-def _decisions(steps: dict[str, ReviewStep]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = steps[ReviewStep.Kind.DOCUMENTS].answers["decisions"]
-    return found
-
-
-def _decision_pairs(steps: dict[str, ReviewStep]) -> list[tuple[int, int]]:
-    """(first, second), 1: the document supports the aspect. Who accepts decides as the first person did."""
-    return [(int(bool(one["aspect"])), int(bool(one["aspect"]) == one["accept"])) for one in _decisions(steps)]
-
-
-def _criterion_row(key: str, said: Sequence[Answered]) -> dict[str, Any]:
-    hits = [steps[ReviewStep.Kind.ASPECTS].answers["criteria"][key]["accept"] for _review, steps in said]
-    names = {
-        "granularity": gettext_noop("Granularity accepted"),
-        "balance": gettext_noop("Balance accepted"),
-        "coverage": gettext_noop("Coverage accepted"),
-        "weights": gettext_noop("Weights accepted"),
-    }
-    return _table_row(key, names[key], share_statistic(hits, NO_REVIEW), len(hits))
-
-
-def _decisions_row(key: str, decisions: Sequence[dict[str, Any]], said: Sequence[Answered]) -> dict[str, Any]:
-    names = {
-        "kept": gettext_noop("Kept documents accepted"),
-        "discarded": gettext_noop("Discarded documents accepted"),
-    }
-    hits = [one["accept"] for one in decisions]
-    return _table_row(key, names[key], share_statistic(hits, NO_REVIEW), len(said))
-
-
-def _table_row(key: str, name: str, one: Statistic, queries: int) -> dict[str, Any]:
-    """A line of the table: a share or a kappa over `one.n` things of so many queries."""
-    return {"key": key, "name": name, "one": one, "queries": queries}
 
 
 def write_table(collection: Collection, form: str) -> str:

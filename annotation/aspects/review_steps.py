@@ -166,24 +166,35 @@ def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[
     known = {entry.id for entry in held.entries}
     # All are checked before anything is changed: the page comes back with the first problem and nothing half done.
     for one in decisions:
-        _check_verdict(one, verdicts.get(one.key), known)
-    changes = _document_changes(decisions, verdicts, held.entries)
-    revision = _apply_documents(review, held, changes, base)
+        if (verdict := verdicts.get(one.key)) is None:
+            raise BadInput(_("Choose “Accept” or “Change” for the document %(id)s.") % {"id": one.external_id})
+        _require_reason(verdict, one.external_id)
+        if not verdict.accept and not one.aspect and not verdict.aspects:
+            raise BadInput(_("Choose the aspects that the document %(id)s supports.") % {"id": one.external_id})
+        for name in verdict.aspects:
+            if name not in known:
+                raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
+    changes = _document_changes(decisions, verdicts, known)
+    # What the reviewer already changed on the query's page is not appended a second time.
+    standing = held.current_judgments({change.aspect for change in changes})
+    left = []
+    for change in changes:
+        before = standing.get((change.document, change.aspect))
+        if (None if before is None or before.grade is None else before.grade > 0) != change.keep:
+            left.append(change)
+    revision = None
+    if left:
+        revision = revising.apply_review(review.query, review.reviewer, decisions=left, note="documents", base=base)
     said = [{**asdict(one), **asdict(verdicts[one.key])} for one in decisions]
     step = _append(review, member, Kind.DOCUMENTS, {"decisions": said}, revision)
-    _submit(review, steps[Kind.ASPECTS], step)
+    said = [*steps[Kind.ASPECTS].answers["criteria"].values(), *step.answers["decisions"]]
+    AspectReview.objects.filter(pk=review.pk).update(
+        state=State.SUBMITTED,
+        submitted_at=timezone.now(),
+        accepted=all(one["accept"] for one in said),
+        final=AspectRevision.objects.filter(query=review.query).latest("number"),
+    )
     return step
-
-
-def _check_verdict(one: ReviewedDecision, verdict: Verdict | None, known: set[str]) -> None:
-    if verdict is None:
-        raise BadInput(_("Choose “Accept” or “Change” for the document %(id)s.") % {"id": one.external_id})
-    _require_reason(verdict, one.external_id)
-    if not verdict.accept and not one.aspect and not verdict.aspects:
-        raise BadInput(_("Choose the aspects that the document %(id)s supports.") % {"id": one.external_id})
-    for name in verdict.aspects:
-        if name not in known:
-            raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
 
 
 def _require_reason(verdict: Verdict, what: str) -> None:
@@ -192,10 +203,9 @@ def _require_reason(verdict: Verdict, what: str) -> None:
 
 
 def _document_changes(
-    decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, Verdict], entries: Entries
+    decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, Verdict], known: set[str]
 ) -> list[RevisionDecision]:
     """Return the revision decisions that follow from changed ones. Raises BadInput where two contradict each other."""
-    known = {entry.id for entry in entries}
     changes: dict[tuple[int, str], RevisionDecision] = {}
     for one in decisions:
         verdict = verdicts[one.key]
@@ -215,23 +225,6 @@ def _document_changes(
                     % {"id": one.external_id, "aspect": change.aspect}
                 )
     return list(changes.values())
-
-
-def _apply_documents(
-    review: AspectReview, held: Held, changes: Sequence[RevisionDecision], base: int
-) -> AspectRevision | None:
-    """Make the changes, where they change anything: on the page of the query the reviewer may have made them before."""
-    # What the reviewer already changed on the query's page would otherwise be appended a second time.
-    standing = held.current_judgments({change.aspect for change in changes})
-    left = []
-    for change in changes:
-        before = standing.get((change.document, change.aspect))
-        stands = None if before is None or before.grade is None else before.grade > 0
-        if stands != change.keep:
-            left.append(change)
-    if not left:
-        return None
-    return revising.apply_review(review.query, review.reviewer, decisions=left, note="documents", base=base)
 
 
 @transaction.atomic
@@ -297,13 +290,3 @@ def _append(
     AspectReview.objects.filter(pk=review.pk).update(leased_until=timezone.now() + LEASE)
     record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did=kind.value)
     return ReviewStep.objects.create(review=review, kind=kind, answers=answers, revision=revision)
-
-
-def _submit(review: AspectReview, aspects: ReviewStep, documents: ReviewStep) -> None:
-    said = [*aspects.answers["criteria"].values(), *documents.answers["decisions"]]
-    AspectReview.objects.filter(pk=review.pk).update(
-        state=State.SUBMITTED,
-        submitted_at=timezone.now(),
-        accepted=all(one["accept"] for one in said),
-        final=AspectRevision.objects.filter(query=review.query).latest("number"),
-    )

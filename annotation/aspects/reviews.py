@@ -91,7 +91,7 @@ def claim_review(member: Membership) -> AspectReview:
     # Pressed twice at the same moment, it is one review.
     hold(Membership.objects, member.pk, no_key=True)
     if own := open_review(member):
-        extend_lease(own)
+        AspectReview.objects.filter(pk=own.pk, state=State.OPEN).update(leased_until=timezone.now() + LEASE)
         return own
     for pk in list(reviewable_queries(member).values_list("pk", flat=True)[:TRIED]):
         locked = Query.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=pk).first()
@@ -118,11 +118,6 @@ def _create_review(member: Membership, query: Query) -> AspectReview:
     )
     record(member.user, "aspects.reviewed", member.collection, query=query.external_id, did="claim")
     return review
-
-
-def extend_lease(review: AspectReview) -> None:
-    """Keep the query for this person for another LEASE."""
-    AspectReview.objects.filter(pk=review.pk, state=State.OPEN).update(leased_until=timezone.now() + LEASE)
 
 
 @transaction.atomic

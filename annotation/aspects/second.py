@@ -64,12 +64,7 @@ def next_task(sample: BlindSample, member: Membership) -> WeighingTask | None:
     if not order:
         return None
     revision = AspectRevision.objects.select_related("query").get(pk=order[0])
-    return WeighingTask(revision, blind_order(sample, load_aspects(revision.aspects)))
-
-
-def blind_order(sample: BlindSample, entries: Entries) -> Entries:
-    """The aspects in an order drawn from the sample and their ids alone."""
-    return shuffle_aspects(entries, str(sample.pk))
+    return WeighingTask(revision, shuffle_aspects(load_aspects(revision.aspects), str(sample.pk)))
 
 
 def shuffle_aspects(entries: Entries, seed: str) -> Entries:
@@ -85,9 +80,7 @@ def _shuffle_key(what: str) -> str:
 def submit_reading(
     sample: BlindSample, member: Membership, revision: int, importances: dict[str, int], comment: str = ""
 ) -> SecondReading:
-    """Keep a second reading. BadInput unless every aspect is weighed, the query is not the person's own, and nobody
-    was faster.
-    """
+    """Keep a second reading of every aspect. BadInput for a query of one's own, and where somebody was faster."""
     if revision not in sample.revisions:
         raise BadInput(_("This query is not in the sample."))
     row = AspectRevision.objects.select_related("query").get(pk=revision)

@@ -7,7 +7,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Left, Length
 
-from annotation.aspects.drafts import PENDING, is_silent, open_drafts
+from annotation.aspects.drafts import PENDING, State, is_silent
+from annotation.models.aspects import PassageDraft
 from corpus.aspects.documents import as_passage
 from corpus.aspects.entries import AspectSnapshot, importance_weights, load_aspects
 from corpus.aspects.passages import joinable_groups
@@ -82,7 +83,9 @@ def list_aspects(query: Query) -> list[Aspect]:
 def incoming_of(query: Query) -> list[dict[str, Any]]:
     """Return the query's passage drafts, newest first; `pending` marks those that a worker is still fetching."""
     found = []
-    for draft in open_drafts(query):
+    # What waits for a worker or for a person.
+    states = [*PENDING, State.READY, State.FAILED]
+    for draft in PassageDraft.objects.filter(query=query, state__in=states).order_by("-pk"):
         silent = is_silent(draft)
         found.append({"draft": draft, "silent": silent, "pending": draft.state in PENDING and not silent})
     return found
@@ -124,21 +127,17 @@ def _load_cards(query: Query) -> list[AspectCard]:
 
 
 def _build_aspects(entries: Sequence[AspectSnapshot], cards: Sequence[AspectCard]) -> list[dict[str, Any]]:
+    """Return the aspects with their weights, keys and cards, and the groups of cards that may be joined."""
     by_weight = importance_weights([entry.importance for entry in entries])
     shown = []
     for place, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
         mine = [card for card in cards if entry.id in card.aspects]
         key = str(place) if place <= KEYS else ""
-        shown.append({"entry": entry, "weight": weight, "key": key, "cards": mine, "joinable": _joinable_groups(mine)})
+        # Contiguous by their chunks' numbers alone: whole texts are not loaded here, and joining looks again.
+        for card in mine:
+            card.document.text = card.text
+        by_id = {card.document.external_id: card.document for card in mine}
+        groups = joinable_groups([as_passage(document) for document in by_id.values()])
+        joinable = [[by_id[passage.id] for passage in group] for group in groups]
+        shown.append({"entry": entry, "weight": weight, "key": key, "cards": mine, "joinable": joinable})
     return shown
-
-
-def _joinable_groups(cards: Sequence[AspectCard]) -> list[list[Document]]:
-    """Contiguous by their chunks' numbers alone: texts are not loaded here, and joining looks again."""
-    if len(cards) < 2:
-        return []
-    for card in cards:
-        card.document.text = card.text  # deferred: the whole text is not needed here
-    by_id = {card.document.external_id: card.document for card in cards}
-    groups = joinable_groups([as_passage(document) for document in by_id.values()])
-    return [[by_id[passage.id] for passage in group] for group in groups]

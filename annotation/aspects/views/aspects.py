@@ -1,10 +1,13 @@
 """Aspects: the list of queries, the editor of one query's aspects, and every act in it."""
 
+import re
+
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.aspects import drafts, forms, listing
@@ -20,6 +23,15 @@ from corpus.aspects.exchange import export_lines
 from corpus.errors import BadInput
 from corpus.models import Document, Query
 
+# Suggested reasons for discarding a document; any other words may be given.
+REASONS = [
+    gettext_lazy("On topic, but states nothing that an aspect needs"),
+    gettext_lazy("Off topic"),
+    gettext_lazy("A heading, a menu or a list of references"),
+    gettext_lazy("Repeats another passage"),
+    gettext_lazy("Not verifiable or not credible"),
+]
+
 
 @action("adjudicate")
 @require_GET
@@ -28,7 +40,9 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = request.GET
     words = asked.get("q", "").strip()[:200]
     state = asked.get("state", "") if asked.get("state") in listing.STATES else ""
-    keys = {name: _parse_key(asked.get(name, "")) for name in ("after", "before")}
+    # A bigint has 19 digits at most: a longer number is nobody's key, and PostgreSQL would refuse it.
+    told = {name: asked.get(name, "") for name in ("after", "before")}
+    keys = {name: int(value) for name, value in told.items() if re.fullmatch("[0-9]{1,17}", value)}
     context = {
         "scope": scope,
         "q": words,
@@ -38,11 +52,6 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
         "listing": listing.list_queries(scope.collection, q=words, state=state, **keys),
     }
     return render(request, "aspects/queries.html", context)
-
-
-def _parse_key(value: str) -> int:
-    # A bigint has 19 digits at most: a longer number is nobody's key, and PostgreSQL would refuse it.
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else 0
 
 
 @action("adjudicate")
@@ -97,7 +106,7 @@ def render_workspace(
         "desk": load_workspace(query),
         "query": query,
         "anchors": sorted(ANCHORS.items()),
-        "reasons": discard_reasons(),
+        "reasons": REASONS,
         "parts": range(1, forms.MOST_PARTS + 1),
         "focus": focus,
         "problem": problem,
@@ -106,17 +115,6 @@ def render_workspace(
     }
     template = "aspects/_page.html" if part else "aspects/page.html"
     return render(request, template, context, status=422 if problem else 200)
-
-
-def discard_reasons() -> list[str]:
-    """Return suggested reasons for discarding a document; any other words may be given."""
-    return [
-        _("On topic, but states nothing that an aspect needs"),
-        _("Off topic"),
-        _("A heading, a menu or a list of references"),
-        _("Repeats another passage"),
-        _("Not verifiable or not credible"),
-    ]
 
 
 @action("adjudicate")

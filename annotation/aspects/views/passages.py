@@ -50,7 +50,17 @@ def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
             return _save_refined(request, scope, found, row)
         except BadInput as wrong:
             problem = str(wrong)
-    return _draft_page(request, scope, found, row, problem)
+    post = request.POST
+    context: dict[str, Any] = {
+        "scope": scope, "query": found, "draft": row, "document": None, "problem": problem,
+        "aspects": list_aspects(found), "chosen": post.getlist("aspects"),
+        "title": post.get("title", row.title), "text": post.get("passage", row.text),
+    }  # fmt: skip
+    template = "aspects/draft.html"
+    if "spread" in request.GET or "s" in post:
+        template = "aspects/spread.html"
+        context |= _spread_context(row.text, post)
+    return render(request, template, context, status=422 if problem else 200)
 
 
 def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
@@ -78,19 +88,6 @@ def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[New
     PassageDraft.objects.filter(pk=row.pk).update(state=PassageDraft.State.USED)
     record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(new))
     return show_workshop(scope, query, "passages-h")
-
-
-def _draft_page(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft, problem: str) -> HttpResponse:
-    post = request.POST
-    context: dict[str, Any] = {
-        "scope": scope, "query": query, "draft": row, "document": None, "problem": problem,
-        "aspects": list_aspects(query), "chosen": post.getlist("aspects"),
-        "title": post.get("title", row.title), "text": post.get("passage", row.text),
-    }  # fmt: skip
-    if "spread" in request.GET or "s" in post:
-        context |= _spread_context(row.text, post)
-        return render(request, "aspects/spread.html", context, status=422 if problem else 200)
-    return render(request, "aspects/draft.html", context, status=422 if problem else 200)
 
 
 @action("adjudicate")

@@ -14,13 +14,20 @@ from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from corpus.models.aspects import AspectReview, ReviewStep
 
+REVIEWS = AspectReview.objects.select_related("query__collection", "revision__author", "reviewer")
+
 
 @action("adjudicate")
 @require_GET
 def overview(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Progress, the figures, and the newest reviews; `?as=csv`, `tex` or `json`: the table alone."""
     if form := request.GET.get("as"):
-        return _download_table(scope, form)
+        if form not in review_figures.FORMS:
+            raise Http404(_("Choose CSV, LaTeX or JSON."))
+        text = review_figures.write_table(scope.collection, form)
+        name = f"{scope.collection.name}-aspect-reviews.{form}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return HttpResponse(text, content_type=f"{review_figures.FORMS[form]}; charset=utf-8", headers=headers)
     counts = reviews.count_states(scope.collection)
     context = {
         "scope": scope,
@@ -32,15 +39,6 @@ def overview(request: HttpRequest, scope: Scope) -> HttpResponse:
         "levels": range(1, 6),
     }
     return render(request, "aspects/reviews.html", context)
-
-
-def _download_table(scope: Scope, form: str) -> HttpResponse:
-    if form not in review_figures.FORMS:
-        raise Http404(_("Choose CSV, LaTeX or JSON."))
-    text = review_figures.write_table(scope.collection, form)
-    name = f"{scope.collection.name}-aspect-reviews.{form}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(text, content_type=f"{review_figures.FORMS[form]}; charset=utf-8", headers=headers)
 
 
 @action("adjudicate")
@@ -60,7 +58,7 @@ def claim(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     """The next step of one's own review, or what was said in a review."""
-    row = _find_review(scope, review)
+    row = get_object_or_404(REVIEWS, pk=review, query__collection=scope.collection)
     mine, problem, status = row.reviewer_id == scope.member.assessor_id, "", 200
     if request.method == "POST":
         try:
@@ -102,7 +100,7 @@ def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool
 @require_POST
 def undo(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     """Undo the newest step of one's own review."""
-    row = _find_own(scope, review)
+    row = _own_or_404(scope, review)
     try:
         may_work(scope)
         review_steps.undo_step(row, scope.member)
@@ -116,16 +114,11 @@ def undo(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
 def release(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     """Release one's own review."""
     with transaction.atomic():
-        reviews.release_review(scope.member, _find_own(scope, review))
+        reviews.release_review(scope.member, _own_or_404(scope, review))
     messages.success(request, _("The query can now be reviewed by another person."))
     return redirect("aspect_reviews", scope.collection.name)
 
 
-def _find_review(scope: Scope, review: int) -> AspectReview:
-    found = AspectReview.objects.select_related("query__collection", "revision__author", "reviewer")
-    return get_object_or_404(found, pk=review, query__collection=scope.collection)
-
-
-def _find_own(scope: Scope, review: int) -> AspectReview:
-    found = AspectReview.objects.select_related("query__collection", "reviewer")
-    return get_object_or_404(found, pk=review, query__collection=scope.collection, reviewer=scope.member.assessor)
+def _own_or_404(scope: Scope, review: int) -> AspectReview:
+    own = REVIEWS.filter(reviewer=scope.member.assessor)
+    return get_object_or_404(own, pk=review, query__collection=scope.collection)

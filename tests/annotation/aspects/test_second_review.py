@@ -15,7 +15,7 @@ from django.utils import timezone
 from sklearn.metrics import cohen_kappa_score
 
 from annotation.aspects import review_figures, review_steps, reviews
-from annotation.aspects.kappa import decision_agreement
+from annotation.aspects.kappa import importance_agreement
 from annotation.aspects.review_steps import Verdict
 from annotation.models import AuditEntry, Membership, Role
 from corpus.aspects import documents, revising
@@ -82,7 +82,7 @@ def test_kappa_of_decisions_equals_scikit_learns_and_a_hand_worked_one() -> None
     # 10 decisions: 6 kept and accepted, 1 kept and changed, 2 discarded and accepted, 1 discarded and changed.
     # p = 8/10; first says yes 7, second 7: e = (7*7 + 3*3)/100 = 0.58; kappa = 0.22/0.42.
     readings = [[(1, 1)] * 6, [(1, 0)], [(0, 0)] * 2, [(0, 1)]]
-    found = decision_agreement(readings, resamples=0)
+    found = importance_agreement(readings, resamples=0, levels=range(2))
     assert found.plain.value == pytest.approx(0.22 / 0.42)
     assert found.percent.value == pytest.approx(0.8)
     assert found.table == [[2, 1], [1, 6]]
