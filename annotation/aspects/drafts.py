@@ -115,8 +115,8 @@ def store_upload(member: Membership, query: Query, name: str, body: bytes) -> Pa
     page = FetchedPage("", texts.media_of(body), "", body)
     title, text = texts.extract_text(page)
     return PassageDraft.objects.create(
-        query=query, asked_by=member, state=State.READY, file=PurePath(name.replace("\\", "/")).name[:255], title=title, text=text,
-        sha256=page.sha256, bytes=len(body), fetched_at=timezone.now(),
+        query=query, asked_by=member, state=State.READY, file=PurePath(name.replace("\\", "/")).name[:255],
+        title=title, text=text, sha256=page.sha256, bytes=len(body), fetched_at=timezone.now(),
     )  # fmt: skip
 
 

@@ -27,14 +27,15 @@ def is_archive(path: Path) -> bool:
 
 
 def list_members(source: FileSource) -> list[str]:
-    """Return the names of the files in a zip archive, in order.
-
-    Raises BadInput for an archive that is damaged, locked or empty, for a member that lies outside of it, and for one
-    that unpacks to what no text does.
-    """
+    """Return the names of the files in a zip archive, in order. Raises BadInput for one that cannot be trusted."""
     name, path = str(source), source.path
     try:
-        members = [one for one in source.open_archive().infolist() if not _is_hidden(one)]
+        members = []
+        for one in source.open_archive().infolist():
+            inside = PurePosixPath(one.filename.replace("\\", "/"))
+            # Neither folders, nor the files that desktops add to archives.
+            if not (one.is_dir() or inside.parts[:1] == ("__MACOSX",) or inside.name.startswith(".")):
+                members.append(one)
     except files.TooManyMembers:
         said = _("%(file)s: more than %(most)s files in it; make smaller archives")
         raise BadInput(said % {"file": name, "most": f"{MAX_MEMBERS:,}"}) from None
@@ -57,9 +58,9 @@ def list_members(source: FileSource) -> list[str]:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """Return the files in a folder and below it, in order; hidden ones, and links out of it, are left out.
+    """Return the files in a folder and below it, in order, but for hidden ones and links out of it.
 
-    Raises BadInput for a folder without files, and for one with too many.
+    Raises BadInput for none, and for too many.
     """
     root = folder.resolve()
     found = []
@@ -74,12 +75,6 @@ def list_folder(folder: Path) -> list[Path]:
     if not found:
         raise BadInput(_("%(file)s: the folder holds no file") % {"file": folder})
     return found
-
-
-def _is_hidden(member: zipfile.ZipInfo) -> bool:
-    """Return whether a member is a folder, or one of the files that desktops add to archives."""
-    path = PurePosixPath(member.filename.replace("\\", "/"))
-    return member.is_dir() or path.parts[:1] == ("__MACOSX",) or path.name.startswith(".")
 
 
 def _problem_of(member: zipfile.ZipInfo) -> str:

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 _PYTHON = re.compile(r"(?:\[[\[{]*|\{)\s*(?:['\"]|None|True|False|-?\d)[^\x00]*[\]}]\s*\Z")
@@ -42,21 +43,9 @@ def parse_cell(cell: str) -> Any:
     try:
         value = json.loads(cell)
     except (ValueError, RecursionError):
-        value = _parse_python(cell)
+        # pandas writes single quotes, None and True.
+        value = None
+        if _PYTHON.match(cell) and len(cell) <= _LONGEST:
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                value = ast.literal_eval(_ARRAY.sub(r"\1", cell))
     return value if isinstance(value, list | dict) else cell
-
-
-def _parse_python(cell: str) -> Any:
-    """Return the value of a cell in which pandas wrote a list or an object: with single quotes, None and True."""
-    if not _PYTHON.match(cell) or len(cell) > _LONGEST:
-        return None
-    try:
-        return ast.literal_eval(_ARRAY.sub(r"\1", cell))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
-
-
-def as_metadata(cell: str) -> dict[str, Any]:
-    """Return the object that a cell holds as JSON; {} for another cell."""
-    value = parse_cell(cell)
-    return value if isinstance(value, dict) else {}

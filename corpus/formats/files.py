@@ -49,10 +49,16 @@ class TooManyMembers(zipfile.BadZipFile):
 
 
 class Archive:
-    """A zip archive that is open for all of its members, whose list is read once."""
+    """A zip archive that is open for all of its members, whose list is read once. Raises TooManyMembers."""
 
     def __init__(self, path: Path) -> None:
-        _refuse_long_directory(path)
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _END))
+            end = file.read()
+        at = end.rfind(b"PK\x05\x06")
+        # Of an archive with more than 65,534 members the size here is the largest that there is.
+        if at >= 0 and int.from_bytes(end[at + 12 : at + 16], "little") > MAX_DIRECTORY:
+            raise TooManyMembers
         self.zip = zipfile.ZipFile(path)
         self.names = frozenset(self.zip.namelist())
 
@@ -77,17 +83,6 @@ def open_archive(path: Path) -> Archive:
     return archive
 
 
-def _refuse_long_directory(path: Path) -> None:
-    """Raise TooManyMembers for an archive whose list of members would take long to read."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _END))
-        end = file.read()
-    at = end.rfind(b"PK\x05\x06")
-    # Of an archive with more than 65,534 members the size here is the largest that there is.
-    if at >= 0 and int.from_bytes(end[at + 12 : at + 16], "little") > MAX_DIRECTORY:
-        raise TooManyMembers
-
-
 def is_nearly_empty(filled: int, made: int) -> bool:
     """Return whether of the cells that were made hardly any has a value, as in no table that a person meant."""
     return made > FREE_FILLING + MAX_FILLING * filled
@@ -110,7 +105,10 @@ def is_workbook(path: Path) -> bool:
 def refuse_no_file(path: Path) -> None:
     """Raise BadInput for a folder, and for what is not there."""
     if path.is_dir():
-        raise BadInput(f"{path}: {recognition.folder_of([one.name for one in path.iterdir()])}")
+        endings = (".jsonl", ".tsv", ".txt", ".csv", ".gz", ".run", ".toml")
+        likely = sorted(one.name for one in path.iterdir() if one.name.endswith(endings) or one.name == "qrels")
+        held = f", which holds {', '.join(likely[:5])}" if likely else ""
+        raise BadInput(f"{path}: {recognition.KnownFormat(f'a folder{held}', 'name a file in it')}")
     if not path.is_file():
         raise BadInput(f"{path}: there is no such file")
 
@@ -131,9 +129,7 @@ def read_text(path: Path) -> str:
 
 
 class FileSource:
-    """A file by its path, a member of a zip archive, or a sheet of a workbook.
-
-    Errors name it as the user did, with the line of its text.
+    """A file by its path, a member of a zip archive, or a sheet of a workbook. Errors name it as the user did.
 
     `name`: what the user calls the file, where it lies elsewhere. `fields`: what the columns of a table are, by their
     headers (corpus.importing.tables); what is not in it is guessed. `is_part`: it came with others, in an archive, a
@@ -330,7 +326,9 @@ class FileSource:
             if packed:
                 archive = self.open_archive()
                 size = archive.getinfo(self.member).compress_size
-                stream = stack.enter_context(_open_member(archive, self.member))
+                opened = archive.open(self.member)
+                assert isinstance(opened, zipfile.ZipExtFile)  # as it is for reading
+                stream = stack.enter_context(opened)
             source: _Stream = stream
             # By the bytes and not by the name, and within an archive, too.
             if stream.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
@@ -345,12 +343,6 @@ class FileSource:
         archive = open_archive(self.path)
         self.shared = archive
         return archive.zip
-
-
-def _open_member(archive: zipfile.ZipFile, member: str) -> zipfile.ZipExtFile:
-    opened = archive.open(member)
-    assert isinstance(opened, zipfile.ZipExtFile)  # as it is for reading
-    return opened
 
 
 class _Bounded(io.RawIOBase):
@@ -369,7 +361,12 @@ class _Bounded(io.RawIOBase):
         view = memoryview(buffer)
         data = self.stream.read1(len(view))
         if self.in_lines:
-            data = self._with_one_line_end(data, len(view))
+            # LF in place of CR LF, and of CR alone, by which old Excel for Mac ends lines.
+            if self.ends_in_return and data[:1] == b"\n":
+                # Nothing at all would mean the end of the file.
+                data = data[1:] or self.stream.read1(len(view))
+            self.ends_in_return = data[-1:] == b"\r"
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
         self.read_so_far += len(data)
         view[: len(data)] = data
         end = data.rfind(b"\n")
@@ -384,11 +381,3 @@ class _Bounded(io.RawIOBase):
             )
             raise BadInput(said % {"file": self.of, "ratio": MAX_RATIO})
         return len(data)
-
-    def _with_one_line_end(self, data: bytes, size: int) -> bytes:
-        """Return the data with LF in place of CR LF, and of CR alone, by which old Excel for Mac ends lines."""
-        if self.ends_in_return and data[:1] == b"\n":
-            # Nothing at all would mean the end of the file.
-            data = data[1:] or self.stream.read1(size)
-        self.ends_in_return = data[-1:] == b"\r"
-        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data

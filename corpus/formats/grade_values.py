@@ -47,7 +47,15 @@ class GradeReader:
 
     def _read(self, line: int, text: str) -> tuple[int, str, str]:
         if found := _NUMBER.match(text):
-            return self._read_number(line, int(found[1]))
+            grade = int(found[1])
+            if grade > self.top:
+                said = _("grade %(grade)s is above the highest grade %(top)s; raise the scale to %(grade)s")
+                return 0, said % {"grade": grade, "top": self.top}, "out-of-range"
+            if grade > 1:
+                self._above = self._above or (line, str(grade))
+                if self._word:
+                    return 0, self._say_mixed(self._word, str(grade)), "malformed"
+            return grade, "", ""
         word = _simplify(text)
         if not word:
             return 0, _("the grade is empty"), "malformed"
@@ -60,16 +68,6 @@ class GradeReader:
         if self._above:
             return 0, self._say_mixed(self._above, text[:40]), "malformed"
         return WORDS[word], "", ""
-
-    def _read_number(self, line: int, grade: int) -> tuple[int, str, str]:
-        if grade > self.top:
-            said = _("grade %(grade)s is above the highest grade %(top)s; raise the scale to %(grade)s")
-            return 0, said % {"grade": grade, "top": self.top}, "out-of-range"
-        if grade > 1:
-            self._above = self._above or (line, str(grade))
-            if self._word:
-                return 0, self._say_mixed(self._word, str(grade)), "malformed"
-        return grade, "", ""
 
     def _say_mixed(self, earlier: tuple[int, str], value: str) -> str:
         said = _("the grade is %(value)r, but line %(line)s has %(other)r; write all grades as numbers")

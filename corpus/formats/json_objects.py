@@ -47,18 +47,10 @@ def read_objects(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
 
     Raises BadInput for anything else, for a list that does not end, and for NUL in an object.
     """
-    if is_in_lines(source):
-        yield from json_lines(source)
-        return
-    yield from _Stream(source).read()
-
-
-def is_in_lines(source: FileSource) -> bool:
-    """Return whether a JSON file is JSON lines: it is no list, and its first line is a whole object."""
+    # JSON lines are no list, and the first line is a whole object.
     _number, line = source.first()
-    if line[:1] == b"[":
-        return False
-    return line[-1:] not in (b"{", b"[", b",") or _is_whole(line)
+    is_in_lines = line[:1] != b"[" and (line[-1:] not in (b"{", b"[", b",") or _is_whole(line))
+    yield from json_lines(source) if is_in_lines else _Stream(source).read()
 
 
 def _is_whole(line: bytes) -> bool:

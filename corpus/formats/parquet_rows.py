@@ -37,22 +37,19 @@ def read_cells(source: FileSource, number: int, row: Mapping[str, Any], names: S
 def read_objects(source: FileSource, left_out: Collection[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number from 1, values by column) of each row, without the columns that are left out."""
     with _open_file(source) as file:
-        _refuse_empty_columns(source, file)
+        # Far more cells than the file has bytes: a column of one value weighs nothing.
+        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        if is_nearly_empty(source.path.stat().st_size, rows * columns):
+            said = _(
+                "%(file)s: %(rows)s rows of %(columns)s columns, nearly all of them empty; leave out empty columns"
+            )
+            raise BadInput(said % {"file": source, "rows": f"{rows:,}", "columns": f"{columns:,}"})
         kept = [name for name in file.schema_arrow.names if name not in left_out]
         number = 0
         for batch in file.iter_batches(batch_size=BATCH, columns=kept, use_threads=False):
             for row in batch.to_pylist():
                 number += 1
                 yield number, row
-
-
-def _refuse_empty_columns(source: FileSource, file: Any) -> None:
-    """Raise BadInput for far more cells than the file has bytes: a column of one value weighs nothing."""
-    metadata = file.metadata
-    if is_nearly_empty(source.path.stat().st_size, metadata.num_rows * metadata.num_columns):
-        said = _("%(file)s: %(rows)s rows of %(columns)s columns, nearly all of them empty; leave out empty columns")
-        counts = {"rows": f"{metadata.num_rows:,}", "columns": f"{metadata.num_columns:,}"}
-        raise BadInput(said % {"file": source, **counts})
 
 
 @contextmanager

@@ -22,11 +22,11 @@ _QUERY_KEYS = {
     "text": "text query question query_text title content",
     "grade": "", "score": "", "assumed": "",
 }  # fmt: skip
-
+# Keys that name a document or its text, and a query.
 _IDS_OF_ANYTHING = {"_id", "id"}
-_DOCUMENT = " ".join(one for one in f"{_KEYS['id']} {_KEYS['text']} docs documents passages contexts".split()
-                     if one not in _IDS_OF_ANYTHING)  # fmt: skip
-_QUERY = "qid query_id query question query_text"
+DOCUMENT = " ".join(one for one in f"{_KEYS['id']} {_KEYS['text']} docs documents passages contexts".split()
+                    if one not in _IDS_OF_ANYTHING)  # fmt: skip
+QUERY = "qid query_id query question query_text"
 
 
 class TextValue(NamedTuple):
@@ -89,16 +89,6 @@ def unread_keys(cells: Iterable[str]) -> list[str]:
 def simplify(name: str) -> str:
     """Return a key in small letters, with "_" between its words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_")
-
-
-def names_document(row: dict[str, Any]) -> bool:
-    """Return whether keys of an object name a document or its text."""
-    return bool(find_key(row, _DOCUMENT))
-
-
-def names_text(row: dict[str, Any]) -> bool:
-    """Return whether keys of an object name a document or a query."""
-    return bool(find_key(row, f"{_DOCUMENT} {_QUERY}"))
 
 
 def as_rows(value: dict[str, Any]) -> Any:

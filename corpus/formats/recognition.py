@@ -159,11 +159,3 @@ def tool_of(head: bytes) -> KnownFormat | None:
             ),
         )
     return None
-
-
-def folder_of(names: list[str]) -> KnownFormat:
-    """Describe a folder, with what could be meant in it."""
-    likely = [name for name in names if name.endswith((".jsonl", ".tsv", ".txt", ".csv", ".gz", ".run", ".toml"))]
-    likely += [name for name in names if name == "qrels"]
-    held = f", which holds {', '.join(sorted(likely)[:5])}" if likely else ""
-    return KnownFormat(f"a folder{held}", "name a file in it")

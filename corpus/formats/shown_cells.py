@@ -33,7 +33,12 @@ def show_number(value: int | float, form: str) -> str:
             return _show_id(int(value), text, literals, len(zeros))
     percent = "%" in text
     place = _NUMBER.search(text)
-    shown = _digits(abs(value) * 100 if percent else abs(value), place[0] if place else "0")
+    # As many zeros at both ends as the format has.
+    whole, _, part = (place[0] if place else "0").replace(",", "").partition(".")
+    decimals, shown = part.count("0"), _plain(abs(value) * 100 if percent else abs(value))
+    left, _, right = shown.partition(".")
+    if left.isdigit() and (not right or right.isdigit()):
+        shown = left.zfill(whole.count("0")) + (f".{right.ljust(decimals, '0')}" if right or decimals else "")
     return f"{'-' if value < 0 else ''}{shown}{'%' if percent else ''}"
 
 
@@ -50,16 +55,6 @@ def _show_id(value: int, form: str, literals: list[str], zeros: int) -> str:
         else:
             shown.append(next(named, "") if letter == _MARK else letter)
     return "".join(shown).strip()
-
-
-def _digits(value: int | float, form: str) -> str:
-    """Return the digits of a number with as many zeros at both ends as the format has."""
-    whole, _, part = form.replace(",", "").partition(".")
-    least, decimals = whole.count("0"), part.count("0")
-    left, _, right = _plain(value).partition(".")
-    if not left.isdigit() or (right and not right.isdigit()):
-        return _plain(value)
-    return left.zfill(least) + (f".{right.ljust(decimals, '0')}" if right or decimals else "")
 
 
 def _plain(value: int | float) -> str:
@@ -111,7 +106,7 @@ def _date_part(value: Any, parts: list[str], at: int, is_half_day: bool) -> str:
 def show_cell(cell: Any) -> Any:
     """Return the value of a cell of openpyxl, numbers and dates as texts."""
     value = cell.value
-    if isinstance(value, bool) or value is None or isinstance(value, str):
+    if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
         return show_number(value, cell.number_format or "General")

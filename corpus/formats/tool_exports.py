@@ -38,13 +38,15 @@ class FlatRow(NamedTuple):
 def flatten(row: dict[str, Any]) -> list[FlatRow] | None:
     """Return the judgments of an object, each with its texts; None for an object that is a row as it is."""
     judged: list[tuple[str, dict[str, Any]]]
-    if _is_task(row):
-        texts, judged = dict(row["data"]), list(_of_task(row.get("annotations") or []))
-    elif _is_record(row):
+    data, annotations, answered = row.get("data"), row.get("annotations"), row.get("responses")
+    # A task of Label Studio, a record of Argilla, or a flat record of Argilla's data sets.
+    if isinstance(data, dict) and (isinstance(annotations, list) or row.keys() == {"data"}):
+        texts, judged = dict(data), list(_of_task(annotations or []))
+    elif isinstance(row.get("fields"), dict) and isinstance(answered, dict | list):
         metadata = row.get("metadata")
         texts = {**row["fields"], **(metadata if isinstance(metadata, dict) else {})}
-        judged = list(_of_record(row["responses"] or {}))
-    elif _is_flat_record(row):
+        judged = list(_of_record(answered))
+    elif any(name.endswith(_FLAT) and f"{name}.users" in row for name in row):
         texts = {name: value for name, value in row.items() if "." not in name and name not in ("id", "_server_id")}
         judged = list(_of_flat_record(row))
     elif not any(isinstance(value, list | dict) for value in row.values()):
@@ -63,31 +65,20 @@ def flatten(row: dict[str, Any]) -> list[FlatRow] | None:
     return rows or [FlatRow({**texts, ANNOTATOR: ""}, ())]
 
 
-def _is_task(row: dict[str, Any]) -> bool:
-    return isinstance(row.get("data"), dict) and (isinstance(row.get("annotations"), list) or row.keys() == {"data"})
-
-
-def _is_record(row: dict[str, Any]) -> bool:
-    return isinstance(row.get("fields"), dict) and isinstance(row.get("responses"), dict | list)
-
-
-def _is_flat_record(row: dict[str, Any]) -> bool:
-    return any(name.endswith(_FLAT) and f"{name}.users" in row for name in row)
-
-
 def _rows_of(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows that an object is written around; [] for an object that is a row."""
     if isinstance(row.get("paragraphs"), list):
         return list(_of_article(row))
-    lists = [name for name, value in row.items() if passages.simplify(name) in _AROUND and _are_objects(value)]
-    if len(lists) != 1 or passages.names_text({name: value for name, value in row.items() if name != lists[0]}):
+    around = {name: value for name, value in row.items() if passages.simplify(name) in _AROUND}
+    lists = [
+        name for name, value in around.items()
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+    ]  # fmt: skip
+    texts = f"{passages.DOCUMENT} {passages.QUERY}"
+    if len(lists) != 1 or passages.find_key({name: row[name] for name in row if name != lists[0]}, texts):
         return []
     inner: list[dict[str, Any]] = row[lists[0]]
     return inner
-
-
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
 def _of_article(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -105,7 +96,7 @@ def _are_judgments(row: dict[str, Any], name: str, value: Any) -> bool:
     """Return whether a value holds judgments of the document of its row, each with who gave it."""
     if not isinstance(value, list | dict) or passages.simplify(name) not in JUDGMENTS:
         return False
-    if not passages.names_document(row):
+    if not passages.find_key(row, passages.DOCUMENT):
         return False
     if isinstance(value, dict):
         return bool(value) and all(is_grade(str(grade)) for grade in value.values())

@@ -49,10 +49,7 @@ _workbooks: WeakValueDictionary[tuple[str, int, int, int], _Workbook] = WeakValu
 
 
 def list_sheets(source: FileSource) -> list[str]:
-    """Return the names of the sheets of a workbook that hold a cell.
-
-    Raises BadInput for a workbook that is damaged, locked or unpacks to what no workbook does, and for an empty one.
-    """
+    """Return the names of a workbook's sheets that hold a cell. Raises BadInput for none, and for a bad workbook."""
     with _open_workbook(source) as book:
         sheets = [sheet.title for sheet in book.worksheets if next(_filled_rows(source, sheet), None)]
     if not sheets:
@@ -85,9 +82,17 @@ def read_sheet(source: FileSource) -> Iterator[tuple[int, list[str]]]:
 
 def _filled_rows(source: FileSource, sheet: Any) -> Iterator[tuple[int, dict[int, str]]]:
     """Yield (number, filled cells by the number of their column) of each row that has one."""
+    from openpyxl.cell.read_only import ReadOnlyCell
+
     empty = 0
     for number, row in _stored_rows(sheet):
-        cells = {cell["column"]: text for cell in row if (text := _shown_text(sheet, cell))}
+        cells = {}
+        for cell in row:
+            value = cell["value"]
+            # The format is looked up for numbers and dates alone.
+            is_shown = value is None or isinstance(value, str)
+            if text := as_cell(value if is_shown else show_cell(ReadOnlyCell(sheet, **cell))):
+                cells[cell["column"]] = text
         # As the file numbers them: whoever fills the rows between two numbers counts as far as the file says.
         if not 0 < number <= MAX_ROWS or max((cell["column"] for cell in row), default=0) > MAX_COLUMNS:
             said = _("%(file)s: a cell outside of the %(rows)s rows and %(columns)s columns of a sheet; save it again")
@@ -98,14 +103,6 @@ def _filled_rows(source: FileSource, sheet: Any) -> Iterator[tuple[int, dict[int
             raise source.bad(number, said % {"most": f"{MAX_EMPTY_ROWS:,}"})
         if cells:
             yield number, cells
-
-
-def _shown_text(sheet: Any, cell: dict[str, Any]) -> str:
-    from openpyxl.cell.read_only import ReadOnlyCell
-
-    value = cell["value"]
-    # The format is looked up for numbers and dates alone.
-    return as_cell(value if value is None or isinstance(value, str) else show_cell(ReadOnlyCell(sheet, **cell)))
 
 
 def _stored_rows(sheet: Any) -> Iterator[tuple[int, list[dict[str, Any]]]]:

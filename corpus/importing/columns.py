@@ -140,7 +140,7 @@ def _is_book(header: Sequence[str]) -> bool:
     return [*map(simplify, header[:2])] == ["query", "docid"] and len(header) > 2
 
 
-class _Cells:
+class Cells:
     """What stands in the first rows, by header; empty cells say nothing."""
 
     def __init__(self, header: Sequence[str], rows: Rows) -> None:
@@ -160,10 +160,6 @@ class _Cells:
             and _most(cells, lambda cell: bool(re.search(r"\d", cell)))
         )
 
-    def has_no_blanks(self, name: str) -> bool:
-        """True if no value of the column has blanks."""
-        return bool(self.of[name]) and not any(re.search(r"\s", cell) for cell in self.of[name])
-
     def values(self, name: str) -> list[str]:
         """Return the single values of a column, also of one that holds lists of them."""
         return [value for cell in self.of[name] for value in passages.read_values(cell)]
@@ -172,15 +168,6 @@ class _Cells:
         """True if the column holds grades alone, of which there is at least one."""
         values = self.values(name)
         return bool(values) and all(map(is_grade, values))
-
-    def are_small_integers(self, name: str) -> bool:
-        """True if the column holds whole numbers up to 10, as grades are and scores hardly."""
-        return bool(self.of[name]) and all(re.fullmatch(r"-?(?:\d|10)", cell.strip()) for cell in self.of[name])
-
-    def are_fractions(self, name: str) -> bool:
-        """True if the column holds numbers alone, and one that is no whole number."""
-        values = self.values(name)
-        return all(map(_is_number, values)) and not all(map(is_grade, values))
 
     def list_ids(self, name: str, *, is_without_query: bool) -> bool:
         """True if the lists of a column hold ids of documents and no text."""
@@ -207,17 +194,13 @@ class _Cells:
         lists = [some for value, some in zip(values, rows, strict=True) if isinstance(some, list) and some != [value]]
         return any(isinstance(one, dict) for some in lists for one in some[:SHOWN_VALUES])
 
-    def are_lists(self, name: str) -> bool:
-        """True if the column holds lists alone."""
-        return bool(self.of[name]) and all(isinstance(parse_cell(cell), list) for cell in self.of[name])
-
-    def hold_structures(self, name: str) -> bool:
-        """True if a cell of the column is a list or an object, and not empty."""
-        return any(isinstance(value := parse_cell(cell), list | dict) and value for cell in self.of[name])
-
     def hold_documents(self, name: str) -> bool:
         """True if cells of the column hold objects, in lists, that name documents; ids of anything else do not."""
-        return self.hold_objects(name) and not _problem_of_passages(self.of[name])
+        try:
+            found = [one for cell in self.of[name] for one in passages.read_passages(cell)]
+        except passages.NoPassageError:
+            return False
+        return self.hold_objects(name) and all(one.id or one.text for one in found)
 
     def are_unique(self, name: str) -> bool:
         """True if no two rows have the same value."""
@@ -226,14 +209,6 @@ class _Cells:
     def length(self, name: str) -> float:
         cells = self.of[name]
         return sum(map(len, cells)) / len(cells) if cells else 0.0
-
-
-def _problem_of_passages(cells: Sequence[str]) -> str:
-    try:
-        found = [one for cell in cells for one in passages.read_passages(cell)]
-    except passages.NoPassageError as error:
-        return str(error)
-    return "" if all(one.id or one.text for one in found) else "?"
 
 
 def _most(cells: Sequence[str], test: Callable[[str], bool]) -> bool:
@@ -248,15 +223,10 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def hold_grades(name: str, header: Sequence[str], rows: Rows) -> bool:
-    """Return whether a column holds grades alone."""
-    return _Cells(header, rows).are_grades(name)
-
-
 def guess_fields(header: Sequence[str], rows: Rows, *, is_about_queries: bool) -> dict[str, str]:
     """Return what columns are: by their names, and by their first rows where a name may mean several things."""
     simple = {name: simplify(name) for name in header}
-    cells = _Cells(header, rows)
+    cells = Cells(header, rows)
     found = name_fields(header)
     _tell_texts_from_ids(found, simple, cells)
     _find_grades(found, simple, cells)
@@ -266,16 +236,13 @@ def guess_fields(header: Sequence[str], rows: Rows, *, is_about_queries: bool) -
     fields = set(found.values())
     # A question in a table of documents, under a name that is not known.
     if "text" in fields and not fields & {"query", "query_id"}:
-        asked = (name for name in header if name not in found and _most(cells.of[name], _is_question))
-        found |= {name: "query" for name in list(asked)[:1]}
+        free = {name: [cell.rstrip() for cell in cells.of[name]] for name in header if name not in found}
+        asked = [name for name, texts in free.items() if _most(texts, lambda text: text.endswith(("?", "？")))]
+        found |= {name: "query" for name in asked[:1]}
     return found
 
 
-def _is_question(text: str) -> bool:
-    return text.rstrip().endswith(("?", "？"))
-
-
-def _tell_texts_from_ids(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+def _tell_texts_from_ids(found: dict[str, str], simple: Mapping[str, str], cells: Cells) -> None:
     for name, field in list(found.items()):
         as_id = _TEXT_OR_ID.get(simple[name], "")
         if as_id and as_id not in found.values() and cells.are_ids(name):
@@ -290,7 +257,8 @@ def _tell_texts_from_ids(found: dict[str, str], simple: Mapping[str, str], cells
     # A word in each row beside a text in each row is its id, whatever letters it has.
     if len(texts) == 2 and "doc_id" not in found.values():
         short, long = sorted(texts, key=cells.length)
-        if simple[short] in _TEXT_OR_ID and cells.has_no_blanks(short) and cells.length(long) > 2 * cells.length(short):
+        is_word = bool(cells.of[short]) and not any(re.search(r"\s", cell) for cell in cells.of[short])
+        if simple[short] in _TEXT_OR_ID and is_word and cells.length(long) > 2 * cells.length(short):
             found[short] = "doc_id"
     ids = [name for name, field in found.items() if field == "doc_id"]
     # PyTerrier numbers documents beside their own ids.
@@ -305,16 +273,22 @@ def _tell_texts_from_ids(found: dict[str, str], simple: Mapping[str, str], cells
                 del found[name]
 
 
-def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: Cells) -> None:
     fields = set(found.values())
     # BEIR's qrels call the grade a score, and others that have no fourth column do so, too.
     is_beir = sorted(simple.values()) == ["corpus_id", "query_id", "score"]
     scored = [name for name, field in found.items() if field == "score" and simple[name] == "score"]
     if is_beir or (sorted(found.values()) == ["doc_id", "query_id", "score"] and len(simple) == 3):
-        found |= {name: "grade" for name in scored if is_beir or cells.are_small_integers(name)}
+        # Whole numbers up to 10, as grades are and scores hardly.
+        small = re.compile(r"-?(?:\d|10)")
+        for name in scored:
+            if is_beir or (cells.of[name] and all(small.fullmatch(cell.strip()) for cell in cells.of[name])):
+                found[name] = "grade"
         return
     for name in [name for name in simple if found.get(name) == "grade" and simple[name] in _GRADE_OR_SCORE]:
-        if "score" not in fields and cells.are_fractions(name):
+        values = cells.values(name)
+        # Numbers alone, and one that is no whole number.
+        if "score" not in fields and all(map(_is_number, values)) and not all(map(is_grade, values)):
             found[name] = "score"
     fields = set(found.values())
     if "grade" not in fields:
@@ -338,7 +312,7 @@ def _find_grades(found: dict[str, str], simple: Mapping[str, str], cells: _Cells
         found[answer] = "text"
 
 
-def _find_lists(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+def _find_lists(found: dict[str, str], simple: Mapping[str, str], cells: Cells) -> None:
     fields = set(found.values())
     is_without_query = "query_id" in fields and "query" not in fields
     for name, field in list(found.items()):
@@ -383,7 +357,7 @@ def _find_topics(found: dict[str, str], simple: Mapping[str, str], *, is_about_q
         found |= {name: "query" for name, one in simple.items() if one == called}
 
 
-def _find_ids(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -> None:
+def _find_ids(found: dict[str, str], simple: Mapping[str, str], cells: Cells) -> None:
     ids = [name for name, one in simple.items() if one in IDS and name not in found]
     fields = set(found.values())
     if not ids or _TASK in simple.values():
@@ -405,7 +379,7 @@ def _find_ids(found: dict[str, str], simple: Mapping[str, str], cells: _Cells) -
 
 def likely_header(field: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
     """Return the header of the column that most likely is a field, of those that are none: a text is long. Or ""."""
-    cells = _Cells(header, rows)
+    cells = Cells(header, rows)
     other = ("title",) if field == "text" else ()
     free = [name for name in header if fields[name] in (METADATA, IGNORED, *other) and cells.of[name]]
     if field.endswith("_id"):
@@ -422,12 +396,18 @@ def name_column(header: str) -> str:
 def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
     """Return why a table cannot be imported as what its columns say, and what helps; "" where it can."""
     has = set(fields.values())
-    cells = _Cells(header, rows)
+    cells = Cells(header, rows)
     rated = next((name for field in _RATED for name in header if fields[name] == field), "")
     # A list of documents is of a query, unless it holds their texts.
-    rated = rated or next((name for name in header if fields[name] == "doc_id" and cells.are_lists(name)), "")
+    ids = [name for name in header if fields[name] == "doc_id" and cells.of[name]]
+    lists = (name for name in ids if all(isinstance(parse_cell(cell), list) for cell in cells.of[name]))
+    rated = rated or next(lists, "")
     for name in header if not has & {"grade", "assessor"} else ():
-        if fields[name] == METADATA and simplify(name) in _JUDGED and cells.hold_structures(name):
+        if (
+            fields[name] == METADATA
+            and simplify(name) in _JUDGED
+            and any(isinstance(value := parse_cell(cell), list | dict) and value for cell in cells.of[name])
+        ):
             said = _(
                 '"%(header)s" contains judgments that cannot be read: %(value)s. Write each as {"annotator", "label"}, '
                 'or map the column to "ignore"'

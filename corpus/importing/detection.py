@@ -91,7 +91,13 @@ def detect(source: FileSource) -> DetectedFile:
     try:
         if source.form != TEXT:
             return _detect_table(source)
-        return _detect_json_or_xml(source) or _detect_names(source) or _detect_trec(source) or _detect_table(source)
+        if found := _detect_json_or_xml(source):
+            return found
+        # A table whose columns have names that are known goes before what places say.
+        table = tables.read_table(source)
+        if table and table.has_header and table.places:
+            return _describe_table(source, table)
+        return _detect_trec(source) or _detect_table(source)
     except BadInput as error:
         # One file that cannot be read must not hide what the others hold.
         return DetectedFile("", problem=str(error))
@@ -110,17 +116,17 @@ def find_conflicts(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
     first: dict[str, tuple[FileSource, DetectedFile]] = {}
     for source, one in found:
         held = [part for part in HOLDS.get(one.kind, ()) if part not in SEVERAL]
-        other = next((part for part in held if part in first and not _are_parts(first[part][1], one)), "")
+        fields = set(one.fields.values()) & set(FIELDS)
+        # Columns that are no field may differ.
+        alike = {
+            part for part, (_source, other) in first.items()
+            if other.kind == one.kind and set(other.fields.values()) & set(FIELDS) == fields
+        }  # fmt: skip
+        other = next((part for part in held if part in first and part not in alike), "")
         if other:
             one.kind, one.problem, one.is_open = "", reasons[other] % {"file": first[other][0]}, True
         else:
             first |= {part: (source, one) for part in held if part not in first}
-
-
-def _are_parts(one: DetectedFile, other: DetectedFile) -> bool:
-    """Return whether two files hold the same in the same columns; others than the known ones may differ."""
-    fields = [set(file.fields.values()) & set(FIELDS) for file in (one, other)]
-    return one.kind == other.kind and fields[0] == fields[1]
 
 
 def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
@@ -139,20 +145,17 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
     if {"query_id", "doc_id"} <= row.keys():
         kind = "judgments" if row.keys() >= json_rows.JUDGMENT else "pairs"
         return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(_json_rows(source, _COLUMNS[kind])))
-    asked = {"answers", "instruction"} & row.keys() or (
-        (tables.about_queries(source.name) and not row.get("title")) or _holds_questions(source)
-    )
+    is_named = tables.about_queries(source.name) and not row.get("title")
+    asked = bool({"answers", "instruction"} & row.keys()) or is_named
+    if not asked:
+        # Most of the first texts are questions, and none has a place for a title (as Quora's have).
+        rows = [row for _number, row in islice(read_objects(source), LOOKED_AT)]
+        questions = sum(bool(_QUESTION.search(str(row.get("text", "")))) for row in rows)
+        asked = 2 * questions > len(rows) and not any("title" in row for row in rows)
     columns = ("_id", "text", "answers", "instruction") if asked else ("_id", "title", "text")
     shown = [name for name in columns if name in row]
     kind = "queries" if asked else "documents"
     return DetectedFile(kind, ["documents", "queries"], shown, _first(_json_rows(source, shown)))
-
-
-def _holds_questions(source: FileSource) -> bool:
-    """Return whether most of a file's first texts are questions, and none has a place for a title (as Quora's have)."""
-    rows = [row for _number, row in islice(read_objects(source), LOOKED_AT)]
-    questions = sum(bool(_QUESTION.search(str(row.get("text", "")))) for row in rows)
-    return 2 * questions > len(rows) and not any("title" in row for row in rows)
 
 
 def _detect_xml(source: FileSource) -> DetectedFile:
@@ -181,30 +184,15 @@ def _detect_trec(source: FileSource) -> DetectedFile | None:
         and re.search(r"\d", columns[2] + columns[3])
     ):
         kind = "qrels"
-    elif len(columns) == 3 and "," not in text:
-        return _detect_three_columns(source, columns)
-    if not kind:
+    header, choices = list(_COLUMNS.get(kind, ())), [kind]
+    if not kind and len(columns) == 3 and "," not in text:
+        kind = three_columns.kind_of(source, columns)
+        value = "grade" if kind == three_columns.QRELS else "score" if three_columns.is_decimal(columns[2]) else "rank"
+        header, choices = ["query", "document", value], ["qrels", "runs"]
+    if kind not in ("qrels", "runs"):
         return None
-    return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(_lines_without_comments(source)))
-
-
-def _lines_without_comments(source: FileSource) -> Iterator[list[str]]:
-    return (text.split() for _number, text in source.texts() if not is_comment(text))
-
-
-def _detect_three_columns(source: FileSource, columns: list[str]) -> DetectedFile | None:
-    kind = three_columns.kind_of(source, columns)
-    if kind not in (three_columns.QRELS, three_columns.RUN):
-        return None
-    value = "grade" if kind == three_columns.QRELS else "score" if three_columns.is_decimal(columns[2]) else "rank"
-    header = ["query", "document", value]
-    return DetectedFile(kind, ["qrels", "runs"], header, _first(_lines_without_comments(source)))
-
-
-def _detect_names(source: FileSource) -> DetectedFile | None:
-    """Return what a table holds whose columns have names that are known; None for any other file."""
-    table = tables.read_table(source)
-    return _describe_table(source, table) if table and table.has_header and table.places else None
+    rows = (text.split() for _number, text in source.texts() if not is_comment(text))
+    return DetectedFile(kind, choices, header, _first(rows))
 
 
 def _detect_table(source: FileSource) -> DetectedFile:
@@ -215,9 +203,8 @@ def _detect_table(source: FileSource) -> DetectedFile:
 
 
 def _describe_table(source: FileSource, table: tables.Table) -> DetectedFile:
-    kind, problem = table.kind, table.problem
-    if problem:
-        kind = ""
+    problem = table.problem
+    kind = "" if problem else table.kind
     rows = _first(row for _line, row in tables.read_ragged_rows(source, table))
     unused = tables.unused_columns(table, HOLDS[kind]) if kind else {}
     # A table with a known column is no list of licences: what it lacks is for somebody to say.

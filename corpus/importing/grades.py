@@ -51,45 +51,27 @@ def read_grades(source: FileSource, top: int, relevant_from: int = 1, *, by_ids:
     table = tables.read_table(source)
     if table is None and text[:1] in "{[" and text:
         return _read_judgments(source, reader)
-    if table is None or (table.form == TEXT and _is_by_place(table)):
+    if table is None:
         return _read_qrels(source, reader)
-    table = _with_grades(table, by_ids=by_ids)
+    # Columns of text have no name that is known: their places tell what they are.
+    is_narrow = table.delimiter == "\t" and len(table.header) in (3, 4)
+    is_nameless = is_narrow and not table.places and not columns.name_fields(table.header)
+    if table.form == TEXT and (not table.has_header or is_nameless):
+        return _read_qrels(source, reader)
+    # Read for its grades, a score is one where there is no other, and a text is an id where there are only ids.
+    fields = dict(table.fields)
+    if "grade" not in table.places:
+        fields = {name: "grade" if field == "score" else field for name, field in fields.items()}
+    for text_field, id_field in (("query", "query_id"), ("text", "doc_id")) if by_ids and not table.has_lists else ():
+        if id_field not in table.places:
+            fields = {name: id_field if field == text_field else field for name, field in fields.items()}
+    table = replace(table, fields=fields)
     for texts, name in (("query", "query_id"), ("text", "doc_id")):
         if texts not in table.places and not (name == "doc_id" and table.has_lists):
             tables.require_fields(source, table, (name,))
     if not table.places.keys() & {"grade", "positive", "negative", "positive_id", "negative_id"}:
         tables.require_fields(source, table, ("grade",))
     return _read_table(source, table, reader)
-
-
-def _is_by_place(table: Table) -> bool:
-    """Return whether columns of text have no name that is known, so that their places tell what they are."""
-    return not table.has_header or (
-        table.delimiter == "\t"
-        and len(table.header) in (3, 4)
-        and not table.places
-        and not columns.name_fields(table.header)
-    )
-
-
-def _with_grades(table: Table, *, by_ids: bool) -> Table:
-    """Return a table that is read for its grades: a score is one where there is no other, a text an id `by_ids`."""
-    fields = dict(table.fields)
-    if "grade" not in table.places:
-        fields = {name: "grade" if field == "score" else field for name, field in fields.items()}
-    if by_ids and not table.has_lists:
-        for text, name in (("query", "query_id"), ("text", "doc_id")):
-            if name not in table.places:
-                fields = {header: name if field == text else field for header, field in fields.items()}
-    return replace(table, fields=fields)
-
-
-def refuse_json(source: FileSource, number: int, text: str) -> None:
-    """Raise BadInput where a file of columns begins as JSON does; the error says whose JSON, or of what form."""
-    if text[:1] in ("{", "["):
-        raise source.bad(
-            number, source.foreign() or _("this is JSON, and here columns are read; see docs/importing.md")
-        )
 
 
 def is_comment(text: str) -> bool:
@@ -155,9 +137,10 @@ def _read_table(source: FileSource, table: Table, reader: GradeReader) -> Iterat
             continue
         if has_ids:
             query, document, grade = [row[place].strip() for place in by_ids]
-            found = [(document, "" if "assumed" in places and _is_assumed(table, row) else grade)]
+            is_assumed = "assumed" in places and row[places["assumed"]].lower() in ("true", "1")
+            found = [(document, "" if is_assumed else grade)]
         else:
-            query = table_records.read_query_id(source, table, number, row)
+            query = table_records.read_query(source, table, number, row)[0]
             found = [(one.id, one.grade) for one in table_records.read_candidates(source, table, number, row)]
         if names_assessors:
             for place in table.columns["grade"]:
@@ -170,10 +153,6 @@ def _read_table(source: FileSource, table: Table, reader: GradeReader) -> Iterat
                 yield GradeRow(number, query, document, max(1, reader.relevant_from), assessor)
             elif grade or not waits:
                 yield _grade_row(reader, number, query, document, grade, assessor)
-
-
-def _is_assumed(table: Table, row: list[str]) -> bool:
-    return "assumed" in table.places and row[table.places["assumed"]].lower() in ("true", "1")
 
 
 def _read_judgments(source: FileSource, reader: GradeReader) -> Iterator[GradeRow]:

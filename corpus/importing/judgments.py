@@ -1,6 +1,5 @@
 """Staged grades become judgments: append-only, once each, a changed one supersedes."""
 
-from corpus.importing.staging import fetch_one
 from corpus.labels import resolve_pairs
 from corpus.models import Assessor, Collection
 from store.sql import execute, fetch_row, fetch_rows, read_sql
@@ -27,11 +26,6 @@ def add_pairs(collection: Collection) -> None:
     """Make pairs of graded ids that have none."""
     execute("ANALYZE import_grade")
     execute(ADD_PAIRS, c=collection.pk)
-
-
-def first_change(assessor_id: int) -> tuple[int, int, int, int] | None:
-    """Return (file, line, grade, grade before) of the first line that contradicts what the assessor said before."""
-    return fetch_one(FIRST_CHANGE, a=assessor_id)
 
 
 def store_judgments() -> tuple[int, int]:

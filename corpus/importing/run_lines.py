@@ -13,7 +13,7 @@ from corpus.formats.files import TEXT, FileSource
 from corpus.formats.three_columns import is_decimal
 from corpus.importing import tables
 from corpus.importing.confinement import confinable
-from corpus.importing.grades import is_comment, refuse_json
+from corpus.importing.grades import is_comment
 from corpus.importing.tables import Table
 
 # Number, query, document, score, the system's name, and the problem that makes it none.
@@ -47,7 +47,9 @@ def _named_table(source: FileSource) -> Table | None:
     if table and table.has_header and all(places & side for side in sides):
         return table
     if first[:1] in (b"{", b"["):
-        refuse_json(source, number, source.decode(number, first))
+        source.decode(number, first)
+        columns_only = _("this is JSON, and here columns are read; see docs/importing.md")
+        raise source.bad(number, source.foreign() or columns_only)
     if table and table.has_header and sum(bool(places & side) for side in sides) > 1:
         tables.require_fields(source, table, ("query_id", "doc_id", "score"))
     return None

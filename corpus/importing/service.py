@@ -229,7 +229,7 @@ class _Import:
         for name, part in (("gold", "pairs"), ("qrels", "qrels")):
             if not self.sources[part] or not staged or self.options.update:
                 continue
-            if change := judgments.first_change(self.stage.ensure_assessor(name)):
+            if change := staging.fetch_one(judgments.FIRST_CHANGE, a=self.stage.ensure_assessor(name)):
                 number, line, now, before = change
                 said = _("grade %(grade)s, but the collection has %(before)s; choose to update what changed")
                 raise self.sources[part][number].bad(line, said % {"grade": now, "before": before}, "update")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext as _
 
 from corpus.formats import passages
-from corpus.formats.cell_values import StructuredCell, as_metadata, parse_cell
+from corpus.formats.cell_values import StructuredCell, parse_cell
 from corpus.formats.files import FileSource
 from corpus.formats.grade_values import GradeReader
 from corpus.formats.json_rows import OTHER
@@ -85,7 +85,7 @@ def read_queries(source: FileSource, table: Table) -> Iterator[TextRecord]:
     require_fields(source, table, ("query",))
     seen: dict[str, tuple[int, str]] = {}
     for line, row in read_rows(source, table):
-        name, text = _query(source, table, line, row)
+        name, text = read_query(source, table, line, row)
         instruction = _text(source, table, line, row, "instruction")
         answers = _answers(source, table, line, row)
         record = TextRecord(
@@ -106,7 +106,7 @@ def read_pairs(source: FileSource, table: Table, reader: GradeReader) -> Iterato
     if "query" not in table.places:
         require_fields(source, table, ("query_id",))
     for line, row in read_rows(source, table):
-        query = _query(source, table, line, row)[0]
+        query = read_query(source, table, line, row)[0]
         for one in read_candidates(source, table, line, row):
             gold = None
             if one.grade == RELEVANT:
@@ -116,11 +116,6 @@ def read_pairs(source: FileSource, table: Table, reader: GradeReader) -> Iterato
                 if problem:
                     raise source.bad(line, problem)
             yield CandidateRecord(line, query, one.id, _read_score(source, line, one.score), gold)
-
-
-def read_query_id(source: FileSource, table: Table, line: int, row: list[str]) -> str:
-    """Return the id of a row's query; one without a column of ids has its id from the text."""
-    return _query(source, table, line, row)[0]
 
 
 def read_candidates(source: FileSource, table: Table, line: int, row: list[str]) -> Iterator[Candidate]:
@@ -191,8 +186,8 @@ def _no_passage(source: FileSource, line: int, header: str, error: passages.NoPa
     return source.bad(line, said % {"header": header, "value": error})
 
 
-def _query(source: FileSource, table: Table, line: int, row: list[str]) -> tuple[str, str]:
-    """Return the id and the text of a row's query."""
+def read_query(source: FileSource, table: Table, line: int, row: list[str]) -> tuple[str, str]:
+    """Return the id and the text of a row's query; one without a column of ids has its id from the text."""
     cell, own = _cell(table, row, "query"), ""
     if cell[:1] in ("{", "[") and (found := _read_object(source, table, line, cell, "query")) is not None:
         own, cell = found.id, found.text or ""
@@ -302,9 +297,10 @@ def _metadata(table: Table, row: list[str]) -> str:
     for place, name in enumerate(table.header):
         if table.fields[name] == METADATA and row[place]:
             # An object in a column of this name is all of the metadata, as exports write it.
-            found = as_metadata(row[place]) if name in ("metadata", OTHER) else {}
-            value = parse_cell(row[place]) if isinstance(row[place], StructuredCell) else row[place]
-            kept |= found or {name: value}
+            parsed = parse_cell(row[place])
+            value = parsed if isinstance(row[place], StructuredCell) else row[place]
+            is_whole = name in ("metadata", OTHER) and isinstance(parsed, dict) and parsed
+            kept |= parsed if is_whole else {name: value}
     return json.dumps(kept, ensure_ascii=False)
 
 

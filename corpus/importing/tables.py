@@ -139,7 +139,13 @@ def read_table(source: FileSource) -> Table | None:
         return _read_json_table(source, number)
     lines = _first_lines(source)
     separator = _SEPARATOR.fullmatch(lines[0][1]) if lines else None
-    lines = lines[1:] if separator else _without_comments(lines)
+    # From the first line that is no comment on; `#query_id` begins a header and no comment.
+    begins = 1 if separator else len(lines)
+    for place, (_number, text) in enumerate(lines if not separator else ()):
+        if not text.startswith("#") or columns.name_pair(_name_columns(re.split(r"[\s,;|]+", text))):
+            begins = place
+            break
+    lines = lines[begins:]
     if not lines:
         return None
     delimiter = separator[1].replace("\\t", "\t") if separator else _choose_delimiter([text for _n, text in lines])
@@ -157,7 +163,13 @@ def read_table(source: FileSource) -> Table | None:
     if len(cells) < 2:
         return None
     # Known files without a header, as MS MARCO's, have tabs; a first line with commas is a header.
-    has_header = not (delimiter == "\t" and _is_data(source, cells))
+    has_header = True
+    is_known = columns.name_fields(cells) or any(columns.simplify(cell) in columns.IDS for cell in cells)
+    if delimiter == "\t" and not is_known:
+        if len(cells) == 3:
+            has_header = not three_columns.kind_of(source, cells)
+        else:
+            has_header = len(cells) not in (2, 4) or not any(map(str.isdigit, cells[0])) or " " in cells[0]
     header = _name_columns(cells if has_header else [""] * len(cells))
     rows = _split_rows([text for _n, text in lines], delimiter, quoted=has_header)
     return _build_table(source, number, header, rows[has_header:], delimiter=delimiter, has_header=has_header)
@@ -197,14 +209,6 @@ def _as_far_as_read(rows: Iterator[T]) -> Iterator[T]:
             raise
 
 
-def _without_comments(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the lines from the first that is no comment on; `#query_id` begins a header and no comment."""
-    for place, (_number, text) in enumerate(lines):
-        if not text.startswith("#") or columns.name_pair(_name_columns(re.split(r"[\s,;|]+", text))):
-            return lines[place:]
-    return []
-
-
 def _split(text: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([text], delimiter=delimiter), [])
@@ -214,11 +218,8 @@ def _split(text: str, delimiter: str) -> list[str]:
 
 def _split_rows(lines: Sequence[str], delimiter: str, *, quoted: bool) -> Rows:
     """Return the rows of lines as far as they can be read; the last may be cut."""
-    ended = (f"{text}\n" for text in lines)
-    if quoted:
-        reader = csv.reader(ended, delimiter=delimiter)
-    else:
-        reader = csv.reader(ended, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader = csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, quoting=quoting)
     rows: Rows = []
     with suppress(csv.Error):
         rows.extend(row for row in reader if any(row))
@@ -354,10 +355,8 @@ def _read_lines(source: FileSource, table: Table) -> Iterator[tuple[int, list[st
                 yield text + "\n"
 
     # Without a header, as in MS MARCO's files, a double quote is a character like any other.
-    if table.has_header:
-        reader = csv.reader(lines(), delimiter=table.delimiter, strict=True)
-    else:
-        reader = csv.reader(lines(), delimiter=table.delimiter, quoting=csv.QUOTE_NONE)
+    quoting = csv.QUOTE_MINIMAL if table.has_header else csv.QUOTE_NONE
+    reader = csv.reader(lines(), delimiter=table.delimiter, quoting=quoting, strict=table.has_header)
     begins, skip, is_ours = table.begins, table.has_header, table.header == _OUR_LABELS
     try:
         for row in reader:
@@ -375,15 +374,6 @@ def _read_lines(source: FileSource, table: Table) -> Iterator[tuple[int, list[st
         raise source.bad(begins, problem) from None
 
 
-def _is_data(source: FileSource, cells: list[str]) -> bool:
-    """Return whether the first line of a file is data already, as in MS MARCO's files, and no known header."""
-    if columns.name_fields(cells) or any(columns.simplify(cell) in columns.IDS for cell in cells):
-        return False
-    if len(cells) == 3:
-        return bool(three_columns.kind_of(source, cells))
-    return len(cells) in (2, 4) and any(map(str.isdigit, cells[0])) and " " not in cells[0]
-
-
 def _choose_fields(
     source: FileSource, header: tuple[str, ...], first: Rows, answers: Sequence[str], *, has_header: bool
 ) -> dict[str, str]:
@@ -395,9 +385,19 @@ def _choose_fields(
     if has_header:
         guessed = columns.guess_fields(header, first, is_about_queries=about_queries(source.name))
     else:
-        guessed = _guess_without_header(source, header, [cell.strip() for cell in first[0]] if first else [])
+        cells = [cell.strip() for cell in first[0]] if first else []
+        # MS MARCO's files: id and text; triples; passages to rerank; id, address, title and text.
+        if len(header) == 2:
+            places: tuple[str, ...] = ("query_id", "query") if about_queries(source.name) else ("doc_id", "text")
+        elif len(header) == 3:
+            places = three_columns.FIELDS[three_columns.kind_of(source, cells)]
+        elif cells[0].isdigit() and cells[1].isdigit():
+            places = ("query_id", "doc_id", "query", "text")
+        else:
+            places = ("doc_id", METADATA, "title", "text")
+        guessed = dict(zip(header, places, strict=True))
     # What people answered is the grade, whatever the question was called, where they were asked one thing.
-    if len(answers) == 1 and ("grade" not in guessed.values() or columns.hold_grades(answers[0], header, first)):
+    if len(answers) == 1 and ("grade" not in guessed.values() or columns.Cells(header, first).are_grades(answers[0])):
         guessed = {name: field for name, field in guessed.items() if field != "grade"} | {answers[0]: "grade"}
     taken = set(found.values()) - columns.LISTS
     for name in header:
@@ -410,19 +410,6 @@ def _choose_fields(
         if not columns.name_assessors([name], {}, of=header):
             taken |= {found[name]} - columns.LISTS
     return found
-
-
-def _guess_without_header(source: FileSource, header: tuple[str, ...], first: Sequence[str]) -> dict[str, str]:
-    """Guess the columns of MS MARCO's files: id and text; id, address, title and text; triples; passages to rerank."""
-    if len(header) == 2:
-        fields: tuple[str, ...] = ("query_id", "query") if about_queries(source.name) else ("doc_id", "text")
-    elif len(header) == 3:
-        fields = three_columns.FIELDS[three_columns.kind_of(source, first)]
-    elif first[0].isdigit() and first[1].isdigit():
-        fields = ("query_id", "doc_id", "query", "text")
-    else:
-        fields = ("doc_id", METADATA, "title", "text")
-    return dict(zip(header, fields, strict=True))
 
 
 def unused_columns(table: Table, parts: Collection[str]) -> dict[str, str]:

@@ -48,7 +48,10 @@ def move_in(
     if table is Document and not filled:
         try:
             with transaction.atomic():
-                return _copy_directly(collection, source, rows, progress)
+                # Straight to their table, so that the bytes are written only once.
+                columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
+                tuples = _binary_tuples(collection.pk, rows(source))
+                return staging.copy_binary(f"corpus_document ({columns})", tuples, "documents", progress), 0, 0
         except psycopg.errors.UniqueViolation:
             pass  # which of its rows are the same, the staged ones tell
     staging.create_temporary_table(
@@ -64,19 +67,16 @@ def move_in(
     )
     read = staging.copy_lines("import_text", lines, str(table._meta.verbose_name_plural), progress)
     execute("ANALYZE import_text")
-    read -= _remove_repeated(table, source, read, left_out)
+    # Counting is cheap; the window that finds the lines sorts all rows, which only repeated ids are worth.
+    if fetch_row("SELECT count(DISTINCT external_id) FROM import_text") != (read,):
+        what = "documents" if table is Document else "queries"
+        read -= left_out.remove_repeated(what, "import_text", "external_id, content_hash, metadata")
+        if found := staging.first_repeated("import_text", "external_id"):
+            said = _('the id "%(id)s" stands already in %(place)s, with another text or other metadata')
+            raise source.bad(found[0], said % {"id": found[2], "place": source.place(found[1])})
     versions, updated = _update_changed(collection, name, source, update=update)
     new = _insert_new(collection, table) - versions
     return new, updated, read - new - updated
-
-
-def _copy_directly(
-    collection: Collection, source: FileSource, rows: Rows, progress: ImportProgress
-) -> tuple[int, int, int]:
-    """Copy the first documents of a collection straight to their table, so that the bytes are written only once."""
-    columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
-    target = f"corpus_document ({columns})"
-    return staging.copy_binary(target, _binary_tuples(collection.pk, rows(source)), "documents", progress), 0, 0
 
 
 def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
@@ -93,19 +93,6 @@ def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[byte
             head, length(len(name)), name, length(len(title)), title, length(len(text)), text,
             hashed, row.hash.encode(), length(len(metadata) + 1), metadata,
         )  # fmt: skip
-
-
-def _remove_repeated(table: Table, source: FileSource, read: int, left_out: LeftOut) -> int:
-    """Delete rows that repeat another; return their number. Raises BadInput for an id that has two texts."""
-    # Counting is cheap; the window that finds the lines sorts all rows, which only repeated ids are worth.
-    if fetch_row("SELECT count(DISTINCT external_id) FROM import_text") == (read,):
-        return 0
-    what = "documents" if table is Document else "queries"
-    count = left_out.remove_repeated(what, "import_text", "external_id, content_hash, metadata")
-    if found := staging.first_repeated("import_text", "external_id"):
-        said = _('the id "%(id)s" stands already in %(place)s, with another text or other metadata')
-        raise source.bad(found[0], said % {"id": found[2], "place": source.place(found[1])})
-    return count
 
 
 def _update_changed(collection: Collection, table: str, source: FileSource, *, update: bool) -> tuple[int, int]:
