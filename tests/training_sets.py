@@ -1,10 +1,13 @@
-"""Small training sets on disk, as `export --format prism` writes them."""
+"""Small training sets on disk, as `export` writes them, and jobs that train on them."""
 
 import json
 import random
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from training.jobs.folder import JobFolder
 
 TOPICS = ["key", "list", "loop", "string", "class", "object", "file", "error", "value", "name"]
 
@@ -32,17 +35,31 @@ def row(
 
 def write_set(folder: Path, *, queries: int = 20, documents: int = 6, seed: int = 0, **changes: Any) -> Path:
     """Four fifths of the queries to train on, the rest to measure; `changes` go into every row of `train`."""
-    chance = random.Random(seed)
+    chance, cut = random.Random(seed), queries * 4 // 5
+    train, dev = (
+        [row(number, place, chance) for number in numbers for place in range(documents)]
+        for numbers in (range(cut), range(cut, queries))
+    )
+    train = [{**one, **changes} for one in train]
+    return write_export(folder, "prism", train, dev, collection="made", options={"teacher": "votes"})
+
+
+def write_export(folder: Path, form: str, train: Sequence[Any], dev: Sequence[Any] = (), **manifest: Any) -> Path:
+    """An export of a format with these rows."""
     folder.mkdir(parents=True)
-    cut = queries * 4 // 5
-    splits = {"train": range(cut), "dev": range(cut, queries)}
     files = []
-    for name, numbers in splits.items():
-        rows = [row(number, place, chance) for number in numbers for place in range(documents)]
-        rows = [{**one, **changes} if name == "train" else one for one in rows]
+    for name, rows in (("train", train), ("dev", dev)):
         content = "".join(json.dumps(one) + "\n" for one in rows).encode()
         (folder / f"{name}.jsonl").write_bytes(content)
         files.append({"name": f"{name}.jsonl", "rows": len(rows), "sha256": sha256(content).hexdigest()})
-    manifest = {"format": "prism", "collection": "made", "options": {"teacher": "votes"}, "files": files}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    whole = {"format": form, "collection": "learnable", "files": files} | manifest
+    (folder / "manifest.json").write_text(json.dumps(whole))
     return folder
+
+
+def ask(folder: Path, recipe: str, data: Path, base: str, **options: object) -> JobFolder:
+    """A job of a recipe on a set."""
+    job = JobFolder(folder / "job")
+    values = {"kind": "train", "recipe": recipe, "data": str(data), "base": base, "out": str(folder / "out")}
+    job.ask({**values, "device": "cpu", "options": {"preset": "tiny", **options}})
+    return job

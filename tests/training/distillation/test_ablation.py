@@ -1,8 +1,6 @@
 """Recipe `ablation`: four losses over groups, by hand, against torch, and never parted."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.instances import PATIENCE  # noqa: E402
 from tests.stages import first_slow  # noqa: E402
 from tests.training.trainers.learnable import export  # noqa: E402
-from tests.training_sets import write_set  # noqa: E402
+from tests.training_sets import ask, write_set  # noqa: E402
 from training.distillation.ablation import LossAblation  # noqa: E402
 from training.distillation.groups import group_candidates  # noqa: E402
 from training.distillation.losses import list_loss, negative_weights, point_loss, rank_loss  # noqa: E402
@@ -160,64 +157,12 @@ def test_a_smaller_token_budget_gives_the_same_gradient_and_parts_no_group(
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*grads, strict=True))
 
 
-SHARED = """
-import sys
-from pathlib import Path
-import torch
-torch.set_num_threads(1)
-from training.jobs.folder import JobFolder
-from training.recipes import data, table
-from training.trainers.callback import JobCallback
-from training.trainers.processes import is_leading, place_in_world, share_training
-from training.trainers.recipe import TrainingTask
-from training.trainers.training import open_recipe
-folder, base, rows, size = (kind(one) for kind, one in zip((Path, Path, Path, int), sys.argv[1:]))
-given = {"preset": "tiny", "max_length": 384, "token_budget": 384, "batch": 5, "lora_rank": 4}
-given["loss"] = "point+list+rank"
-options = table.recipe_options("ablation", given)
-with share_training(folder, size, "cpu", program=["-c", sys.argv[5], *sys.argv[1:]]):
-    recipe = open_recipe(TrainingTask("ablation", base, "tiny", data.read_training_set(rows), options, "cpu", True))
-    trainer = recipe.trainer(JobCallback(JobFolder(folder), recipe.task, lambda: False, recipe.dev_margins))
-    margins, seen = recipe.group_margins, []
-    def watch(numbers):
-        found = margins(numbers)
-        seen.append([list(numbers), list(found[0].shape)])
-        return found
-    recipe.group_margins = watch
-    parts = trainer.gradients(trainer.epochs.step(1))
-    torch.save({"parts": parts, "seen": seen, "grads": [one.grad for one in trainer.trained]},
-               folder / f"{size}-{place_in_world()[0]}.pt")
-"""
-
-
-@pytest.mark.weekly
-def test_two_processes_give_the_gradient_of_one_and_part_no_group(parts: tuple[Path, Path], tmp_path: Path) -> None:
-    """H7."""
-    found = {}
-    for size in (1, 2):
-        args = [sys.executable, "-c", SHARED, tmp_path, *parts, size, SHARED]
-        done = subprocess.run(list(map(str, args)), capture_output=True, text=True, timeout=PATIENCE, check=False)
-        assert done.returncode == 0, done.stderr
-        found[size] = [torch.load(tmp_path / f"{size}-{rank}.pt") for rank in range(size)]
-    one, *both = found[1][0], *found[2]
-    shares = [[number for numbers, _ in each["seen"] for number in numbers] for each in both]
-    assert all(shares) and not set(shares[0]) & set(shares[1])  # Each group in one process, and both at work,
-    assert all(shape[1] == 8 for each in both for _, shape in each["seen"])  # whole.
-    for each in both:
-        assert each["parts"] == pytest.approx(one["parts"], rel=1e-5)
-        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(each["grads"], one["grads"], strict=True))
-
-
 @pytest.mark.parametrize("loss", first_slow(LOSSES))
 def test_each_loss_learns_the_teachers_order_and_is_published(loss: str, tmp_path: Path) -> None:
     """Two of eight documents are relevant: groups of one and six."""
     rows = export(tmp_path / "data", queries=40, dev=24)
-    folder = JobFolder(tmp_path / "job")
-    options = {"preset": "tiny", "loss": loss, "negatives": 4, "epochs": 2, "learning_rate": 0.003}
-    folder.ask(
-        {"kind": "train", "recipe": "ablation", "data": str(rows), "base": "tiny:qwen3", "out": str(tmp_path / "out"),
-         "device": "cpu", "options": options}
-    )  # fmt: skip
+    options = {"loss": loss, "negatives": 4, "epochs": 2, "learning_rate": 0.003}
+    folder = ask(tmp_path, "ablation", rows, "tiny:qwen3", **options)
     result = train_model(folder, lambda: False)
     assert result["gain"]["shown"], result["gain"]["words"]
     record = json.loads((tmp_path / "out" / "reranker.json").read_text())

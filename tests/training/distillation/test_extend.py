@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen3ForSequenceCl
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.training.trainers.learnable import OTHER, RELEVANT, RULE  # noqa: E402
-from tests.training_sets import write_set  # noqa: E402
+from tests.training_sets import ask, write_export, write_set  # noqa: E402
 from training.distillation import extend  # noqa: E402
 from training.distillation.extend import PrismExtend  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
@@ -30,7 +30,7 @@ from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.margins import AnswerHead, pad_rows  # noqa: E402
 from training.trainers.prism import label_states  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)
@@ -64,16 +64,12 @@ def graded_rows(queries: range) -> list[dict[str, Any]]:
     return rows
 
 
-def write_graded(folder: Path) -> Path:
-    """A set without any score, with texts to write for what is relevant."""
-    folder.mkdir(parents=True)
-    files = []
-    for name, queries in (("train", range(50)), ("dev", range(1000, 1020))):
-        text = "".join(json.dumps(row) + "\n" for row in graded_rows(queries))
-        (folder / f"{name}.jsonl").write_text(text)
-        files.append({"name": f"{name}.jsonl", "sha256": sha256(text.encode()).hexdigest()})
-    (folder / "manifest.json").write_text(json.dumps({"format": "prism", "collection": "graded", "files": files}))
-    return folder
+def write_graded(folder: Path, teacher: str = "none") -> Path:
+    """A set with texts to write for what is relevant; with its labels as scores where these are the teacher."""
+    train, dev = (graded_rows(queries) for queries in (range(50), range(1000, 1020)))
+    for row in [*train, *dev] if teacher == "labels" else ():
+        row["revised_score"] = float(row["annotated_label"] == "yes")
+    return write_export(folder, "prism", train, dev, options={"teacher": teacher})
 
 
 def make_reranker(folder: Path, steps: int = 200) -> Path:
@@ -100,13 +96,6 @@ def make_reranker(folder: Path, steps: int = 200) -> Path:
         optimizer.zero_grad()
     model.save_pretrained(folder)
     (folder / "chat_template.jinja").write_text(chat_template(own_template))
-    return folder
-
-
-def ask(path: Path, recipe: str, rows: Path, base: str, **options: Any) -> JobFolder:
-    folder = JobFolder(path / "job")
-    told = {"kind": "train", "recipe": recipe, "data": str(rows), "base": base, "out": str(path / "out")}
-    folder.ask({**told, "device": "cpu", "options": {"preset": "tiny", **options}})
     return folder
 
 
@@ -143,8 +132,6 @@ def test_a_base_that_does_not_rank_by_yes_and_no_is_refused_with_the_reason(
 ) -> None:
     """G3."""
     task = make_task(parts)
-    with pytest.raises(BadInput, match=r"\(bert\) is an encoder, which writes no answers"):
-        PrismExtend(replace(task, base=tiny_encoder(tmp_path / "encoder")))
     config = json.loads((parts[0] / "config.json").read_text())
     headed = Qwen3ForSequenceClassification.from_pretrained(parts[0], num_labels=1)
     headed.save_pretrained(tmp_path / "headed")
@@ -249,52 +236,33 @@ def test_the_teacher_does_not_move_while_the_student_trains(parts: tuple[Path, P
     assert JobCallback(folder, recipe.task, lambda: False, recipe.dev_margins).task.data.teacher == "base"
 
 
-@pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, JobFolder]:
-    """A reranker with a template of its own, and what prism-extend makes of it."""
-    folder = tmp_path_factory.mktemp("extended")
-    base = make_reranker(folder / "base")
-    # After four epochs half of the texts lack the "yes" before them on some processors; six leave a wide margin on all.
-    job = ask(folder, "prism-extend", write_graded(folder / "set"), str(base), epochs=6, learning_rate=0.003)
-    train_model(job, lambda: False)
-    return base, folder / "out", job
-
-
 @pytest.mark.weekly
-def test_the_student_keeps_the_order_of_its_base(extended: tuple[Path, Path, JobFolder]) -> None:
-    """G6: the point loss falls, and on the dev split both order documents alike."""
-    base, out, job = extended
+def test_the_student_keeps_its_bases_order_and_writes_contribution_and_evidence(tmp_path: Path) -> None:
+    """A reranker with a template of its own, and what prism-extend makes of it."""
+    base, out = make_reranker(tmp_path / "base"), tmp_path / "out"
+    # After four epochs half of the texts lack the "yes" before them on some processors; six leave a wide margin on all.
+    job = ask(tmp_path, "prism-extend", write_graded(tmp_path / "set"), str(base), epochs=6, learning_rate=0.003)
+    train_model(job, lambda: False)
+    # G6: the point loss falls, and on the dev split both order documents alike.
     point = [line["parts"]["point"] for line in job.lines() if "parts" in line]
     assert sum(point[-5:]) < 0.5 * sum(point[:5])
-    dev = data.read_training_set(Path(job.job["data"])).dev
-    both = []
-    for folder in (base, out):
-        scorer = open_scorer(folder)
-        both.append([scorer.margins(row.query, [row.document], row.instruction)[0] for row in dev])
+    dev, scorers = data.read_training_set(Path(job.job["data"])).dev, [open_scorer(folder) for folder in (base, out)]
+    both = [[one.margins(row.query, [row.document], row.instruction)[0] for row in dev] for one in scorers]
     assert spearmanr(*both).statistic > 0.9, (spearmanr(*both).statistic, point[:5], point[-5:])
-    assert job.state["phase"] and json.loads((out / "reranker.json").read_text())["teacher"] == "base"
-
-
-@pytest.mark.weekly
-def test_the_card_has_the_hashes_of_both_prompts(extended: tuple[Path, Path, JobFolder]) -> None:
-    """G4."""
-    record = json.loads((extended[1] / "reranker.json").read_text())
+    # G4: the card has the hashes of both prompts.
+    record = json.loads((out / "reranker.json").read_text())
+    assert job.state["phase"] and record["teacher"] == "base"
     ours, theirs = record["prompt_sha256"], record["teacher_prompt_sha256"]
     assert ours == PROMPTS["quorum"].sha256 != theirs == sha256(record["teacher_prompt"].encode()).hexdigest()
     assert record["teacher_prompt"] == own_template("{query}", "{document}", "{instruction}")
-    card = (extended[1] / "README.md").read_text()
+    card = (out / "README.md").read_text()
     assert f"| teacher prompt | {theirs} |" in card and f"| student prompt | {ours} |" in card
     # The base stands in the card as it was asked: with its own prompt it ranks, as the reranker that it is.
     assert record["evaluation"]["base"]["auc"] > 0.95
-
-
-@pytest.mark.weekly
-def test_the_published_model_writes_contribution_and_evidence(extended: tuple[Path, Path, JobFolder]) -> None:
-    """G7: its base writes nothing of the kind."""
-    base, out, job = extended
-    rows = [row for row in data.read_training_set(Path(job.job["data"])).dev if row.doc_id == f"d{MOST}"]
+    # G7: it writes contribution and evidence, and its base nothing of the kind.
+    rows = [row for row in dev if row.doc_id == f"d{MOST}"]
     requests = [ServingRequest(row.query, [row.document], row.instruction) for row in rows[:5]]
-    scorer, before = open_scorer(out), open_scorer(base)
+    before, scorer = scorers
     written = [scorer.write(request)[0] for request in requests]
     assert sum(one.text == f"yes\n{TARGET}" and not one.is_cut for one in written) >= 4, written
     assert not any("<contribution>" in before.write(request, 12)[0].text for request in requests)

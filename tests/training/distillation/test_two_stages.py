@@ -1,7 +1,6 @@
 """Two stages without a teacher (Prism 6.3): `prism` learns to rank by labels and few texts, `prism-extend` to write."""
 
 import json
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from scipy.stats import spearmanr  # noqa: E402
 from sklearn.metrics import roc_auc_score as auc  # noqa: E402
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.training.distillation.test_extend import MOST, TARGET, ask, graded_rows  # noqa: E402
-from tests.training_sets import write_set  # noqa: E402
+from tests.training.distillation.test_extend import MOST, TARGET, write_graded  # noqa: E402
+from tests.training_sets import ask, write_set  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.recipes.data import SFT, thin_texts  # noqa: E402
 from training.recipes.rendering import PROMPTS  # noqa: E402
@@ -53,23 +52,9 @@ def test_the_recipe_learns_the_share(tmp_path: Path) -> None:
     assert counts["point"] == 144 and 10 <= counts["sft"] <= 50
 
 
-def write_labelled(folder: Path) -> Path:
-    """The graded set with its labels as scores, as `export --teacher labels` writes it."""
-    folder.mkdir(parents=True)
-    files = []
-    for name, queries in (("train", range(50)), ("dev", range(1000, 1020))):
-        rows = [{**row, "revised_score": float(row["annotated_label"] == "yes")} for row in graded_rows(queries)]
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / f"{name}.jsonl").write_text(text)
-        files.append({"name": f"{name}.jsonl", "sha256": sha256(text.encode()).hexdigest()})
-    manifest = {"format": "prism", "collection": "graded", "options": {"teacher": "labels"}, "files": files}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return folder
-
-
 @pytest.mark.weekly
 def test_a_base_learns_to_rank_from_labels_and_then_to_write_without_losing_its_order(tmp_path: Path) -> None:
-    rows, base = write_labelled(tmp_path / "set"), tiny_base(tmp_path / "base")
+    rows, base = write_graded(tmp_path / "set", "labels"), tiny_base(tmp_path / "base")
     first = {"prompt": "qwen3-reranker", "sft_share": 0.1, "epochs": 4, "learning_rate": 0.003}
     train_model(ask(tmp_path / "rank", "prism", rows, str(base), **first), lambda: False)
     ranker = tmp_path / "rank" / "out"

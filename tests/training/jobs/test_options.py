@@ -17,9 +17,9 @@ from tests.training.recipes.test_bundles import row, write
 from tests.training_sets import write_set
 from training.jobs.folder import JobFolder
 from training.jobs.forms import TrainForm
-from training.jobs.options import LABELS, TrainingOptions, option_names, read_config
+from training.jobs.options import TrainingOptions, read_config
 from training.models import Job
-from training.recipes.table import CHOICES, LOSSES, PACKED, TABLE, RecipeOptions, recipe_options
+from training.recipes.table import CHOICES, LOSSES, PACKED, TABLE, recipe_options
 
 
 def parse(*given: str) -> dict[str, Any]:
@@ -33,18 +33,6 @@ def parse(*given: str) -> dict[str, Any]:
 def form(**given: str) -> TrainForm:
     asked = {"data": "d", "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
     return TrainForm(TrainingOptions, {**asked, **given}, sets=[("d", "d")])
-
-
-def test_form_and_command_have_every_option_with_its_default() -> None:
-    shown = form()
-    parser = CommandParser()
-    add_arguments(parser, TrainingOptions)
-    words = {action.dest: action.help or "" for action in parser._actions}
-    for kind in {type(preset) for presets in TABLE.values() for preset in presets.values()} | {RecipeOptions}:
-        for field in fields(kind):
-            assert field.name in shown.fields and field.name in words
-    assert "prism 20.0, prism-extend 20.0, ablation 1.0" in words["point_weight"] and "Default: 1.0" in words["clip"]
-    assert "Default: prism 8, prism-extend 8, ablation 8, cross-encoder 16" in str(shown.fields["batch"].help_text)
 
 
 # Values that the rules below do not find: names, bounds, what must divide or fit.
@@ -105,26 +93,6 @@ def test_every_option_of_every_recipe_is_set_by_command_form_and_file_and_shows_
     assert changed >= len(fields(paper)) - 4
 
 
-@pytest.mark.parametrize(
-    ("name", "typed", "value"),
-    [
-        ("weight_decay", "0.05", 0.05), ("warmup_ratio", "0.1", 0.1), ("packing", "true", True),
-        ("attention", "sdpa", "sdpa"), ("early_stopping", "3", 3), ("dev_share", "0.5", 0.5), ("clip", "0", 0.0),
-        ("gradient_checkpointing", "false", False), ("lora_targets", "q_proj,v_proj", "q_proj,v_proj"),
-        ("schedule", "constant", "constant"), ("evaluate_every", "7", 7), ("publish_precision", "bf16", "bf16"),
-        ("tracking", "wandb", "wandb"), ("seed", "4", 4),
-    ],
-)  # fmt: skip
-def test_what_is_typed_reaches_the_table(name: str, typed: str, value: object) -> None:
-    filled = form(**{name: typed})
-    assert filled.is_valid(), filled.errors
-    assert filled.options.given == {name: value}
-    flag = "--" + name.replace("_", "-")
-    by_command = parse(*([flag, typed] if not isinstance(value, bool) else [flag if value else f"--no-{flag[2:]}"]))
-    assert by_command == {name: value}
-    assert getattr(recipe_options("prism", by_command), name) == value
-
-
 def test_a_file_holds_options_and_what_the_command_line_says_wins(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('batch = 4\nwarmup_ratio = 0.1\npacking = true\nlora_targets = "q_proj"\n')
     given = parse("--config", str(tmp_path / "a.toml"), "--batch", "2")
@@ -144,10 +112,6 @@ def test_a_file_that_says_nonsense_is_refused(text: str, words: str, tmp_path: P
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(BadInput, match=words):
         recipe_options("prism", parse("--config", str(tmp_path / "a.toml")))
-
-
-def test_options_of_every_recipe_are_labelled() -> None:
-    assert [name for name in option_names() if name not in LABELS] == []
 
 
 @pytest.mark.django_db

@@ -1,20 +1,9 @@
 """What a model wrote, measured by rule: every case by hand."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from training.jobs.outputs import measure_outputs
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the dev split."""
-
-    query: str
-    document: str
-    label: int | None
-
+from training.recipes.data import Example
 
 DOCUMENT = "The tower was finished on 12 May 1931 and is 381 metres high; it has 102 floors and many lifts inside."
 GOOD = (
@@ -29,7 +18,7 @@ def words(text):
 
 
 def test_a_hand_worked_set():
-    rows = [Row("how high is the tower", DOCUMENT, label) for label in (1, 1, 1, 0, 0, None)]
+    rows = [Example("how high is the tower", DOCUMENT, "", label) for label in (1, 1, 1, 0, 0, None)]
     texts = [GOOD, WRONG, "no", "no", "no, it does not", "yes"]
     found = measure_outputs(rows, texts, words, words="tiny model, CPU")
     assert found["label_match"] == pytest.approx(4 / 5)  # the third is wrong, the last has no label
@@ -43,12 +32,12 @@ def test_a_hand_worked_set():
 
 
 def test_a_model_that_writes_nothing_readable_is_measured_as_such():
-    found = measure_outputs([Row("q", DOCUMENT, 1)], ["the the the"], words)
+    found = measure_outputs([Example("q", DOCUMENT, "", 1)], ["the the the"], words)
     assert (found["label_match"], found["format"]) == (0.0, 0.0)
     assert found["fidelity"] is None and found["language"] is None and found["compression"]["median"] is None
     assert set(found["reasons"]) == {"fidelity", "fidelity_prism", "language", "compression"}
 
 
 def test_evidence_of_a_pair_that_is_not_relevant_counts_for_compression_only():
-    found = measure_outputs([Row("q", DOCUMENT, 0)], [GOOD], words)
+    found = measure_outputs([Example("q", DOCUMENT, "", 0)], [GOOD], words)
     assert found["points"] == [[21, 5]] and found["with_fields"] == 0 and found["fidelity"] is None

@@ -13,7 +13,6 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
 from tests.factories import make_collection
-from tests.training.recipes.test_bundles import row, write
 from tests.training_sets import write_set
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
@@ -59,18 +58,11 @@ def test_without_an_export_the_page_says_what_to_do(alice: Client) -> None:
 
 
 def test_a_form_that_cannot_be_started_keeps_what_was_typed(alice: Client, rows: Path) -> None:
-    asked = {
-        "data": str(rows),
-        "recipe": "prism",
-        "base": "other",
-        "base_path": " ",
-        "device": "cpu",
-        "epochs": "7",
-    }
+    asked = {"data": str(rows), "recipe": "prism", "base": "other", "device": "cpu"}
+    asked |= {"base_path": " ", "epochs": "7"}
     answer = alice.post("/c/birds/training/start/", asked)
     page = answer.content.decode()
     assert answer.status_code == 422 and "Enter a model folder" in page and 'value="7' in page
-    assert alice.post("/c/birds/training/start/", {**asked, "base": "tiny:encoder"}).status_code == 422
     assert alice.post("/c/birds/training/start/", {**asked, "data": "/etc"}).status_code == 422
     assert not Job.objects.exists()
 
@@ -87,17 +79,6 @@ def test_a_started_training_waits_on_its_own_page(alice: Client, rows: Path) -> 
     assert alice.get(answer["Location"], headers={"HX-Request": "true"}).status_code == 286
     assert b"Resume from the last checkpoint" in alice.get(answer["Location"]).content
     assert alice.post(f"{answer['Location']}explode/").status_code == 404
-
-
-def test_a_set_of_another_format_is_refused_in_one_line(alice: Client, rows: Path) -> None:
-    bundles = write(Path(settings.VAR) / "exports" / "birds" / "two", [row(1)])
-    assert "format rtriever" in alice.get("/c/birds/training/").content.decode()
-    asked = {"base": "tiny:encoder", "device": "cpu", "recipe": "rtriever"}
-    answer = alice.post("/c/birds/training/start/", {**asked, "data": str(rows)})
-    told = "The recipe rtriever learns from exports in the format rtriever; this one is prism."
-    assert answer.status_code == 422 and told in answer.content.decode() and not Job.objects.exists()
-    assert alice.post("/c/birds/training/start/", {**asked, "data": str(bundles)}).status_code == 302
-    assert Job.objects.get().options["recipe"] == "rtriever"
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -141,7 +122,7 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
 
 def test_the_form_says_what_every_recipe_needs(alice: Client, rows: Path) -> None:
     page = alice.get("/c/birds/training/").content.decode()
-    assert all(f"<dt>{recipe}</dt>" in page for recipe in RECIPES) and set(NEEDS) == set(RECIPES)
+    assert all(f"<dt>{recipe}</dt>" in page for recipe in RECIPES)
     named = {"prism": "Prism", "erank-sft": "ERank", "rtriever": "RTriever"}
     for recipe, entry in RECIPES.items():
         assert f"format {named[entry.format]}" in str(NEEDS[recipe])
@@ -176,23 +157,22 @@ def test_a_finished_training_shows_its_curve_and_says_what_it_was(alice: Client,
 
 
 @pytest.mark.parametrize(
-    ("base", "tuned", "queries", "least", "tiny", "told"),
+    ("base", "tuned", "queries", "tiny", "told"),
     [
-        (0.3, 0.6, 20, 5, True, ""),
-        (0.3, 0.6, 4, 5, True, "4 dev queries are too few: create an export with a smaller share"),
-        (0.3, 0.6, 9, 10, True, "9 dev queries are too few"),
-        (1.0, 1.0, 20, 5, True, "ranks these queries almost perfectly already"),
-        (0.3, 0.3, 20, 5, True, "The base model is tiny and has random weights"),
-        (0.3, 0.2, 20, 5, False, "ranks these queries worse"),
-        (0.3, 0.3, 20, 5, False, "The difference is within chance"),
-        (0.3, 0.3, 0, 5, False, "No dev query with a relevant document"),
+        (0.3, 0.6, 20, True, ""),
+        (0.3, 0.6, 4, True, "4 dev queries are too few: create an export with a smaller share"),
+        (1.0, 1.0, 20, True, "ranks these queries almost perfectly already"),
+        (0.3, 0.3, 20, True, "The base model is tiny and has random weights"),
+        (0.3, 0.2, 20, False, "ranks these queries worse"),
+        (0.3, 0.3, 20, False, "The difference is within chance"),
+        (0.3, 0.3, 0, False, "No dev query with a relevant document"),
     ],
 )
 def test_where_nothing_is_gained_the_page_says_why_in_one_line(
-    base: float, tuned: float, queries: int, least: int, tiny: bool, told: str
+    base: float, tuned: float, queries: int, tiny: bool, told: str
 ) -> None:
     sides = [{f"q{n}": value for n in range(queries)} for value in (base, tuned)]
-    words = explain_no_gain(compare_models(*sides, least=least), tiny=tiny)
+    words = explain_no_gain(compare_models(*sides), tiny=tiny)
     assert told in words and bool(words) == bool(told) and "\n" not in words
 
 

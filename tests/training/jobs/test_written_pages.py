@@ -1,7 +1,7 @@
 """From a model's page an admin lets base and model write on the dev split, and sees how well they did."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,10 @@ from training.jobs import graded_outputs, inputs, outcomes, outputs
 from training.jobs.folder import JobFolder
 from training.models import Job, Model
 from training.recipes.calibration import Calibration
+from training.recipes.data import Example
 from training.tasks import judge_outputs
 
 pytestmark = pytest.mark.django_db
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the dev split."""
-
-    query: str
-    document: str
-    label: int | None
 
 
 @pytest.fixture
@@ -83,21 +75,16 @@ def test_an_encoder_writes_nothing_and_its_page_does_not_offer_it(client, books,
 
 
 def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, model):
-    rows = [Row("how high", "The tower is 381 metres high and has 102 floors.", 1)]
+    rows = [Example("how high", "The tower is 381 metres high and has 102 floors.", "", 1)]
     good = "yes\n<contribution>It gives the height.</contribution>\n<evidence>It is 381 metres high.</evidence>"
     sides = {"base": "the the", "tuned": good}
     found = {
         name: outputs.measure_outputs(rows, [text], lambda text: len(text.split())) for name, text in sides.items()
     }
     job = Job.objects.create(
-        collection=books,
-        kind="generate",
-        folder=model.job.folder,
-        state="finished",
-        words="tiny model, CPU",
-        options={"name": "prism-1", "model": model.pk},
-        result={"rows": 1, "outputs": found},
-    )
+        collection=books, kind="generate", folder=model.job.folder, state="finished", words="tiny model, CPU",
+        options={"name": "prism-1", "model": model.pk}, result={"rows": 1, "outputs": found},
+    )  # fmt: skip
     Path(job.folder).mkdir()
     (Path(job.folder) / "evaluation.json").write_text("{}")
     assert outcomes.store_outcome(job, JobFolder(Path(job.folder)))["rows"] == 1
@@ -132,17 +119,12 @@ def written(instance, settings, tmp_path) -> Job:
     folder = tmp_path / "job"
     folder.mkdir()
     for side, answers in {"base": ["no", "no", "no"], "tuned": [texts, texts, "no"]}.items():
-        lines = [
-            {
-                "query_id": p.query.external_id,
-                "doc_id": p.document.external_id,
-                "label": int(n < 2),
-                "output": answers[n],
-            }
-            for n, p in enumerate(pairs)
-        ]
+        lines = []
+        for n, p in enumerate(pairs):
+            ids = {"query_id": p.query.external_id, "doc_id": p.document.external_id}
+            lines.append({**ids, "label": int(n < 2), "output": answers[n]})
         (folder / f"{side}.outputs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rows = [Row(p.query.text, p.document.text, int(n < 2)) for n, p in enumerate(pairs)]
+    rows = [Example(p.query.text, p.document.text, "", int(n < 2)) for n, p in enumerate(pairs)]
     found = {side: outputs.measure_outputs(rows, ["no"] * 3, len) for side in ("base", "tuned")}
     return Job.objects.create(
         collection=books, kind="generate", folder=str(folder), state="finished", options={"name": "m"},

@@ -1,13 +1,12 @@
 """Bundles of RTriever: what is read and refused by line, and what each epoch draws."""
 
-import json
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from corpus.errors import BadInput
+from tests.training_sets import write_export
 from training.recipes.bundles import Bundle, Passage, read_rtriever_set
 from training.recipes.data import read_training_set
 
@@ -18,27 +17,13 @@ def row(number: int, **values: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, train: list[dict[str, Any]], dev: tuple[dict[str, Any], ...] = ()) -> Path:
-    folder.mkdir()
-    files = []
-    for split, rows in (("train", train), ("dev", dev)):
-        text = "".join(json.dumps(one) + "\n" for one in rows)
-        (folder / f"{split}.jsonl").write_text(text)
-        files.append({"name": f"{split}.jsonl", "sha256": sha256(text.encode()).hexdigest()})
-    (folder / "manifest.json").write_text(json.dumps({"format": "rtriever", "collection": "books", "files": files}))
-    return folder
+    return write_export(folder, "rtriever", train, dev, collection="books")
 
 
 def test_train_is_bundles_and_dev_is_pairs(tmp_path: Path) -> None:
     found = read_rtriever_set(write(tmp_path / "set", [row(1)], (row(2),)))
-    assert found.train == [
-        Bundle(
-            "q1",
-            "question 1",
-            (Passage("positives1", "positives 1"),),
-            (Passage("negatives1", "negatives 1"),),
-            "Rule.",
-        )
-    ]
+    sides = [(Passage(f"{side}1", f"{side} 1"),) for side in ("positives", "negatives")]
+    assert found.train == [Bundle("q1", "question 1", *sides, "Rule.")]
     assert [(one.query_id, one.doc_id, one.label, one.instruction) for one in found.dev] == [
         ("q2", "positives2", 1, "Rule."),
         ("q2", "negatives2", 0, "Rule."),

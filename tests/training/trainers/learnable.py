@@ -1,27 +1,14 @@
 """A collection made for tests that a tiny model learns in seconds: the rule needs no knowledge, only the document."""
 
-import json
 import random
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
+from tests.training_sets import write_export
+
 WORDS = (
-    "the",
-    "order",
-    "of",
-    "names",
-    "function",
-    "is",
-    "read",
-    "left",
-    "to",
-    "right",
-    "when",
-    "class",
-    "body",
-    "ends",
-)
+    "the", "order", "of", "names", "function", "is", "read", "left", "to", "right", "when", "class", "body", "ends",
+)  # fmt: skip
 TOPICS = ("list", "string", "number", "module", "loop", "file")
 RULE = "A document is relevant when it says what is returned."
 """The collection's own definition: short, as a tiny model reads few words."""
@@ -54,17 +41,8 @@ def pairs(*, queries: int, documents: int = 6, seed: int = 0, shuffled: bool = F
             label = int(number < documents // 3)
             text = _document(draw, topic, label)
             label = int(draw.random() < 1 / 3) if shuffled else label
-            made.append(
-                Pair(
-                    f"what does a {topic} function return {query}",
-                    text,
-                    RULE,
-                    label,
-                    0.95 if label else 0.05,
-                    f"q{query}",
-                    f"d{query}-{draw.randrange(10**6):06d}",
-                )
-            )
+            asked, name = f"what does a {topic} function return {query}", f"d{query}-{draw.randrange(10**6):06d}"
+            made.append(Pair(asked, text, RULE, label, 0.95 if label else 0.05, f"q{query}", name))
     return made
 
 
@@ -77,30 +55,12 @@ def _document(draw: random.Random, topic: str, label: int) -> str:
 
 def export(folder: Path, *, shuffled: bool = False, queries: int = 60, dev: int = 30) -> Path:
     """The collection as `export --format prism --teacher labels` writes it; no query is on both sides."""
-    folder.mkdir(parents=True)
-    sides = {
-        "train": pairs(queries=queries, seed=1, shuffled=shuffled),
-        "dev": pairs(queries=dev, seed=2, shuffled=shuffled, first=1000),
-    }
-    files = []
-    for split, rows in sides.items():
-        text = "".join(json.dumps(_row(row)) + "\n" for row in rows)
-        (folder / f"{split}.jsonl").write_text(text)
-        files.append({"name": f"{split}.jsonl", "rows": len(rows), "sha256": sha256(text.encode()).hexdigest()})
-    manifest = {"format": "prism", "collection": "learnable", "options": {"teacher": "labels"}, "files": files}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return folder
+    train = pairs(queries=queries, seed=1, shuffled=shuffled)
+    held = pairs(queries=dev, seed=2, shuffled=shuffled, first=1000)
+    return write_export(folder, "prism", [*map(_row, train)], [*map(_row, held)], options={"teacher": "labels"})
 
 
 def _row(pair: Pair) -> dict[str, object]:
-    return {
-        "query": pair.query,
-        "document": pair.document,
-        "loss_type": "point-wise;sft",
-        "revised_score": pair.teacher,
-        "annotated_label": "yes" if pair.label else "no",
-        "contribution_evidence": "",
-        "query_id": pair.query_id,
-        "doc_id": pair.doc_id,
-        "instruction": pair.instruction,
-    }
+    kept = {name: getattr(pair, name) for name in ("query", "document", "query_id", "doc_id", "instruction")}
+    scores = {"revised_score": pair.teacher, "annotated_label": "yes" if pair.label else "no"}
+    return {**kept, **scores, "loss_type": "point-wise;sft", "contribution_evidence": ""}

@@ -12,16 +12,14 @@ from transformers import AutoConfig, AutoTokenizer, Qwen3Config, Qwen3ForCausalL
 from corpus.errors import BadInput  # noqa: E402
 from tests.tiny_models import with_vision  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
-from tests.training.trainers.scored import ask, export_scores  # noqa: E402
-from tests.training_sets import write_set  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from tests.training.trainers.scored import export_scores  # noqa: E402
+from tests.training_sets import ask, write_set  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.trainers.base import check_causal, load_model  # noqa: E402
-from training.trainers.cross_encoder import CrossEncoderRecipe  # noqa: E402
 from training.trainers.memory import check_memory, count_weights, finishing_memory, needed_memory  # noqa: E402
 from training.trainers.prism import PrismRecipe, lora_targets  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.training import open_recipe, prepare_task, train_model  # noqa: E402
 
 torch.set_num_threads(1)
@@ -41,11 +39,7 @@ def make_task(base: Path, rows: Path, recipe: str = "prism", memory_mb: float | 
 def test_a_base_that_reads_pictures_too_is_trained_and_published_as_its_text_model(rows: Path, tmp_path: Path) -> None:
     base, _, _ = with_vision(tmp_path / "base")
     assert hasattr(AutoConfig.from_pretrained(base), "vision_config")
-    folder = JobFolder(tmp_path / "job")
-    options = {"preset": "tiny", "max_steps": 2, "lora_rank": 4}
-    given = {"recipe": "prism", "data": str(rows), "base": str(base), "out": str(tmp_path / "out"), "options": options}
-    folder.ask({"kind": "train", "device": "cpu", **given})
-    result = train_model(folder, lambda: False)
+    result = train_model(ask(tmp_path, "prism", rows, str(base), max_steps=2, lora_rank=4), lambda: False)
     assert result["steps"] == 2 and result["merge_difference"] <= 1e-4
 
 
@@ -108,12 +102,6 @@ def test_memory_is_counted_in_the_format_that_is_loaded_and_finishing_in_fp32(ro
     assert needed_memory(small, config, 1) < weights * 3.5
     with pytest.raises(BadInput, match="This publishing needs at least"):
         check_memory(small, config, 1)
-
-
-def test_memory_of_an_encoder_is_checked_too(rows: Path, tmp_path: Path) -> None:
-    base = tiny_encoder(tmp_path / "base")
-    with pytest.raises(BadInput, match="This training needs at least"):
-        CrossEncoderRecipe(make_task(base, rows, "cross-encoder", memory_mb=1.0))
 
 
 @pytest.mark.parametrize("name", ["erank-sft", "rtriever"])

@@ -1,4 +1,4 @@
-"""Any trainer of transformers writes the files of a job: lines, measures, checkpoints; cancelled it goes on alike."""
+"""Any trainer of transformers writes the files of a job: lines, measures, checkpoints."""
 
 import json
 import os
@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments  # noqa: E402
 
 from tests.training_sets import write_set  # noqa: E402
-from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
+from training.jobs.folder import JobFolder  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.recipes.tracking import tracker_environment  # noqa: E402
 from training.trainers import callback  # noqa: E402
@@ -31,7 +31,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, data.Training
 
 
 def train(
-    folder: JobFolder, parts: tuple[Path, data.TrainingSet], *, stop_at: int = 0, worse: bool = False, **options: Any
+    folder: JobFolder, parts: tuple[Path, data.TrainingSet], *, worse: bool = False, **options: Any
 ) -> tuple[int, str]:
     """Train a plain language model by a library's trainer; what it scores is its own bias, or always worse."""
     base, rows = parts
@@ -40,14 +40,11 @@ def train(
     task = TrainingTask("prism", base, "tiny", rows, table.recipe_options("prism", given), "cpu", True)
     model = AutoModelForCausalLM.from_pretrained(base, attention_dropout=0.3)
 
-    def stop() -> bool:
-        return bool(stop_at) and bool(folder.lines()) and folder.lines()[-1]["step"] >= stop_at
-
     def score(chosen: Any) -> list[float]:
         sign = -1.0 if worse and told.progress.step > 2 else 1.0
         return [sign * (2.0 * row.label - 1.0) for row in chosen]
 
-    told = JobCallback(folder, task, stop, score)
+    told = JobCallback(folder, task, lambda: False, score)
     examples = [{"input_ids": torch.tensor([n, n + 1, n + 2]), "labels": torch.tensor([n] * 3)} for n in range(5, 25)]
     trainer = Trainer(model, told.arguments(TrainingArguments, 20), train_dataset=examples, callbacks=[told])
     return told.train(trainer)
@@ -107,18 +104,6 @@ def test_a_tracker_that_is_asked_for_is_told_where_to_write(
     assert os.environ["MLFLOW_TRACKING_URI"] == f"file://{tmp_path}/mlruns"
     assert os.environ["WANDB_DIR"] == str(tmp_path) and os.environ["WANDB_MODE"] == "offline"
     assert os.environ["MLFLOW_ALLOW_FILE_STORE"] == "mine"
-
-
-@pytest.mark.slow
-def test_cancelled_it_goes_on_with_the_losses_of_an_uninterrupted_run(parts: Any, tmp_path: Path) -> None:
-    whole, cut = JobFolder(tmp_path / "whole"), JobFolder(tmp_path / "cut")
-    train(whole, parts)
-    with pytest.raises(TrainingCancelled):
-        train(cut, parts, stop_at=3)
-    assert 3 <= cut.steps()[-1] < 8
-    assert train(cut, parts) == train(whole, parts)  # the whole one has nothing left, and says the same again
-    losses = [[one["loss"] for one in folder.lines() if "loss" in one] for folder in (whole, cut)]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-6) and len(losses[0]) == 8
 
 
 def test_killed_before_the_measurement_it_measures_and_then_has_nothing_left(parts: Any, tmp_path: Path) -> None:

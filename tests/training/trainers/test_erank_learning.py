@@ -6,7 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.training.trainers.scored import ask, export_scores  # noqa: E402
+from tests.training.trainers.scored import export_scores  # noqa: E402
+from tests.training_sets import ask  # noqa: E402
 from training.comparisons.tabling import TrainedModel, group_models  # noqa: E402
 from training.erank import grpo  # noqa: E402
 from training.erank.chains import ChainPrompt  # noqa: E402

@@ -10,7 +10,8 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from corpus.rubric import HELPFULNESS  # noqa: E402
 from judges.domain.chains import parse_answer, render_answer  # noqa: E402
-from tests.training.trainers.scored import CHAINS, ask, export_scores, scored_row  # noqa: E402
+from tests.training.trainers.scored import CHAINS, export_scores, scored_row  # noqa: E402
+from tests.training_sets import ask  # noqa: E402
 from training.erank.chains import ChainPrompt, measure_answers, score_places  # noqa: E402
 from training.erank.sft import ErankSft, encode_chain, split_step  # noqa: E402
 from training.recipes import erank_prompt  # noqa: E402
@@ -20,7 +21,7 @@ from training.trainers.base import load_tokenizer  # noqa: E402
 from training.trainers.causal import load_causal  # noqa: E402
 from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.tokens import EncodedRow  # noqa: E402
-from training.trainers.training import prepare_task, train_model  # noqa: E402
+from training.trainers.training import prepare_task  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -174,14 +175,6 @@ def test_an_adapter_covers_all_linear_layers_and_rows_that_do_not_fit_are_counte
     assert trained == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
     assert (recipe.dropped, len(recipe.rows)) == (1, 11)
     assert recipe.record()["notes"] == {"rows_dropped": 1}
-
-
-def test_an_encoder_is_refused_with_the_reason(tmp_path):
-    data = export_scores(tmp_path / "data", queries=4, dev=0)
-    for recipe in ("erank-sft", "erank-grpo"):
-        folder = ask(tmp_path / recipe, recipe, data, "tiny:encoder")
-        with pytest.raises(BadInput, match="is an encoder, which writes no answers"):
-            train_model(folder, lambda: False)
 
 
 def test_the_paper_s_defaults():

@@ -6,35 +6,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.published import PAIRS, by_cross_encoder, by_transformers  # noqa: E402
 from tests.training.trainers.learnable import export  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
-from training.trainers.publishing import MergeDiffers  # noqa: E402
+from tests.training_sets import ask  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 WAYS = {
-    "prism": ("tiny:qwen3", {"preset": "tiny", "epochs": 1, "learning_rate": 0.003, "evaluate_every": 45}),
-    "cross-encoder": ("tiny:encoder", {"preset": "tiny"}),
+    "prism": ("tiny:qwen3", {"epochs": 1, "learning_rate": 0.003, "evaluate_every": 45}),
+    "cross-encoder": ("tiny:encoder", {}),
 }
 
 
-def job(folder, recipe, **changes):
+def job(folder, recipe, *, shuffled=False):
     """A job on the learnable collection."""
     base, options = WAYS[recipe]
-    shuffled = changes.pop("shuffled", False)
-    one = JobFolder(folder / "job")
-    one.ask(
-        {
-            "kind": "train",
-            "recipe": recipe,
-            "data": str(export(folder / "data", shuffled=shuffled)),
-            "base": base,
-            "out": str(folder / "out"),
-            "device": "cpu",
-            "options": options | changes,
-        }
-    )
-    return one
+    return ask(folder, recipe, export(folder / "data", shuffled=shuffled), base, **options)
 
 
 @pytest.fixture(scope="module", params=sorted(WAYS))
@@ -50,7 +35,7 @@ def test_the_tuned_model_beats_its_base_on_queries_that_it_never_saw(learned):
     gain = result["gain"]
     assert gain["shown"] and gain["difference"] > 0.2 and gain["p"] < 0.05 and gain["queries"] == 15
     assert gain["words"].startswith("gain: nDCG@10 +")
-    assert result["loss_last"] < result["loss_first"]
+    assert result["loss_last"] < result["loss_first"] and result["merge_difference"] <= 1e-4
     assert result["evaluation"]["merged"]["auc"] > 0.9 > result["evaluation"]["base"]["auc"]
 
 
@@ -66,36 +51,9 @@ def test_the_card_says_so_and_that_it_is_a_tiny_model(learned):
 
 
 @pytest.mark.slow
-def test_what_was_trained_is_what_others_load(learned):
-    folder, result = learned
-    assert result["merge_difference"] <= 1e-4
-    theirs = by_cross_encoder(folder / "out", PAIRS[:4])
-    if (folder / "out" / "chat_template.jinja").exists():
-        assert theirs == pytest.approx(by_transformers(folder / "out", PAIRS[:4]), abs=1e-5)
-    assert len({round(one, 6) for one in theirs}) == 4
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("recipe", sorted(WAYS))
 def test_on_shuffled_labels_no_gain_is_shown_and_said(recipe, tmp_path):
     result = train_model(job(tmp_path, recipe, shuffled=True), lambda: False)
     assert not result["gain"]["shown"] and result["gain"]["p"] >= 0.05
     assert result["gain"]["words"].startswith("no gain shown: p = ")
     assert result["gain"]["words"] in (tmp_path / "out" / "README.md").read_text()
-
-
-@pytest.mark.slow
-def test_a_tampered_merge_ends_the_job_as_refused(tmp_path, monkeypatch):
-    from training.trainers import causal
-
-    honest = causal.write_causal
-
-    def tampered(folder, model, tokenizer, **rest):
-        model.lm_head.weight.data[1] += 1.0
-        model.get_input_embeddings().weight.data *= 1.01
-        honest(folder, model, tokenizer, **rest)
-
-    monkeypatch.setattr(causal, "write_causal", tampered)
-    with pytest.raises(MergeDiffers, match="nothing was published"):
-        train_model(job(tmp_path, "prism", max_steps=2), lambda: False)
-    assert not (tmp_path / "out").exists() and (tmp_path / "job" / "checkpoints" / "checkpoint-2").is_dir()

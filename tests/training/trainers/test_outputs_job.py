@@ -14,7 +14,7 @@ from training.recipes import data, rendering  # noqa: E402
 from training.trainers import outputs_job  # noqa: E402
 from training.trainers.margins import generate_answers  # noqa: E402
 from training.trainers.outputs_job import OutputWriter, write_outputs  # noqa: E402
-from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
+from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +92,8 @@ def test_an_answer_begins_with_what_the_score_reads(made):
 
 
 def test_encoders_and_sets_without_a_dev_split_are_refused(made, tmp_path):
-    encoder = tiny_encoder(tmp_path / "encoder")
     with pytest.raises(BadInput, match="is an encoder"):
-        write_outputs(job(tmp_path / "one", made, models={"base": str(encoder)}), lambda: False)
+        write_outputs(job(tmp_path / "one", made, models={"base": "tiny:encoder"}), lambda: False)
     bare = export(tmp_path / "bare", queries=1, dev=1)
     manifest = json.loads((bare / "manifest.json").read_text())
     manifest["files"] = manifest["files"][:1]

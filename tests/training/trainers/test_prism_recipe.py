@@ -1,6 +1,5 @@
 """Recipe `prism` against a plain implementation: losses, label positions, packing, processes (checks 2 and 3)."""
 
-from dataclasses import replace
 from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
@@ -187,22 +186,6 @@ def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_sam
         trainer.gradients(first)
 
 
-def test_rows_become_tokens_once_and_are_read_again_from_the_disk(
-    bases: dict[str, Path], rows: data.TrainingSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("training.trainers.token_tables.ROWS_PER_PROCESS", 30)  # in several processes
-    task = replace(make_task(bases["qwen3"], rows), cache=tmp_path / "tokens")
-    first, plain = PrismRecipe(task), PrismRecipe(make_task(bases["qwen3"], rows))
-    assert first.rows[:] == plain.rows[:] and first.lengths() == [len(row.ids) for row in plain.rows]
-    monkeypatch.setattr(PrismRecipe, "_row", None)  # nothing is tokenised again
-    again = PrismRecipe(task)
-    assert again.rows[5] == plain.rows[5] and again.rows.table.cache_files  # mapped from a file
-    (kept,) = (tmp_path / "tokens").iterdir()
-    monkeypatch.undo()
-    PrismRecipe(replace(make_task(bases["qwen3"], rows, max_length=380), cache=tmp_path / "tokens"))
-    assert [one.name for one in (tmp_path / "tokens").iterdir()] != [kept.name]
-
-
 def test_every_row_comes_once_in_an_epoch_and_in_another_order_in_the_next() -> None:
     epochs = Epochs(list(range(1, 102)), 8, 5)
     for epoch in (0, 1):
@@ -263,12 +246,3 @@ def test_tiny_trainings_cut_at_most_a_twentieth_of_the_bundled_collection(tmp_pa
     for recipe, lengths in (("prism", causal), ("cross-encoder", pairs)):
         limit = table.recipe_options(recipe, {"preset": "tiny"}).max_length
         assert sum(length > limit for length in lengths) <= 0.05 * len(texts)
-
-
-def test_a_training_that_cannot_fit_is_refused_with_both_numbers(
-    bases: dict[str, Path], rows: data.TrainingSet
-) -> None:
-    task = make_task(bases["qwen3"], rows)
-    small = TrainingTask(**{**vars(task), "memory_mb": 1.0})
-    with pytest.raises(BadInput, match=r"needs at least 0\.\d+ GiB of memory and 0\.00 GiB are free"):
-        PrismRecipe(small)

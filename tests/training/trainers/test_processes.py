@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 from tests.instances import PATIENCE  # noqa: E402
 from tests.stages import first_slow  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
-from tests.training.trainers.scored import ask, export_scores  # noqa: E402
-from tests.training_sets import write_set  # noqa: E402
+from tests.training.trainers.scored import export_scores  # noqa: E402
+from tests.training_sets import ask, write_set  # noqa: E402
 from training.jobs.folder import JobFolder, read_lines  # noqa: E402
 from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 
@@ -32,6 +32,7 @@ kinds = (Path, Path, Path, int, str, int)
 folder, base, rows, size, name, fails = (kind(one) for kind, one in zip(kinds, sys.argv[1:]))
 given = {"preset": "tiny", "token_budget": 700, "max_length": 320, "batch": 7}
 given |= {"lora_rank": 4} if name != "cross-encoder" else {"max_length": 32, "token_budget": 64}
+given |= {"loss": "point+list+rank", "token_budget": 6000} if name == "ablation" else {}
 options = table.recipe_options(name, given)
 with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1:]]):
     recipe = open_recipe(TrainingTask(name, base, "tiny", data.read_training_set(rows), options, "cpu", True))
@@ -68,11 +69,11 @@ def share(folder: Path, base: Path, rows: Path, size: int, name: str, fails: int
     return found
 
 
-@pytest.mark.parametrize("name", first_slow(["prism", "prism-extend", "cross-encoder"]))
+@pytest.mark.parametrize("name", first_slow(["prism", "prism-extend", "cross-encoder", "ablation"]))
 def test_two_processes_give_the_gradient_of_one(name: str, tmp_path: Path) -> None:
     make = tiny_encoder if name == "cross-encoder" else tiny_base
     base = make(tmp_path / "base", hidden=32)
-    rows = write_set(tmp_path / "set")
+    rows = write_set(tmp_path / "set", documents=16 if name == "ablation" else 6)
     one, two, failed = (share(tmp_path, base, rows, *asked) for asked in ((1, name, 0), (2, name, 0), (2, name, 1)))
     assert any(bool(value.abs().max() > 1e-4) for value in one["grads"])
     assert failed["budget"] < two["budget"] == one["budget"]

@@ -13,7 +13,7 @@ from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
 from training.jobs.folder import write_folder  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
-from training.recipes.rendering import TAIL, render_prompt  # noqa: E402
+from training.recipes.rendering import render_prompt  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers import publishing  # noqa: E402
@@ -179,10 +179,6 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
         (folder / "config.json").write_text("{}")
         raise OSError("no space left")
     assert not list(tmp_path.iterdir())
-
-
-def test_the_tail_that_truncation_keeps_is_the_prompts():
-    assert PromptTokens(render_prompt, 1, 2, LENGTH).tail == TAIL
 
 
 def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_path):

@@ -1,6 +1,5 @@
 """Recipe `rtriever` from a set to a published folder, read by the serving code and by sentence-transformers alike."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from sentence_transformers import SentenceTransformer  # noqa: E402
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
-from tests.training.serving.test_embeddings_service import ask  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from tests.training.serving.test_embeddings_service import ask as send  # noqa: E402
+from tests.training_sets import ask  # noqa: E402
 from training.serving.app import Served  # noqa: E402
 from training.serving.embedder import open_embedder, read_query_prefix  # noqa: E402
 from training.serving.opening import open_scorer  # noqa: E402
@@ -24,13 +23,9 @@ torch.set_num_threads(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("base", ["tiny:qwen3", "tiny:encoder"])
 def test_it_trains_and_publishes_an_embedder_that_both_read_alike(tmp_path: Path, base: str) -> None:
-    write(tmp_path / "set", [row(n) for n in range(20)], tuple(row(n) for n in range(100, 104)))
-    job, out = tmp_path / "job", tmp_path / "out"
-    job.mkdir()
-    options = {"preset": "tiny", "epochs": 2, "batch": 8}
-    data = {"recipe": "rtriever", "kind": "train", "base": base, "data": str(tmp_path / "set"), "out": str(out)}
-    (job / "job.json").write_text(json.dumps({**data, "options": options}))
-    found = train_model(JobFolder(job), lambda: False)
+    rows = write(tmp_path / "set", [row(n) for n in range(20)], tuple(row(n) for n in range(100, 104)))
+    out = tmp_path / "out"
+    found = train_model(ask(tmp_path, "rtriever", rows, base, epochs=2, batch=8), lambda: False)
     assert found["merge_difference"] < 1e-5 and found["loss_last"] < found["loss_first"]
     texts, prefix = ["a question", "another one " * 200], read_query_prefix(out)
     assert bool(prefix) == (base == "tiny:qwen3")
@@ -38,7 +33,7 @@ def test_it_trains_and_publishes_an_embedder_that_both_read_alike(tmp_path: Path
     theirs = SentenceTransformer(str(out)).encode(texts, prompt_name="query")
     assert ours == pytest.approx(theirs, abs=1e-5)
     body = {"input": [prefix + text for text in texts]}
-    status, answer = ask(Served("out", open_embedder(out)), body)
+    status, answer = send(Served("out", open_embedder(out)), body)
     assert status == 200 and [one["embedding"] for one in answer["data"]] == pytest.approx(theirs, abs=1e-5)
     with pytest.raises(BadInput, match="out is an embedding model, which scores no pairs"):
         open_scorer(out)

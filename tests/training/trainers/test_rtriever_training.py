@@ -17,6 +17,7 @@ from sentence_transformers import SentenceTransformer  # noqa: E402
 
 from benchmark.measures.rankings import compare_runs, evaluate_run  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
+from tests import training_sets  # noqa: E402
 from tests.instances import PATIENCE  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
@@ -31,10 +32,7 @@ torch.set_num_threads(1)
 
 
 def ask(folder: Path, rows: Path, base: str = "tiny:qwen3", **options: Any) -> JobFolder:
-    job = JobFolder(folder / "job")
-    told = {"kind": "train", "recipe": "rtriever", "data": str(rows), "base": base, "out": str(folder / "out")}
-    job.ask({**told, "device": "cpu", "options": {"preset": "tiny", **options}})
-    return job
+    return training_sets.ask(folder, "rtriever", rows, base, **options)
 
 
 def several(number: int) -> dict[str, Any]:
@@ -214,44 +212,6 @@ def test_a_batch_of_768_is_one_step_on_a_cpu_and_the_job_says_in_how_many_chunks
     assert [len(step) for step in seen] == [768]
     (line,) = [line for line in folder.lines() if "loss" in line]
     assert line["chunks"] >= line["tokens"] // 2048 > 1
-
-
-SHARED = """
-import sys, os
-from pathlib import Path
-import torch
-torch.set_num_threads(1)
-from tests.training.trainers.test_contrastive import Lookup, batch_of, bundles_of
-from training.trainers.contrastive import InBatchLoss
-from training.trainers.processes import place_in_world, share_training
-folder, size = Path(sys.argv[1]), int(sys.argv[2])
-with share_training(folder, size, "cpu", program=["-c", sys.argv[3], *sys.argv[1:]]):
-    rank, _ = place_in_world()
-    torch.manual_seed(0)
-    model = Lookup(torch.randn(24, 6))
-    features, labels = batch_of(8)
-    own = slice(rank * 8 // size, (rank + 1) * 8 // size)
-    features = [{name: value[own] for name, value in one.items()} for one in features]
-    loss = InBatchLoss(model, bundles_of(8), temperature=0.1, token_budget=2, across_processes=size > 1)
-    found = loss(features, labels[own])
-    found.backward()
-    torch.save({"loss": float(found.detach()), "grad": model.table.grad}, folder / f"{size}-{rank}.pt")
-"""
-
-
-@pytest.mark.weekly
-def test_eight_queries_in_one_process_are_four_and_four_in_two(tmp_path: Path) -> None:
-    """B4: the mean over processes, as DistributedDataParallel takes it, is the gradient of one over all eight."""
-    found = {}
-    for size in (1, 2):
-        args = [sys.executable, "-c", SHARED, str(tmp_path), str(size), SHARED]
-        done = subprocess.run(args, capture_output=True, text=True, timeout=PATIENCE, check=False)
-        assert done.returncode == 0, done.stderr
-        found[size] = [torch.load(tmp_path / f"{size}-{rank}.pt") for rank in range(size)]
-    (one,), both = found[1], found[2]
-    assert sum(each["loss"] for each in both) / 2 == pytest.approx(one["loss"], abs=1e-6)
-    assert both[0]["loss"] != pytest.approx(one["loss"], abs=1e-4)
-    assert torch.allclose(sum(each["grad"] for each in both) / 2, one["grad"], atol=1e-6)
 
 
 @pytest.mark.slow

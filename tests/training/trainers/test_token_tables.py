@@ -13,7 +13,7 @@ from corpus.errors import BadInput  # noqa: E402
 from tests.stages import first_quick  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
-from tests.training_sets import write_set  # noqa: E402
+from tests.training_sets import ask, write_set  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes.table import RECIPES  # noqa: E402
 from training.trainers import token_tables  # noqa: E402
@@ -39,12 +39,8 @@ def make_job(path: Path, recipe: str) -> JobFolder:
         rows = write_set(path / "set", queries=6)
         (rows / "dev.jsonl").unlink()
         (rows / "manifest.json").write_text('{"format": "prism", "collection": "learnable"}')
-    folder = JobFolder(path / "job")
-    options = {"preset": "tiny", "max_steps": 4, "checkpoint_every": 1, **SMALL.get(recipe, {})}
     base = "tiny:encoder" if entry.base == "encoder" else "tiny:qwen3"
-    told = {"kind": "train", "recipe": recipe, "data": str(rows), "base": base, "out": str(path / "out")}
-    folder.ask({**told, "device": "cpu", "options": options})
-    return folder
+    return ask(path, recipe, rows, base, max_steps=4, checkpoint_every=1, **SMALL.get(recipe, {}))
 
 
 @pytest.mark.parametrize("recipe", first_quick(RECIPES))
@@ -90,7 +86,18 @@ def test_every_recipe_is_refused_where_its_memory_cannot_be_enough(
         open_recipe(task)
 
 
-def test_a_table_is_mapped_from_its_file_and_another_key_takes_its_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recipe", [name for name, entry in RECIPES.items() if entry.base == "causal"])
+def test_an_encoder_cannot_write_answers(recipe: str, tmp_path: Path) -> None:
+    folder = make_job(tmp_path, recipe)
+    folder.ask({**folder.job, "base": "tiny:encoder"})
+    with pytest.raises(BadInput, match=r"\(bert\) is an encoder, which writes no answers: take the recipe cross"):
+        open_recipe(prepare_task(folder, folder.job))
+
+
+def test_a_table_is_mapped_from_its_file_and_another_key_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_tables, "ROWS_PER_PROCESS", 1)  # In several processes.
     made = token_tables.make_table(3, lambda number: {"ids": [number] * number}, tmp_path / "tokens", "a")
     assert made.cache_files and token_tables.list_lengths(made, "ids") == [0, 1, 2]
     again = token_tables.make_table(3, lambda number: {"ids": []}, tmp_path / "tokens", "a")
