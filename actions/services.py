@@ -92,16 +92,18 @@ def action(
     scope: TokenScope = MANAGE,
     key: str = "",
     noted: Callable[..., Mapping[str, Any]] | None = None,
+    record: type[Options] | None = None,
 ) -> Callable[[Callable[P, R | Unchanged]], Callable[P, R]]:
     """Make a function `(actor, subject, options)` the service of an action.
 
     `name`: its word in the audit log; `role`: who may, as pages say it; `scope`: what a token needs; `key`: what the
-    log calls the result, whose number it keeps; `noted`: what it keeps where that is not the options.
+    log calls the result, whose number it keeps; `noted`: what it keeps where that is not the options; `record`: of
+    the options, where the function's signature does not name it.
     """
 
     def decorate(service: Callable[P, R | Unchanged]) -> Callable[P, R]:
         hints = get_type_hints(service)
-        about = Action(name, role, scope, hints.get("options"), key, noted)
+        about = Action(name, role, scope, record or hints.get("options"), key, noted)
 
         @wraps(service)
         def act(*args: Any, **kwargs: Any) -> Any:

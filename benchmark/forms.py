@@ -20,7 +20,7 @@ from benchmark.systems.chosen import K, ready_runs, version_title
 from corpus.models import Collection
 from jobs.models import JobState
 from judges.model_jobs.forms import ModelJobForm
-from judges.model_jobs.jobs import LIMITS
+from judges.model_jobs.options import LIMITS
 from judges.retrieval.model_requests import judges_for
 
 ROLES = {Run.Kind.REWRITE: "rewrite", Run.Kind.REASONING: "reason", Run.Kind.DENSE: "embed", Run.Kind.RERANK: "rank"}

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from annotation.url_fetch.problems import NoPage, read_problem
 from annotation.web_search.documents import PageReader, WebDocument, clean_line, import_documents
+from annotation.web_search.options import WebSearchOptions
 from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from jobs import leases
@@ -45,12 +46,13 @@ class WebSearches(ModelJobKind[WebSearch]):
     title, question = gettext_lazy("Web search"), gettext_lazy("Search the web for these queries?")
     note = gettext_lazy("The texts of these queries are sent to the search service.")
     missing = gettext_lazy("Web search not found.")
+    record, roles = WebSearchOptions, {"judge": ROLE}
     started, controlled, detail = "import.web", "import.web-control", "number"
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
         """The judge that searches, and the queries: all, or `limit` of them drawn by `seed`."""
-        judge = model_requests.judge_for(ROLE, str(options.get("judge") or ""))
-        limit, seed, fetch = options.get("limit"), int(options.get("seed") or 0), bool(options.get("fetch"))
+        judge = model_requests.judge_for(ROLE, options["judge"])
+        limit, seed, fetch = options.get("limit"), options.get("seed", 0), options.get("fetch", False)
         queries = _choose_queries(collection, limit, seed)
         return JobPlan(
             {"judge": judge.name, "limit": limit, "seed": seed, "fetch": fetch},
@@ -116,9 +118,7 @@ def _choose_queries(collection: Collection, limit: int | None, seed: int) -> lis
         raise BadInput(_("%(name)s has no queries to search for: import some") % {"name": collection.name})
     if limit is None:
         return queries
-    if int(limit) < 1:
-        raise BadInput(_("Limit %(limit)s: give a number from 1") % {"limit": limit})
-    drawn = Random(seed).sample(queries, min(int(limit), len(queries)))
+    drawn = Random(seed).sample(queries, min(limit, len(queries)))
     return sorted(drawn, key=lambda query: query.external_id)
 
 

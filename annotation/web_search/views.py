@@ -3,9 +3,9 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET, require_http_methods
 
+from actions.pages import form_of
 from annotation.permissions import Scope, action
 from annotation.web_search import page
-from annotation.web_search.forms import WebSearchForm
 from annotation.web_search.searching import WEB_SEARCHES
 from judges.model_jobs.pages import job_page, start_page
 from judges.panels.offline_panel import OFFLINE_SEARCH
@@ -15,7 +15,7 @@ from judges.panels.offline_panel import OFFLINE_SEARCH
 @require_http_methods(["GET", "POST"])
 def web_searches(request: HttpRequest, scope: Scope) -> HttpResponse:
     """All web searches and the form of a new one; what it will cost; then one that waits for a worker."""
-    form = WebSearchForm(request.POST if request.method == "POST" else None, collection=scope.collection)
+    form = form_of(WEB_SEARCHES.start, request, **WEB_SEARCHES.shown_in(scope.collection))
     found = list(page.list_searches(scope.collection))
     names = "web_search/searches.html", "web_search/_searches.html"
     context = {"offline": OFFLINE_SEARCH}

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
@@ -39,7 +40,8 @@ def describe_tokenizer(tokenizer: str | None) -> dict[str, Any]:
     """Return what a job keeps of the tokenizer that cuts its documents: its name, file and hash. Raises BadInput."""
     if not tokenizer:
         return {"tokenizer": TOKENIZER}
-    path = file_of(tokenizer).resolve()
+    folder = settings.BASE_MODELS / tokenizer
+    path = file_of(str(folder) if folder.exists() else tokenizer).resolve()
     load_tokenizer(str(path))
     name = path.parent.name if path.name == "tokenizer.json" else path.name
     return {"tokenizer": name, "tokenizer_file": str(path), "tokenizer_sha256": hash_file(path)}

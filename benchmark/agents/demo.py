@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from benchmark.agents import jobs
 from benchmark.agents.grading import GRADINGS
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.references import REFERENCES
@@ -34,5 +33,4 @@ def are_over(started: list[AgentJob]) -> bool:
 def start_gradings(collection: Collection) -> None:
     """Grade both searches, in the background. Raises BadInput."""
     for protocol in (FIXED, ADAPTIVE):
-        search = jobs.require_search(collection, protocol)
-        GRADINGS.start_or_join(collection, {"search": search, "judge": OFFLINE_REWRITER})
+        GRADINGS.start_or_join(collection, {"protocol": protocol, "judge": OFFLINE_REWRITER})

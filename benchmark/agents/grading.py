@@ -14,6 +14,7 @@ from benchmark.agents import jobs
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
 from benchmark.agents.grades import EVEN, UP, rate_completeness, weigh_coverage
 from benchmark.agents.jobs import AgentJobs
+from benchmark.agents.options import GradeOptions
 from benchmark.agents.references import load_references
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from benchmark.report.inputs import aspects_mark
@@ -70,15 +71,15 @@ class GradedAnswer:
 class Gradings(AgentJobs):
     """A judge grades every answer of a search."""
 
-    kind = AgentJob.Kind.GRADE
+    kind, record, roles = AgentJob.Kind.GRADE, GradeOptions, {"judge": ROLE}
     question, heading = gettext_lazy("Grade these answers?"), gettext_lazy("Grade answers")
     about = gettext_lazy(
         "The judge scores every aspect of the query and the answer as a whole, against the reference answer."
     )
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """Complete `search` (a job), `judge`, `halves` (where halves of the completeness go); find the answers."""
-        search: AgentJob = options["search"]
+        """Find the answers of `search`, or of the newest search by the protocol."""
+        search = options.get("search") or jobs.require_search(collection, options.get("protocol"))
         asked = model_requests.judge_for(ROLE, options["judge"])
         references = jobs.newest_job(collection, AgentJob.Kind.REFERENCE)
         # Everything that would make the grades others: with one of these changed it is another grading.

@@ -79,10 +79,6 @@ class AgentJobs(ModelJobKind[AgentJob]):
         protocol = (job.graded or job).options.get("protocol")
         return f"{address}?protocol={protocol}" if protocol else address
 
-    def describe_start(self, job: AgentJob) -> dict[str, Any]:
-        """Return what the audit log keeps of a start."""
-        return {**self.describe(job), "kind": job.kind}
-
 
 AGENTS = AgentJobs()
 

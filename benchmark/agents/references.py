@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 from benchmark.agents import jobs
 from benchmark.agents.aspects import SoughtAspect, load_passages, load_query_aspects
 from benchmark.agents.jobs import AgentJobs
+from benchmark.agents.options import ReferenceOptions
 from benchmark.models import AgentJob, ReferenceAnswer
 from benchmark.report.inputs import aspects_mark
 from corpus.errors import BadInput
@@ -33,7 +34,7 @@ ROLE = "reference"
 class References(AgentJobs):
     """A judge writes a reference answer for each query whose aspects have passages."""
 
-    kind = AgentJob.Kind.REFERENCE
+    kind, record, roles = AgentJob.Kind.REFERENCE, ReferenceOptions, {"judge": ROLE}
     home, started = "reference_answers", "references.started"
     question, heading = gettext_lazy("Write these reference answers?"), gettext_lazy("Write reference answers")
     about = gettext_lazy(

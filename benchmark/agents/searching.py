@@ -10,10 +10,13 @@ from django.utils.translation import gettext_lazy
 from benchmark.agents import jobs, sampling
 from benchmark.agents.cutting import LONGEST, Cut, describe_tokenizer, open_cut
 from benchmark.agents.jobs import AgentJobs
+from benchmark.agents.options import SearchOptions
 from benchmark.agents.protocol import FIXED, MOST, ROUNDS, AgentTrace, SearchingAgent, with_room
-from benchmark.agents.retrievers import RetrieverTool, check_retriever, embedders_of, open_retriever
+from benchmark.agents.retrievers import SEARCHING, RetrieverTool, check_retriever, embedders_of, open_retriever
 from benchmark.agents.traces import TOP
-from benchmark.models import AgentJob, Trace
+from benchmark.models import AgentJob, Run, Trace
+from benchmark.runs.model_folders import offered_folders
+from benchmark.systems.chosen import ready_runs
 from corpus.errors import BadOption
 from corpus.models import Collection, Document, Query
 from jobs.leases import Lease
@@ -45,11 +48,21 @@ EXPECTED_SEARCHES = 6  # Of an adaptive agent, as an estimate reckons (B table 4
 class Searches(AgentJobs):
     """Agents search: a trace for each query of the sample, retriever and agent."""
 
-    kind = AgentJob.Kind.SEARCH
+    kind, record, roles = AgentJob.Kind.SEARCH, SearchOptions, {"agents": "search"}
     question, heading = gettext_lazy("Start these agents?"), gettext_lazy("Start agents")
     about = gettext_lazy(
         "Each agent searches with each retriever for a fixed sample of queries: 25, drawn once for this collection."
     )
+
+    def shown_in(self, collection: Collection) -> dict[str, Any]:
+        """Offer what can search for any text, all of it chosen, and the tokenizers of this site."""
+        runs = [run.name for run in ready_runs(collection) if run.kind in SEARCHING]
+        retrievers = list(dict.fromkeys([str(Run.Kind.BM25), *runs]))
+        tokenizers = offered_folders(lambda folder: (folder / "tokenizer.json").is_file())
+        choices: dict[str, Any] = super().shown_in(collection)["choices"]
+        choices["retrievers"] = [(name, name) for name in retrievers]
+        choices["tokenizer"] = [("", _("word pieces of 5 letters")), *((name, name) for name in tokenizers)]
+        return {"choices": choices, "initial": {"retrievers": retrievers}}
 
     def prepare(self, collection: Collection, options: Options) -> Options:
         """Draw the collection's sample where none is named and none was drawn."""
@@ -119,14 +132,10 @@ def describe_search(
     tokenizer: str | None = None,
 ) -> tuple[dict[str, Any], list[Judge]]:
     """All that the traces depend on beside the sample, and every judge that is asked. Raises BadInput."""
-    if protocol not in ROUNDS:
-        raise BadOption("protocol", _("Choose fixed or adaptive."))
     rounds = ROUNDS[protocol] if rounds is None else rounds
-    if not 1 <= rounds <= MOST[protocol]:
+    if rounds > MOST[protocol]:
         told = _("The %(protocol)s protocol takes 1 to %(most)d rounds.")
         raise BadOption("rounds", told % {"protocol": protocol, "most": MOST[protocol]})
-    if not retrievers or not agents:
-        raise BadOption("agents" if retrievers else "retrievers", _("Name at least one retriever and one agent."))
     named = {name: model_requests.judge_for("search", name) for name in dict.fromkeys(agents)}
     given = [check_retriever(collection, name) for name in dict.fromkeys(retrievers)]
     # What would make the traces others, by version and hash, so that the same request finds the same job.

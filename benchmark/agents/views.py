@@ -10,7 +10,6 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from benchmark.agents import exchange, grading, jobs, references, suites, trace_figures
 from benchmark.agents.board import build_board
-from benchmark.agents.forms import FORMS
 from benchmark.agents.jobs import AGENTS
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.models import AgentJob, ReferenceAnswer, Trace
@@ -32,8 +31,7 @@ def agents(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     only = {"options__protocol": protocol} if protocol in (FIXED, ADAPTIVE) else {}
     job = jobs.newest_job(scope.collection, AgentJob.Kind.SEARCH, **only)
     if job is None:
-        context = {"scope": scope, "protocol": protocol, "form": FORMS["search"](collection=scope.collection)}
-        return render(request, "benchmark/agents/empty.html", context)
+        return render(request, "benchmark/agents/empty.html", {"scope": scope, "protocol": protocol})
     board = build_board(job)
     moving = [one for one in (job, board.grading) if one is not None]
     context = {
@@ -51,12 +49,10 @@ def agents(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def start_agents(request: HttpRequest, scope: AccessScope, work: str) -> HttpResponse:
     """The form of a kind of job; what it will cost; then a job that waits for a worker."""
-    if work not in FORMS:
+    if work not in jobs.KINDS:
         raise Http404(_("Unknown type of job."))
-    given = request.POST if request.method == "POST" else None
-    initial = {"protocol": request.GET.get("protocol")} if request.GET.get("protocol") else {}
-    form = FORMS[work](given, collection=scope.collection, initial=initial)
-    return form_page(request, scope, jobs.kind_named(work), form)
+    initial = {name: value for name, value in request.GET.items() if name == "protocol"}
+    return form_page(request, scope, jobs.kind_named(work), **initial)
 
 
 @action("admin")

@@ -13,7 +13,6 @@ from corpus.models import Document, Pair, Query
 from judges.prompts.conversations import CONTEXT_LIMIT
 
 DOCUMENT, EVIDENCE = "document", "evidence"
-KINDS = (DOCUMENT, EVIDENCE)
 
 Places = Mapping[tuple[int, int], Sequence[int]]  # (run, query) -> documents, best first.
 

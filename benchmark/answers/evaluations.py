@@ -11,9 +11,11 @@ from django.utils.translation import gettext_lazy
 from benchmark.answers import contexts, generation
 from benchmark.answers.contexts import load_contexts
 from benchmark.answers.generation import AnswerTask
+from benchmark.answers.options import AnswerOptions, K
 from benchmark.models import AnswerEvaluation, GeneratedAnswer, Run
 from benchmark.qrels import versions
 from benchmark.runs import rankings
+from benchmark.systems.chosen import ready_runs
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs import leases
@@ -27,8 +29,6 @@ from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_p
 from judges.records import Judge
 from judges.retrieval import model_requests
 
-K = 10
-DEEPEST = 100
 TOGETHER = 256  # Conversations between two stores of rows, at least one query's.
 SAMPLED = 50  # Answers whose prompts an estimate looks at.
 # Tokens of an answer and of a verdict, as estimates expect them.
@@ -49,23 +49,14 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         "agree."
     )
     missing = gettext_lazy("Evaluation of answers not found.")
+    record, roles = AnswerOptions, {"generators": "answer", "judge": "correct"}
     started, controlled, detail = "answers.started", "answers.control", "evaluation"
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """Complete the options: `systems`, `generators`, `judge`, `k`, `contexts`."""
-        k, shown = int(options.get("k", K)), options.get("contexts") or contexts.DOCUMENT
-        if not 1 <= k <= DEEPEST:
-            raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
-        if shown not in contexts.KINDS:
-            known = ", ".join(contexts.KINDS)
-            raise BadInput(_("Contexts %(kind)s: choose one of %(known)s") % {"kind": repr(shown), "known": known})
-        # A run or a generator that is named twice is asked about once.
+        """Find the runs and the queries; a run or a generator that is named twice is asked about once."""
+        k, shown = options.get("k", K), options.get("contexts", contexts.DOCUMENT)
         generators = list(dict.fromkeys(options["generators"]))
-        if not generators:
-            raise BadInput(_("Choose at least one generator."))
         runs = [_ready_run(collection, name, k) for name in dict.fromkeys(options["systems"])]
-        if not runs:
-            raise BadInput(_("Choose at least one run."))
         # Without a reference nobody can say whether an answer is right, and money would be spent for nothing.
         queries = answered_queries(collection)
         if not queries:
@@ -81,6 +72,16 @@ class Answers(ModelJobKind[AnswerEvaluation]):
             made_of={**kept, "generators": sorted(one.id for one in writers), "judge": judge.id},
             total=len(queries) * len(runs) * len(writers),
         )
+
+    def shown_in(self, collection: Collection) -> dict[str, Any]:
+        """Offer the finished runs, all of them chosen."""
+        runs = [run.name for run in ready_runs(collection)]
+        choices: dict[str, Any] = super().shown_in(collection)["choices"]
+        return {"choices": {**choices, "systems": [(name, name) for name in runs]}, "initial": {"systems": runs}}
+
+    def lacks(self, collection: Collection) -> str:
+        """Say that there is no run to choose."""
+        return "" if ready_runs(collection) else _("No finished runs. Add a run first.")
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
         """Estimate the calls of all models. Runs that return the same documents cost less: answers are reused."""
@@ -139,10 +140,6 @@ class Answers(ModelJobKind[AnswerEvaluation]):
 
         lease.progress(stored, total)
         ask_in_batches(job, lease.should_stop, missing.batches(), answer, total)
-
-    def describe_start(self, job: AnswerEvaluation) -> dict[str, Any]:
-        """Return what the audit log keeps of a start."""
-        return {**self.describe(job), "k": job.options["k"], "generators": job.options["generators"]}
 
 
 ANSWERS = Answers()

@@ -10,7 +10,6 @@ from django.views.decorators.http import require_GET, require_http_methods
 from benchmark.answers import figures, listing, results, suites
 from benchmark.answers import tables as downloads
 from benchmark.answers.evaluations import ANSWERS, answered_queries, runs_in
-from benchmark.answers.forms import AnswersForm
 from benchmark.answers.results import VersionPair
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.suites.groups import collections_of
@@ -32,7 +31,7 @@ def answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     rows = AnswerEvaluation.objects.filter(collection=scope.collection).select_related("collection")
     found = rows.order_by("-pk").first()
     if found is None:
-        form = AnswersForm(collection=scope.collection)
+        form = {"lacks": ANSWERS.lacks(scope.collection)}
         context = {"scope": scope, "form": form, "answerable": bool(answered_queries(scope.collection))}
         return render(request, "benchmark/answers/empty.html", context)
     return _render_evaluation(request, scope, found)
@@ -121,8 +120,7 @@ def _versions_or_404(request: HttpRequest, scope: AccessScope) -> VersionPair:
 @require_http_methods(["GET", "POST"])
 def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Start an evaluation: show the form, then its calls and cost, then store it for a worker."""
-    form = AnswersForm(request.POST if request.method == "POST" else None, collection=scope.collection)
-    return form_page(request, scope, ANSWERS, form)
+    return form_page(request, scope, ANSWERS)
 
 
 @action("admin")

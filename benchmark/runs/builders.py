@@ -20,7 +20,8 @@ from corpus.models import Collection, Query
 from jobs import leases
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate
-from judges.model_jobs.jobs import LIMITS, JobPlan, ModelJobKind, Options, replace_limits
+from judges.model_jobs.jobs import JobPlan, ModelJobKind, Options
+from judges.model_jobs.options import LIMITS, replace_limits
 from judges.models import Campaign
 from judges.records import Judge
 

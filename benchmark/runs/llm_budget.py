@@ -12,7 +12,8 @@ from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Query
-from judges.model_jobs.jobs import LIMITS, BatchOutcome, ask_in_batches, describe_stop, in_batches
+from judges.model_jobs.jobs import BatchOutcome, ask_in_batches, describe_stop, in_batches
+from judges.model_jobs.options import LIMITS
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
 from judges.retrieval.model_requests import RetrievalReply, Used

@@ -5,6 +5,7 @@ Bundles come into a folder to train on; queries without passages, into the colle
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -17,7 +18,8 @@ from benchmark.synthesis import files, queries
 from benchmark.synthesis.bundles import draw_personas
 from benchmark.synthesis.conversation import SeedOutcome, SeedTask, write_bundle
 from benchmark.synthesis.estimates import estimate_synthesis
-from benchmark.synthesis.seeds import Seed, bundled_personas, choose_seeds
+from benchmark.synthesis.options import AskOptions, BundleOptions, KeywordOptions
+from benchmark.synthesis.seeds import Seed, bundled_personas, choose_seeds, read_personas
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import leases
@@ -25,7 +27,7 @@ from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate
 from judges.conversations.requests import Conversation, ConversationResults, Subject
 from judges.model_jobs import jobs
-from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options
+from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, start_service
 from judges.models import Campaign
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
@@ -35,7 +37,6 @@ from store.files import exists, publish
 Talk = Callable[[Conversation], Awaitable[SeedOutcome]]
 
 BATCH = 512  # Seeds whose outcomes are stored together; every answer is stored as it comes.
-MOST_DEV = 0.5
 PHASES = {Synthesis.Product.BUNDLES.value: gettext_noop("writing bundles")}
 WRITING_QUERIES = gettext_noop("writing queries")
 # What the names of the prompts of each kind begin with.
@@ -54,21 +55,26 @@ class Syntheses(ModelJobKind[Synthesis]):
     title, question = gettext_lazy("Synthetic queries"), gettext_lazy("Write these synthetic queries?")
     missing = gettext_lazy("Synthesis not found.")
     started, controlled, detail = "synthesis.started", "synthesis.control", "synthesis"
+    roles = {"judge": "persona"}
+
+    def shown_in(self, collection: Collection) -> dict[str, Any]:
+        """Offer the models, and the training sets whose queries can be rewritten."""
+        choices = super().shown_in(collection)["choices"]
+        writers = [(name, name) for name in model_requests.judges_for("compose")]
+        sets = [(folder.name, label) for folder, label in queries.list_training_sets(collection)]
+        return {"choices": {**choices, "writer": [("", _("the same model")), *writers], "data": sets}}
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
         """Complete the options and choose the seeds."""
         kind = Synthesis.Product(options.get("kind") or Synthesis.Product.BUNDLES).value
         judge, writer = judges_of(options)
-        seed = int(options.get("seed") or 0)
+        seed = options.get("seed", 0)
         kept: dict[str, Any] = {"limit": options.get("limit"), "judge": judge.name, "writer": writer.name}
         kept |= {"prompts": prompts_digest(kind), "seed": seed}
         # A bundle's split and voices are part of what it is; a query's are not, and its ways add their own options.
         if kind == Synthesis.Product.BUNDLES:
-            dev = float(options.get("dev") or 0)
-            if not 0 <= dev <= MOST_DEV:
-                told = {"dev": f"{dev:g}", "most": MOST_DEV}
-                raise BadInput(_("Dev %(dev)s: give a share from 0 to %(most)s") % told)
-            kept |= {"dev": dev, "personas": list(options.get("personas") or bundled_personas())}
+            personas = read_personas(Path(path)) if (path := options.get("personas")) else bundled_personas()
+            kept |= {"dev": options.get("dev", 0.0), "personas": list(personas)}
             seeds = choose_seeds(collection, options["source"], seed=seed, limit=kept["limit"])
         else:
             own, seeds = queries.choose_sources(collection, kind, options, seed)
@@ -142,6 +148,10 @@ class Syntheses(ModelJobKind[Synthesis]):
 
 
 SYNTHESES = Syntheses()
+# The service that starts a synthesis, by what it makes.
+STARTS = {
+    record.product.value: start_service(SYNTHESES, record) for record in (BundleOptions, KeywordOptions, AskOptions)
+}
 
 
 def prompts_digest(kind: str) -> str:
@@ -261,3 +271,13 @@ def _count_bundles(synthesis: Synthesis) -> dict[str, int]:
         dropped=Count("pk", filter=~Q(step="")),
         dropped_negatives=Sum("near_duplicates", default=0),
     )
+
+
+def summarise_writing(job: Synthesis) -> tuple[str, dict[str, Any]]:
+    """Say how many queries were written, and what became of the others; with the document."""
+    made = describe_synthesis(job)
+    line = (
+        f"{made['written']:,} queries written with {made['pairs']:,} pairs; {made['there_before']:,} "
+        f"were there before; {sum(made['failed'].values()):,} brought no query; {made['calls']:,} calls"
+    )
+    return line, made

@@ -41,9 +41,6 @@ from judges.records import Judge, Prompt
 from store.files import fetch, fetch_matching
 
 SAMPLED = 50  # Prompts that an estimate looks at.
-SHARE = 0.3  # Of the training queries, as in Prism 4.1.
-PAIRS = 20
-MOST_PAIRS = 1000
 WITH_QUERY_IDS = ("prism", "rtriever", "erank-sft")  # Formats of training sets whose rows name their query.
 PRESENT = "present"  # Why nothing was asked: a query was written from this seed before, and keeps the form that it has.
 
@@ -68,15 +65,14 @@ def choose_sources(
     collection: Collection, kind: str, options: Mapping[str, Any], seed: int
 ) -> tuple[dict[str, Any], list[Seed]]:
     """The options of a kind, completed, and what its queries are written from. Raises BadInput."""
-    pairs = PAIRS if options.get("pairs") is None else int(options["pairs"])
-    if not 1 <= pairs <= MOST_PAIRS:
-        told = {"pairs": pairs, "most": f"{MOST_PAIRS:,}"}
-        raise BadInput(_("Pairs %(pairs)s: give a number from 1 to %(most)s") % told)
+    pairs = options.get("pairs", 20)
     if kind == Synthesis.Product.KEYWORDS:
-        share = SHARE if options.get("share") is None else float(options["share"])
-        seeds = choose_training_queries(collection, Path(options["source"]), share=share, seed=seed)
+        share, source = options.get("share", 0.3), options["source"]
+        # A page knows a training set by its name.
+        named = {folder.name: folder for folder, _label in list_training_sets(collection)}
+        seeds = choose_training_queries(collection, named.get(source) or Path(source), share=share, seed=seed)
         return {"pairs": pairs, "share": share}, seeds
-    return {"pairs": pairs}, choose_documents(collection, limit=int(options.get("limit") or 0), seed=seed)
+    return {"pairs": pairs}, choose_documents(collection, limit=options["limit"], seed=seed)
 
 
 def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
@@ -105,8 +101,6 @@ def choose_training_queries(collection: Collection, folder: Path, *, share: floa
 
     A query that also stands in another split of the folder is none of them; neither is one that a model wrote.
     """
-    if not 0 < share <= 1:
-        raise BadInput(_("Share %(share)s: give a number above 0, up to 1") % {"share": f"{share:g}"})
     fetch(folder)
     trained = _query_ids(folder / "train.jsonl")
     # A keyword form of a query in dev or test would let that query leak into training.
@@ -134,8 +128,6 @@ def _query_ids(path: Path) -> set[str]:
 
 def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[Seed]:
     """Draw `limit` documents of the collection, none that a model wrote. Raises BadInput."""
-    if limit < 1:
-        raise BadInput(_("Limit %(limit)s: give a number from 1") % {"limit": limit})
     current = Document.objects.filter(collection=collection, is_current=True).exclude(text="")
     # A query of a synthetic passage would be a model's answer to a model.
     current = current.exclude(metadata__contains={"synthetic": True})

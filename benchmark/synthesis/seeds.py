@@ -47,8 +47,6 @@ def file_seeds(path: Path) -> list[Seed]:
 
 def choose_seeds(collection: Collection, source: str, *, seed: int, limit: int | None) -> list[Seed]:
     """The seeds of a synthesis: so many, drawn by `seed`. Raises BadInput where there are none."""
-    if limit is not None and limit < 1:
-        raise BadInput(_("Limit %(limit)s: give a number from 1") % {"limit": limit})
     known = collection_seeds(collection) if source == QUERIES else file_seeds(Path(source))
     if not known:
         raise BadInput(

@@ -1,6 +1,7 @@
 """Pages of syntheses: the list and the start, one with its bundles, a bundle, its file, and acts on it."""
 
 from pathlib import Path
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -9,10 +10,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from actions.pages import form_of
 from benchmark.models import Synthesis
 from benchmark.synthesis import files, importing, page
-from benchmark.synthesis.forms import FORMS
-from benchmark.synthesis.lifecycle import SYNTHESES
+from benchmark.synthesis.lifecycle import STARTS, SYNTHESES
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
@@ -23,15 +24,16 @@ from judges.model_jobs.pages import job_page, start_page
 @require_http_methods(["GET", "POST"])
 def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All syntheses and the form of a new one; what it will ask and cost; then one that waits for a worker."""
-    given = request.POST if request.method == "POST" else None
-    kind = (request.GET if given is None else given).get("type") or Synthesis.Product.BUNDLES.value
-    if kind not in FORMS:
+    kind = (request.POST or request.GET).get("type") or Synthesis.Product.BUNDLES.value
+    if kind not in STARTS:
         raise Http404(_("Unknown kind of synthesis."))
-    form = FORMS[kind](given, collection=scope.collection)
-    found = list(page.list_syntheses(scope.collection))
+    form: Any = form_of(STARTS[kind], request, **SYNTHESES.shown_in(scope.collection))
+    form.kind, form.lacks_seeds = kind, "data" in form.fields and not form.fields["data"].choices
+    rows = list(page.list_syntheses(scope.collection))
     names = "benchmark/syntheses.html", "benchmark/_syntheses.html"
     context = {"kinds": Synthesis.Product.choices}
-    return start_page(request, scope, SYNTHESES, form, *names, found, context, tables=[page.syntheses_table(found)])
+    files: dict[str, Any] = {"tables": [page.syntheses_table(rows)], "start": STARTS[kind]}
+    return start_page(request, scope, SYNTHESES, form, *names, rows, context, **files)
 
 
 @action("admin")

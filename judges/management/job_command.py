@@ -1,11 +1,13 @@
 """Commands that start a job which asks models: about money as `judge` does, and waiting for the job's end."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from corpus.collections.audit_log import shell_user
+from actions.options import add_arguments, read_arguments
+from actions.services import ACTIONS
 from corpus.commands import collection_named
 from corpus.errors import Incomplete
 from corpus.models import Collection
@@ -15,6 +17,7 @@ from judges.campaigns.estimates import Estimate
 from judges.engine import worker_pool
 from judges.management.judging_command import JudgingCommand, ShownProgress
 from judges.model_jobs.jobs import ModelJobKind
+from judges.model_jobs.options import SpendingOptions
 
 LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0
@@ -23,30 +26,51 @@ CHECK_WORKERS_S = 2.0
 class JobCommand(JudgingCommand):
     """A command that starts jobs of a kind, and stays until their end unless it has an option --wait."""
 
+    act = ""  # The service writes the audit log.
+
     kind: ModelJobKind[Any]
 
-    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
+    @property
+    def start(self) -> Callable[..., Any]:
+        """The service that starts the job."""
+        return self.kind.start
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Add the collection and the options of a start."""
+        parser.add_argument("name", help="name of the collection")
+        record = ACTIONS[self.start].options
+        assert record is not None
+        add_arguments(parser, record)
+        self.add_agreement(parser)
+
+    def wanted(self, given: dict[str, Any]) -> Any:
         """Return the options of the job. Raises BadInput."""
-        raise NotImplementedError
+        record = ACTIONS[self.start].options
+        assert record is not None
+        return read_arguments(record, given)
+
+    def begin(self, collection: Collection, options: Any) -> Any:
+        """Start the job, or join it."""
+        return self.start(self.actor, collection, options)
 
     def summarise(self, job: Any) -> tuple[str, dict[str, Any]]:
         """Return a line for people on what there is, and the document."""
         raise NotImplementedError
 
-    def run(self, **options: Any) -> object:
+    def run(self, **given: Any) -> object:
         """Ask about money, begin or go on, and stay until the end."""
-        collection, wanted = collection_named(options["name"]), self.wanted(options)
-        expected = self.kind.estimate_cost(collection, wanted)
-        if (told := self.tell_estimate(collection, expected, options)) is not None:
-            return told
-        job = self.kind.start_or_join(collection, wanted, shell_user())
+        collection, options = collection_named(given["name"]), self.wanted(given)
+        of_job = options.for_job() if isinstance(options, SpendingOptions) else options
+        if (document := self.tell_estimate(collection, self.kind.estimate_cost(collection, of_job), given)) is not None:
+            return document
+        job = self.begin(collection, options)
         if job.state == JobState.READY:
             self.note(f"{self.kind.name_of(job)} is there already: nothing to do")
-        elif options.get("wait", True):
+        elif given.get("wait", True):
             self.wait_for(job, self.kind.name_of(job))
         elif not job.is_over:
             self.note_wait()
-        return self.end_job(job, options)
+        return self.end_job(job, given)
 
     def end_job(self, job: Any, options: dict[str, Any]) -> object:
         """Say what came of a job; raise Incomplete (exit 3) where it was waited for and something is left."""
@@ -57,12 +81,14 @@ class JobCommand(JudgingCommand):
         self.say(line)
         return document
 
-    def add_limits(self, parser: CommandParser) -> None:
-        """Add what the job may spend, and how its start is agreed to."""
-        parser.add_argument("--budget", type=float, help="maximum cost in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls")
+    def add_agreement(self, parser: CommandParser) -> None:
+        """Add how the start is agreed to."""
         parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
         parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
+
+    def add_wait(self, parser: CommandParser) -> None:
+        """Add whether the end is waited for."""
+        parser.add_argument("--wait", action="store_true", help="wait for the work and show progress")
 
     def tell_estimate(
         self, collection: Collection, expected: Estimate | None, options: dict[str, Any]

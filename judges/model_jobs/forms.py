@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Collection
-from judges.model_jobs.jobs import LIMITS
+from judges.model_jobs.options import LIMITS
 from judges.retrieval.model_requests import judges_for
 
 STOPS = gettext_lazy("The work stops at this limit. You can resume it later.")

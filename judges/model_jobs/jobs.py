@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
+from actions.services import Actor, action
 from corpus.errors import Incomplete, QuorumError
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
@@ -29,27 +30,15 @@ from judges.conversations import requests
 from judges.conversations.requests import Conversation, ConversationResults, Subject
 from judges.costs import collection_budgets
 from judges.costs.ledger import Sum, ledger_rows, sum_rows
+from judges.model_jobs.options import SpendingOptions, limits_of, replace_limits
 from judges.models import Campaign
 from judges.models.model_jobs import ModelJob
 from judges.records import Judge
 from judges.retrieval import model_requests
 
-LIMITS = ("budget", "max_calls")
-
 Job = TypeVar("Job", bound=ModelJob)
 T = TypeVar("T")
 Options = Mapping[str, Any]
-
-
-def limits_of(options: Options) -> dict[str, Any]:
-    """Return the limits among a job's options; None: there is no such limit."""
-    return {name: options.get(name) for name in LIMITS}
-
-
-def replace_limits(options: Options, limits: Options) -> dict[str, Any]:
-    """Return the options with other limits; None: no limit."""
-    kept = {name: value for name, value in options.items() if name not in LIMITS}
-    return kept | {name: limits[name] for name in LIMITS if limits.get(name) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +62,8 @@ class ModelJobKind(Generic[Job]):
     """A kind of job that asks models. The attributes are its words; its room writes the first six methods."""
 
     model: type[Job]
+    record: type[SpendingOptions] | None = None  # What a start can be told.
+    roles: ClassVar[Mapping[str, str]] = {}  # Of options that name judges: what these are asked.
     task: str  # Name of the Celery task that works on these jobs.
     purpose: str  # What their campaigns are for, shown in the place of a panel.
     # Pages: what their addresses are called, the list's title, the question before a start, and what is said there.
@@ -88,6 +79,10 @@ class ModelJobKind(Generic[Job]):
     started: str
     controlled: str
     detail: str
+
+    def __init__(self) -> None:
+        if self.record is not None:
+            self.start = start_service(self, self.record)
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
         """Check the options. Raises BadInput for what is known to be wrong before anybody works."""
@@ -139,6 +134,15 @@ class ModelJobKind(Generic[Job]):
     def home_of(self, collection: Collection) -> str:
         """Return the address of the list of a collection's jobs."""
         return reverse(self.home, args=[collection.name])
+
+    def shown_in(self, collection: Collection) -> dict[str, Any]:
+        """Return `choices` and `initial` of the form of a start, as ActionForm takes them."""
+        named = {name: model_requests.judges_for(role) for name, role in self.roles.items()}
+        return {"choices": {name: [(judge, judge) for judge in judges] for name, judges in named.items()}}
+
+    def lacks(self, collection: Collection) -> str:
+        """Say what has to be there before a job can be started; "" where nothing is lacking."""
+        return ""
 
     def find(self, collection: Collection, number: Any) -> Job:
         """Return the collection's job of this number. Raises Http404."""
@@ -256,6 +260,16 @@ class ModelJobKind(Generic[Job]):
             if not leases.held_row(job).update(campaign=campaign.pk):
                 raise leases.LeaseLost(f"{job} was cancelled, or another worker has it")
         return Campaign.objects.select_related("collection").get(pk=job.campaign)
+
+
+def start_service(kind: ModelJobKind[Job], record: type[SpendingOptions]) -> Callable[..., Job]:
+    """Return the service that starts jobs of a kind, or joins them, as a record of options says."""
+
+    def start(actor: Actor, collection: Collection, options: Any, **more: Any) -> Job:
+        return kind.start_or_join(collection, {**options.for_job(), **more}, actor.name)
+
+    start.__name__ = f"start_{record.__name__}"
+    return action(kind.started, key=kind.detail, record=record)(start)
 
 
 def ledger_sum_of(job: ModelJob) -> Sum | None:

@@ -6,7 +6,13 @@ from typing import Any
 
 from annotation.imports import importing
 from annotation.settings import services as settings
+from annotation.web_search.searching import WEB_SEARCHES
+from benchmark.agents.grading import GRADINGS
+from benchmark.agents.references import REFERENCES
+from benchmark.agents.searching import SEARCHES
+from benchmark.answers.evaluations import ANSWERS
 from benchmark.hole_filling import services as hole_filling
+from benchmark.synthesis.lifecycle import STARTS
 from judges.campaigns import services as campaigns
 from training.curves import services as curves
 from training.jobs import services as trainings
@@ -44,5 +50,13 @@ DOORS: dict[Callable[..., Any], Doors] = {
         forms=("benchmark.hole_filling.views.TO_FILL", "benchmark.hole_filling.views.TO_SEND"),
     ),
     trainings.start_training: Doors(operation="POST /collections/{slug:name}/trainings", command="train"),
+    SEARCHES.start: Doors(command="agents"),
+    GRADINGS.start: Doors(command="agents"),
+    REFERENCES.start: Doors(command="references"),
+    ANSWERS.start: Doors(command="rag"),
+    STARTS["bundles"]: Doors(command="synthesize"),
+    STARTS["keywords"]: Doors(command="rewrite_queries"),
+    STARTS["ask"]: Doors(command="write_queries"),
+    WEB_SEARCHES.start: Doors(command="web_search"),
     curves.start_curve: Doors(command="learning_curve"),
 }

@@ -2,40 +2,19 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from annotation.models.web_search import WebSearch, WebSearchResult
 from annotation.url_fetch.problems import describe_problem
 from annotation.web_search.searching import WEB_SEARCHES, describe_search
 from judges.management.job_command import JobCommand
-from judges.model_jobs.jobs import LIMITS
 
 
 class Command(JobCommand):
     name = "web_search"
-    act = WEB_SEARCHES.started
     kind = WEB_SEARCHES
     help = (
         "Search the web for each query and add the pages as documents to be judged. Running the command again "
         "continues where it stopped, and repeats no search."
     )
-
-    def arguments(self, parser: CommandParser) -> None:
-        """Add whom to ask, for which queries, and the limits."""
-        parser.add_argument("name", help="name of the collection")
-        parser.add_argument("--judge", required=True, help="a judge of provider tavily or exa, or offline-web-search")
-        parser.add_argument("--limit", type=int, help="number of queries, drawn at random (default: all)")
-        parser.add_argument("--seed", type=int, default=0, help="random seed of --limit (default: 0)")
-        parser.add_argument(
-            "--fetch",
-            action="store_true",
-            help="fetch each page from its site, where robots.txt allows it (default: the text that the service gives)",
-        )
-        self.add_limits(parser)
-
-    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return whom to ask, for which queries, and the limits."""
-        return {name: options[name] for name in ("judge", "limit", "seed", "fetch", *LIMITS)}
 
     def summarise(self, job: WebSearch) -> tuple[str, dict[str, Any]]:
         """Say what came of it, and of each result that became no document why."""

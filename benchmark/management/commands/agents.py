@@ -5,52 +5,35 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from actions.options import split_names
+from actions.options import add_arguments, read_arguments
 from benchmark.agents import exchange, jobs, sampling
 from benchmark.agents.board import AgentBoard, build_board
-from benchmark.agents.grades import EVEN, UP
 from benchmark.agents.grading import GRADINGS
+from benchmark.agents.options import GradeOptions, SearchOptions
 from benchmark.agents.searching import SEARCHES
 from benchmark.agents.suites import find_target, suite_board
 from benchmark.models import AgentJob, Suite
-from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
 from judges.campaigns.estimates import Estimate
 from judges.management.job_command import JobCommand
-from judges.model_jobs.jobs import LIMITS
 
 
 class Command(JobCommand):
     name = "agents"
-    act = "agents.started"
     help = "Let agents search with retrievers, grade their answers, and show the table. The same command continues."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add who searches with what, who grades, and the limits."""
+        """Add who searches with what, who grades, and where files are written."""
         parser.add_argument("name", help="name of a suite or a collection")
-        parser.add_argument(
-            "--retrievers", type=split_names, default=(), help="bm25, or runs of kind bm25, dense or embedding"
-        )
-        parser.add_argument("--agents", type=split_names, default=(), help="judges that search and answer")
-        parser.add_argument(
-            "--protocol", choices=("fixed", "adaptive"), help="fixed: an answer after each round (default: fixed)"
-        )
-        parser.add_argument("--rounds", type=int, help="rounds, or the limit of an adaptive agent (default: 3, 100)")
-        parser.add_argument("--tokenizer", help="tokenizer.json or model folder that documents are cut by")
-        parser.add_argument("--judge", help="judge that grades the answers")
-        parser.add_argument(
-            "--halves", choices=(UP, EVEN), default=UP, help="with --judge: where halves of the completeness go"
-        )
+        add_arguments(parser, SearchOptions)
+        add_arguments(parser, GradeOptions)
+        self.add_agreement(parser)
+        self.add_wait(parser)
         parser.add_argument("--sample", type=int, help="queries of each collection, drawn once (default: 25)")
         parser.add_argument("--seed", type=int, help="seed of that draw (default: 0)")
-        parser.add_argument("--budget", type=float, help="maximum cost for each collection in USD")
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls for each collection")
-        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
-        parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
-        parser.add_argument("--wait", action="store_true", help="wait for the work and show progress")
         parser.add_argument("--out", type=Path, metavar="FOLDER", help="write sample, traces and judgments there")
         parser.add_argument("--csv", type=Path, metavar="F", help="also write the table as CSV")
         parser.add_argument("--latex", type=Path, metavar="F", help="also write the table as LaTeX")
@@ -61,62 +44,40 @@ class Command(JobCommand):
             raise BadInput("--retrievers and --agents go together: name both, or neither")
         target = find_target(options["name"])
         members = sampling.members_of(target)
-        options["protocol"] = options["protocol"] or ("fixed" if options["retrievers"] else None)
+        if options["retrievers"]:
+            search = read_arguments(SearchOptions, options)
+            options["protocol"] = search.protocol
+            drawn = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
+            jobs_of = [search.for_job() | {"queries": drawn[str(one.pk)]} for one in members]
+            estimate: Estimate | None = SEARCHES.estimate_all(members, jobs_of)
+        elif options["judge"]:
+            estimate = GRADINGS.estimate_all(members, [self.grading(options).for_job()] * len(members))
+        else:
+            estimate = None
         if options["estimate"]:
-            return self.estimate(target, members, options)
+            line = estimate.line() if estimate else "nothing to do: name --retrievers and --agents, or a --judge"
+            self.say(line)
+            return {"name": target.name, "estimate": line}
+        # All are checked before the sample is drawn for good and the first one begins.
+        self.agree(estimate, options)
         left = []
         if options["retrievers"]:
-            left += self.search(target, members, options)
+            sample = sampling.ensure_sample(target, per_member=options["sample"], seed=options["seed"])
+            left += self.see_through(
+                [SEARCHES.start(self.actor, one, search, sample=sample) for one in members], options
+            )
         if options["judge"]:
-            left += self.grade(members, options)
+            graded = [GRADINGS.start(self.actor, one, self.grading(options)) for one in members]
+            left += self.see_through(graded, options)
         document = self.report(target, members, options)
         if options["wait"] and left:
             raise Incomplete("; ".join(f"{one.collection.name}: {one.error or one.state}" for one in left), document)
         return document
 
-    def estimate(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> object:
-        """Print the estimated cost; return it as a document."""
-        if options["retrievers"]:
-            line = self.forecast_searches(target, members, options).line()
-        elif options["judge"]:
-            line = self.forecast_gradings(members, options).line()
-        else:
-            line = "nothing to do: name --retrievers and --agents, or a --judge"
-        self.say(line)
-        return {"name": target.name, "estimate": line}
-
-    def forecast_searches(
-        self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]
-    ) -> Estimate:
-        """Return what the searches of all members cost. Raises BadInput for what is wrong with any of them."""
-        drawn = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
-        asked = [_searched(options) | {"queries": drawn[str(one.pk)]} for one in members]
-        return SEARCHES.estimate_all(members, asked)
-
-    def forecast_gradings(self, members: list[Collection], options: dict[str, Any]) -> Estimate:
-        """Return what grading the newest answers of all members costs. Raises BadInput."""
-        return GRADINGS.estimate_all(members, self.graded(members, options))
-
-    def graded(self, members: list[Collection], options: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the options of a grading of each member's newest answers. Raises BadInput."""
-        given = {name: options[name] for name in ("judge", "halves", *LIMITS)}
-        return [{**given, "search": jobs.require_search(one, options["protocol"])} for one in members]
-
-    def search(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> list[AgentJob]:
-        """Start or go on with the searches; return those that did not come to their end."""
-        # All are checked before the sample is drawn for good and the first one begins.
-        self.agree(self.forecast_searches(target, members, options), options)
-        sample = sampling.ensure_sample(target, per_member=options["sample"], seed=options["seed"])
-        asked = _searched(options) | {"sample": sample}
-        return self.see_through([SEARCHES.start_or_join(one, asked, shell_user()) for one in members], options)
-
-    def grade(self, members: list[Collection], options: dict[str, Any]) -> list[AgentJob]:
-        """Grade the newest answers of each member; return the gradings that did not come to their end."""
-        if not options["retrievers"]:  # else the money was asked about already
-            self.agree(self.forecast_gradings(members, options), options)
-        asked = self.graded(members, options)
-        started = [GRADINGS.start_or_join(one, given, shell_user()) for one, given in zip(members, asked, strict=True)]
-        return self.see_through(started, options)
+    def grading(self, options: dict[str, Any]) -> GradeOptions:
+        """Return how the newest answers of each member are graded. Raises BadOption."""
+        same = {name: options[name] for name in GradeOptions.leaves_out["command"]}
+        return read_arguments(GradeOptions, options, **same)
 
     def see_through(self, started: list[AgentJob], options: dict[str, Any]) -> list[AgentJob]:
         """Wait for the jobs where that was asked for; return those that are not ready."""
@@ -157,10 +118,6 @@ class Command(JobCommand):
             for who, values in [("mean", line["mean"]), *((cell.agent, cell.values) for cell in line["cells"])]:
                 cells = [f"{label} {_format(values[key])}" for key, label in board.columns]
                 self.say(f"  {line['retriever']:<20} {who:<20} {'  '.join(cells)}")
-
-
-def _searched(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in ("retrievers", "agents", "protocol", "rounds", "tokenizer", *LIMITS)}
 
 
 def _format(value: float | None) -> str:

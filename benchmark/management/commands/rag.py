@@ -5,13 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from actions.options import split_names
-from benchmark.answers import contexts, results, suites
-from benchmark.answers.evaluations import ANSWERS, K, answered_queries
+from benchmark.answers import results, suites
+from benchmark.answers.evaluations import ANSWERS, answered_queries
+from benchmark.answers.options import AnswerOptions
 from benchmark.models import AnswerEvaluation, Suite
 from benchmark.qrels import versions
 from benchmark.suites.groups import collections_of
-from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
 from jobs import workers
@@ -23,50 +22,34 @@ Options = dict[str, Any]
 
 class Command(JobCommand):
     name = "rag"
-    act = ANSWERS.started
     kind = ANSWERS
     help = "Answer queries from what runs return, judge the answers, and measure RAGAlign. A second call goes on."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add who answers what from which runs, and the limits."""
-        parser.add_argument("name", help="name of a collection, or of a suite")
-        parser.add_argument("--systems", type=split_names, required=True, help="names of finished runs")
-        parser.add_argument("--generator", type=split_names, required=True, help="judges that write the answers")
-        parser.add_argument("--judge", required=True, help="judge that compares answers with the reference answers")
-        parser.add_argument("--k", type=int, default=K, help="documents of a run that are shown, and k of Hit@k")
-        parser.add_argument(
-            "--contexts",
-            choices=contexts.KINDS,
-            default=contexts.DOCUMENT,
-            help="what is shown: the documents, or the evidence written of them",
-        )
+        """Add the options of an evaluation, and the versions that it is read by."""
+        super().arguments(parser)
+        self.add_wait(parser)
         parser.add_argument("--before", type=int, metavar="N", help="qrels version before (default: the original)")
         parser.add_argument(
             "--after", type=int, metavar="N", help="qrels version after (default: the newest filled one)"
         )
-        parser.add_argument(
-            "--budget", type=float, help="maximum cost in USD; a suite's members share it by their number of queries"
-        )
-        parser.add_argument("--max-calls", type=int, help="maximum number of calls, shared like the budget")
-        parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
-        parser.add_argument("--yes", action="store_true", help="start without asking for confirmation")
-        parser.add_argument("--wait", action="store_true", help="wait for the answers and show progress")
 
     def run(self, **options: Any) -> object:
         """Ask about money, begin or go on, with --wait stay until the end, and print the table."""
         suite, members = _find_members(options["name"])
         if suite is not None and (options["before"] is not None or options["after"] is not None):
             raise BadInput("--before and --after name versions of one collection's qrels: leave them out for a suite")
-        asked = _options_by_member(members, options)
+        shares = _share_limits(members, self.wanted(options))
         for number in filter(None, (options["before"], options["after"])):
             versions.version_numbered(members[0], number)  # said before anything begins
-        found = ANSWERS.estimate_all(members, asked)
+        jobs = [one.for_job() for one in shares]
+        estimate = ANSWERS.estimate_all(members, jobs)
         if options["estimate"]:
-            self.say(found.line())
-            return {"name": options["name"], "estimate": found.line()}
-        if not all(map(ANSWERS.is_done, members, asked)):
-            self.agree(found, options)
-        rows = [ANSWERS.start_or_join(one, given, shell_user()) for one, given in zip(members, asked, strict=True)]
+            self.say(estimate.line())
+            return {"name": options["name"], "estimate": estimate.line()}
+        if not all(map(ANSWERS.is_done, members, jobs)):
+            self.agree(estimate, options)
+        rows = [self.begin(*pair) for pair in zip(members, shares, strict=True)]
         if options["wait"]:
             for row in rows:
                 self.wait_for(row, f"answers of {row.collection.name}")
@@ -106,20 +89,18 @@ def _find_members(name: str) -> tuple[Suite | None, list[Collection]]:
     return suite, collections_of(suite)
 
 
-def _options_by_member(members: Sequence[Collection], options: Options) -> list[Options]:
-    """Return what each member is asked, with its share of the limits by its number of answers."""
+def _share_limits(members: Sequence[Collection], options: AnswerOptions) -> list[AnswerOptions]:
+    """Return each member's options, with its share of the limits by its number of answers."""
     sizes = [len(answered_queries(one)) for one in members]
-    shares = [size / max(1, sum(sizes)) for size in sizes]
-    given = {"systems": options["systems"], "generators": options["generator"], "judge": options["judge"]}
-    given |= {"k": options["k"], "contexts": options["contexts"]}
-    budget, calls = options["budget"], options["max_calls"]
+    budget, calls = options.budget, options.max_calls
     return [
-        {
-            **given,
-            "budget": None if budget is None else budget * share,
-            "max_calls": None if calls is None else max(1, int(calls * share)) if calls > 0 else calls,
-        }
-        for share in shares
+        options.model_copy(
+            update={
+                "budget": None if budget is None else budget * share,
+                "max_calls": None if calls is None else max(1, int(calls * share)),
+            }
+        )
+        for share in (size / max(1, sum(sizes)) for size in sizes)
     ]
 
 

@@ -9,26 +9,18 @@ from benchmark.agents import exchange
 from benchmark.agents.references import REFERENCES, describe_references
 from benchmark.models import AgentJob, ReferenceAnswer
 from judges.management.job_command import JobCommand
-from judges.model_jobs.jobs import LIMITS
 
 
 class Command(JobCommand):
     name = "references"
-    act = REFERENCES.started
     kind = REFERENCES
     help = "Write reference answers from the passages of a collection's aspects. The same command continues."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add who writes, and the limits."""
-        parser.add_argument("name", help="name of the collection")
-        parser.add_argument("--judge", required=True, help="judge that writes")
-        self.add_limits(parser)
-        parser.add_argument("--wait", action="store_true", help="wait for the work and show progress")
+        """Add the options, and where the answers are written."""
+        super().arguments(parser)
+        self.add_wait(parser)
         parser.add_argument("--out", type=Path, metavar="F", help="write the answers as references.jsonl")
-
-    def wanted(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return who writes, and the limits."""
-        return {name: options[name] for name in ("judge", *LIMITS)}
 
     def summarise(self, job: AgentJob) -> tuple[str, dict[str, Any]]:
         """Say how many there are, and what could not be written."""

@@ -15,6 +15,7 @@ from benchmark.runs.hybrid import SCORES, scores_told
 from benchmark.runs.rankings import KEEP_SELF, SYNTHETIC, current_queries
 from benchmark.runs.searching import BM25
 from benchmark.runs.sparse import is_sparse
+from corpus.collections.audit_log import shell_user
 from corpus.errors import BadInput
 from corpus.formats.files import read_text
 from corpus.models import Collection
@@ -119,6 +120,10 @@ class Command(JobCommand):
             raise BadInput(f"--system is required: choose one of {', '.join(map(str, builders.KINDS))}")
         named = {"name": options["as_name"] or name_for(options), "kind": options["system"], "depth": options["depth"]}
         return recipe_from_options(options) | named
+
+    def begin(self, collection: Collection, options: Any) -> Run:
+        """Start the run, or join it."""
+        return RUNS.start_or_join(collection, options, shell_user())
 
     def tell_estimate(
         self, collection: Collection, expected: Estimate | None, options: dict[str, Any]

@@ -119,7 +119,6 @@ def test_other_options_are_another_job_and_the_same_ones_are_not(agents):
     assert agents(collection, protocol="adaptive").pk != first.pk
     assert agents(collection, agents=["reader"]).pk != first.pk
     for values, problem in (
-        ({"protocol": "loose"}, "fixed or adaptive"),
         ({"rounds": 11}, "takes 1 to 10 rounds"),
         ({"agents": ["nobody"]}, "'nobody' is not"),
     ):

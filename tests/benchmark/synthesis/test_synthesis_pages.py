@@ -140,11 +140,11 @@ def test_training_queries_are_rewritten_from_the_page(steel, client, tmp_path):
     (folder / "manifest.json").write_text(json.dumps({"format": "prism", "counts": {"rows": 9, "queries": 4}}))
     form = client.get(f"{HOME}?type=keywords").content.decode()
     assert "format prism, 9 rows from 4 queries" in form
-    given = {"type": "keywords", "judge": "offline-rewriter", "source": "7-prism", "share": "0.01", "pairs": "2"}
+    given = {"type": "keywords", "judge": "offline-rewriter", "data": "7-prism", "share": "0.01", "pairs": "2"}
     refused = client.post(HOME, given)
     assert refused.status_code == 422 and "too few for this share" in refused.content.decode()
     assert str(tmp_path) not in refused.content.decode()
-    assert client.post(HOME, {**given, "source": "../7-prism"}).status_code == 422
+    assert client.post(HOME, {**given, "data": "../7-prism"}).status_code == 422
     asked = client.post(HOME, {**given, "share": "1"})
     client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     SYNTHESES.perform(leases.claim(Synthesis))

@@ -50,8 +50,6 @@ def test_what_cannot_be_made_is_refused_in_a_line_and_nothing_is_left(tmp_path):
         (("--seeds", "queries", "--judge", "offline-rewriter", "--out", full), "is not empty: name a new folder"),
         (("--seeds", "queries", "--judge", "nobody", *new), "'nobody' is not a judge that writes text"),
         (("--seeds", "queries", "--judge", "offline-rewriter", "--writer", "x", *new), "'x' is not a judge"),
-        (("--seeds", "queries", "--judge", "offline-rewriter", "--dev", "0.7", *new), "give a share from 0 to 0.5"),
-        (("--seeds", "queries", "--judge", "offline-rewriter", "--limit", "0", *new), "give a number from 1"),
         (("--seeds", tmp_path / "none", "--judge", "offline-rewriter", *new), "there is no such file"),
         (("--seeds", "queries", "--judge", "offline-rewriter", "--personas", few, *new), "2 different personas"),
     ):

@@ -99,9 +99,8 @@ def test_a_seeded_share_of_the_training_queries_is_chosen_and_none_of_dev(books,
     (folder / "test.jsonl").write_text('{"query_id": "q1"}\n')  # nor any of a test split
     assert choose(share=1) == {f"q{n}" for n in range(2, 16)}
     (folder / "test.jsonl").unlink()
-    for share in (0, 1.1, 0.01):
-        with pytest.raises(BadInput, match=r"share|Share"):
-            choose(share=share)
+    with pytest.raises(BadInput, match="share"):
+        choose(share=0.01)
 
 
 @database
@@ -218,8 +217,6 @@ def test_what_cannot_be_written_is_refused_in_a_line(books, tmp_path):
         ("rewrite_queries", ("--data", tmp_path / "none"), "no such file"),
         ("rewrite_queries", ("--data", bare), 'it has no "query_id"'),
         ("rewrite_queries", ("--data", folder, "--share", "0.1"), "too few for this share"),
-        ("rewrite_queries", ("--data", folder, "--pairs", "0"), "Pairs 0: give a number from 1"),
-        ("write_queries", ("--limit", "0"), "give a number from 1"),
     ):
         said = call(command, "books", *args, *OFFLINE)
         assert (said.code, said.out) == (2, "") and problem in said.err, said.err
