@@ -58,5 +58,6 @@ DOORS: dict[Callable[..., Any], Doors] = {
     STARTS["keywords"]: Doors(command="rewrite_queries"),
     STARTS["ask"]: Doors(command="write_queries"),
     WEB_SEARCHES.start: Doors(command="web_search"),
+    trainings.use_model: Doors(operation="POST /collections/{slug:name}/models/{number}/{act}"),
     curves.start_curve: Doors(command="learning_curve"),
 }

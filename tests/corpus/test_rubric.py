@@ -215,7 +215,7 @@ def test_people_judges_exports_and_reranker_are_told_the_same(rubric, instructio
     (stated["parquet"],) = {told for table in tables for told in table["instruction"].to_pylist()}
     (stated["prism"],) = {line["instruction"] for line in lines(tmp_path / "prism" / "train.jsonl")}
     row = data.read_training_set(tmp_path / "prism").train[0]
-    asked = rendering.render_prompt(row.query, row.document, row.instruction)
+    asked = rendering.QUORUM.render(row.query, row.document, row.instruction)
     stated["reranker"] = asked.removeprefix(rendering.QUORUM.head).split(rendering.QUORUM.to_query)[0]
     stated["rerank endpoint"] = sent_to_a_reranker(inputs)["instruction"]
     assert set(stated.values()) == {definition.statement}, stated

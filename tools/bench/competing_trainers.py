@@ -62,13 +62,13 @@ def write_scene(folder: Path, shape: dict[str, Any]) -> None:
     rows, chance = shape["batch"] * shape["steps"], random.Random(0)
     made = write_set(folder / "set", queries=10, documents=rows // 8 + 2)
     lines = [json.loads(line) for line in (made / "train.jsonl").read_text().splitlines()][:rows]
-    bare = len(tokenizer(rendering.render_prompt(lines[0]["query"], ""))["input_ids"]) + 40  # room for the answer
+    bare = len(tokenizer(rendering.QUORUM.render(lines[0]["query"], ""))["input_ids"]) + 40  # room for the answer
     tokens = []
     for line in lines:
         wanted = chance.lognormvariate(0.0, 0.8) * (shape["length"] - bare) / 4
         text = "the key of a mapping is hashable and " * (int(wanted) // 8 + 1)
         line["document"] = tokenizer.decode(tokenizer(text)["input_ids"][: shape["length"] - bare])
-        prompt = rendering.render_prompt(line["query"], line["document"], line["instruction"])
+        prompt = rendering.QUORUM.render(line["query"], line["document"], line["instruction"])
         target = rendering.render_target(int(line["annotated_label"] == "yes"), line["contribution_evidence"])
         ids, answer = tokenizer(prompt)["input_ids"], tokenizer(target, add_special_tokens=False)["input_ids"]
         tokens.append({"ids": ids + answer, "start": len(ids), "teacher": line["revised_score"]})

@@ -60,11 +60,11 @@ def model(kind: str, folder: Path) -> Path:
         base = tiny_base(folder / "base", hidden=256, layers=4)
         yes, no = answer_ids(load_tokenizer(base))
         trained = LoraTrained(
-            base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render_prompt, yes, no, MOST)
+            base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.QUORUM.render, yes, no, MOST)
         )
         record = Record(
-            "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.prompt_text(),
-            prompt_sha256=rendering.prompt_sha256(), yes_id=yes, no_id=no, max_length=MOST, tiny=True,
+            "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.QUORUM.text,
+            prompt_sha256=rendering.QUORUM.sha256, yes_id=yes, no_id=no, max_length=MOST, tiny=True,
         )  # fmt: skip
     finish_training(folder / "out", trained, dev_rows(), record, report=lambda phase: None)
     return folder / "out"

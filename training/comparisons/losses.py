@@ -44,24 +44,19 @@ class LossGroup:
 def group_losses(collection: Collection) -> list[LossGroup]:
     """Return the groups of a collection whose folders are there, the newest first."""
     rows = Model.objects.filter(collection=collection, recipe="ablation", job__curve_point=None)
-    found: dict[object, LossGroup] = {}
+    groups: dict[object, LossGroup] = {}
     for model in rows.select_related("job").order_by("-pk")[:SHOWN]:
         if fetch(Path(model.folder) / "reranker.json").exists():
-            loss, key = _read_kind(model)
-            found.setdefault(key, LossGroup(base_name(model.base))).models.setdefault(loss, model)
-    return list(found.values())
-
-
-def _read_kind(model: Model) -> tuple[str, object]:
-    """Return a model's loss, and what its training has in common with those that it may be compared with."""
-    asked = model.job.options
-    options = vars(recipe_options(model.recipe, asked.get("options") or {})).copy()
-    loss = str(options.pop("loss"))
-    return loss, (model.base, asked["data"], tuple(sorted((name, str(value)) for name, value in options.items())))
+            options = vars(recipe_options(model.recipe, model.job.options.get("options") or {})).copy()
+            loss = str(options.pop("loss"))
+            # What its training has in common with those that it may be compared with.
+            alike = (model.base, model.job.options["data"], *sorted(map(str, options.items())))
+            groups.setdefault(alike, LossGroup(base_name(model.base))).models.setdefault(loss, model)
+    return list(groups.values())
 
 
 class LossForm(forms.Form):
-    """A form for which models are compared, and whose documents they rank."""
+    """Which models are compared, and whose documents they rank."""
 
     group = forms.ChoiceField(label=gettext_lazy("Models"))
     run = forms.ChoiceField(
@@ -87,11 +82,11 @@ class LossForm(forms.Form):
 
 def begin_comparison(*, collection: Collection, models: Mapping[str, Model], run: str, user: str) -> Job:
     """Queue a job that ranks with the base and one model for each loss. Raises BadInput."""
-    found = read_variants([fetch(Path(model.folder) / "reranker.json").parent for model in models.values()])
+    variants = read_variants([fetch(Path(model.folder) / "reranker.json").parent for model in models.values()])
     trained = next(iter(models.values())).job
     if collection.pk != trained.collection_id:
         raise BadInput(_("These models belong to another collection"))
-    folders = {BASE: trained.options["base"]} | {loss: str(folder) for loss, folder in found.items()}
+    folders = {BASE: trained.options["base"]} | {loss: str(folder) for loss, folder in variants.items()}
     options: dict[str, Any] = {"models": folders, "data": trained.options["data"], "depth": DEPTH}
     options |= {"name": base_name(str(trained.options["base"]))} | ({"run": int(run)} if run else {})
     return lifecycle.begin_job(

@@ -59,32 +59,22 @@ def _build_group(models: Sequence[TrainedModel]) -> dict[str, Any]:
     rows = []
     bases: dict[tuple[str, bool], Mapping[str, float]] = {}
     for model in models:
-        root = find_root(model, by_folder)
+        root, own = find_root(model, by_folder), model.held_out.tuned
         # A base is asked by the recipe's prompt: ERank's is not the others'.
-        bases.setdefault((root.base, _is_erank(root)), root.held_out.base)
-        rows.append(_build_row(model, root, by_folder))
+        bases.setdefault((root.base, root.recipe.startswith("erank")), root.held_out.base)
+        start, against = (
+            compare_runs(MEASURE, own, base) if base.keys() & own.keys() else None
+            for base in (model.held_out.base, root.held_out.base)
+        )
+        role = {"erank-sft": SFT, "erank-grpo": RL}.get(model.recipe, model.recipe)
+        if role == RL and model.base in by_folder and by_folder[model.base].recipe == "erank-sft":
+            role = BOTH
+        rows.append(ComparedRow(role, model.name, model.reward, model.words, _estimate(own), model.key, start, against))
     named = [ComparedRow(BASE, base, "", "", _estimate(values)) for (base, _erank), values in bases.items() if values]
-    rows.sort(key=lambda row: (_place(row.role, ROLES), row.role, _place(row.reward, REWARDS), row.name))
+    rows.sort(key=lambda row: ((*REWARDS, row.reward).index(row.reward), row.name))
+    rows.sort(key=lambda row: ((*ROLES, row.role).index(row.role), row.role))
     choosing = any(model.held_out.choosing for model in models)
     return {"queries": len(models[0].held_out.tuned), "choosing": choosing, "rows": [*named, *rows]}
-
-
-def _build_row(model: TrainedModel, root: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> ComparedRow:
-    own, base = model.held_out.tuned, root.held_out.base
-    start = compare_runs(MEASURE, own, model.held_out.base) if model.held_out.base.keys() & own.keys() else None
-    against = compare_runs(MEASURE, own, base) if base.keys() & own.keys() else None
-    role = name_role(model, by_folder)
-    return ComparedRow(role, model.name, model.reward, model.words, _estimate(own), model.key, start, against)
-
-
-def name_role(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> str:
-    """Return what a model is in ERank's tables, or its recipe."""
-    if model.recipe == "erank-sft":
-        return SFT
-    if model.recipe != "erank-grpo":
-        return model.recipe
-    parent = by_folder.get(model.base)
-    return BOTH if parent is not None and parent.recipe == "erank-sft" else RL
 
 
 def find_root(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> TrainedModel:
@@ -97,13 +87,5 @@ def find_root(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> Tra
     return model
 
 
-def _is_erank(model: TrainedModel) -> bool:
-    return model.recipe.startswith("erank")
-
-
 def _estimate(values: Mapping[str, float]) -> Estimate:
     return estimate_means((tuple(values[query] for query in sorted(values)),))[0]
-
-
-def _place(name: str, order: Sequence[str]) -> int:
-    return order.index(name) if name in order else len(order)

@@ -22,7 +22,7 @@ from training.comparisons.tabling import TrainedModel, group_models
 from training.jobs import pages
 from training.jobs.held_out import MEASURE, read_held_out
 from training.models import Job, Model
-from training.recipes.table import GrpoOptions, recipe_options
+from training.recipes.table import recipe_options
 from training.serving.publication import base_name
 
 SHOWN = 100  # Models that are compared, the newest.
@@ -43,8 +43,23 @@ def compare_trained(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def _drawn_groups(scope: AccessScope) -> DrawnGroups:
-    groups = group_models(list_models(scope.collection))
-    return [(group, draw_group(place, group, scope.collection.name)) for place, group in enumerate(groups, 1)]
+    """Draw each group's models, each measure with its interval."""
+    drawn = []
+    for place, group in enumerate(group_models(list_models(scope.collection)), 1):
+        spans = [
+            IntervalSpan(
+                " · ".join(filter(None, (row.role, row.reward, base_name(row.name) if row.key is None else row.name))),
+                *(row.measure.value, row.measure.low, row.measure.high),
+            )
+            for row in group["rows"]
+        ]
+        title = _("%(measure)s on the same %(queries)s held-out dev queries") % {
+            "measure": MEASURE,
+            "queries": group["queries"],
+        }
+        chart = draw_intervals(f"models-{place}", title, spans, x=MEASURE, source=scope.collection.name)
+        drawn.append((group, chart))
+    return drawn
 
 
 def _render_page(
@@ -95,44 +110,12 @@ def compare_losses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def list_models(collection: Collection) -> list[TrainedModel]:
-    """Return the newest models of a collection, without the points of learning curves."""
-    found = Model.objects.filter(collection=collection, job__curve_point=None).select_related("job").order_by("-pk")
-    return [
-        TrainedModel(
-            model.pk,
-            model.name,
-            model.recipe,
-            model.base,
-            model.folder,
-            read_held_out(fetch(Path(model.folder) / "reranker.json").parent),
-            read_reward(model),
-            model.words,
-        )
-        for model in found[:SHOWN]
-    ][::-1]
-
-
-def read_reward(model: Model) -> str:
-    """Return the reward that a model was trained by; empty for those of other recipes."""
-    if model.recipe != "erank-grpo":
-        return ""
-    options = recipe_options(model.recipe, model.job.options.get("options") or {})
-    return options.reward if isinstance(options, GrpoOptions) else ""
-
-
-def draw_group(place: int, group: dict[str, Any], source: str) -> Chart:
-    """Draw each model's measure with its interval."""
-    spans = [
-        IntervalSpan(
-            " · ".join(filter(None, (row.role, row.reward, base_name(row.name) if row.key is None else row.name))),
-            row.measure.value,
-            row.measure.low,
-            row.measure.high,
-        )
-        for row in group["rows"]
-    ]
-    title = _("%(measure)s on the same %(queries)s held-out dev queries") % {
-        "measure": MEASURE,
-        "queries": group["queries"],
-    }
-    return draw_intervals(f"models-{place}", title, spans, x=MEASURE, source=source)
+    """Return the newest models of a collection, without the points of learning curves, the oldest first."""
+    rows = Model.objects.filter(collection=collection, job__curve_point=None).select_related("job").order_by("-pk")
+    models = []
+    for row in reversed(rows[:SHOWN]):
+        held_out, reward = read_held_out(fetch(Path(row.folder) / "reranker.json").parent), ""
+        if row.recipe == "erank-grpo":
+            reward = vars(recipe_options(row.recipe, row.job.options.get("options") or {}))["reward"]
+        models.append(TrainedModel(row.pk, row.name, row.recipe, row.base, row.folder, held_out, reward, row.words))
+    return models

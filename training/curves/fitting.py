@@ -91,7 +91,9 @@ def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 
             least_squares(
                 lambda at: law(counts, *at) - means,
                 (min(float(means.max()) + 0.05, 1.0), 0.2, start),
-                jac=lambda at: _slopes(counts, *at),
+                jac=lambda at: np.stack(
+                    [np.ones_like(counts), -(counts ** -at[2]), at[1] * np.log(counts) * counts ** -at[2]], axis=1
+                ),
                 bounds=(LOWEST, HIGHEST),
                 method="dogbox",  # for few parameters within bounds: half the time of the default
                 xtol=1e-12,
@@ -104,11 +106,6 @@ def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 
     )
     a, b, c = (float(one) for one in best.x)
     return a, b, c
-
-
-def _slopes(counts: Floats, a: float, b: float, c: float) -> Floats:
-    power = counts**-c
-    return np.stack([np.ones_like(counts), -power, b * np.log(counts) * power], axis=1)
 
 
 def _resample(table: Floats) -> Floats:

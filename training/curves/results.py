@@ -1,7 +1,7 @@
 """Results of a learning curve: each point's measure, the gain of the last and of the next labels, and its picture."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -21,7 +21,7 @@ class MeasuredPoint:
     labels: int
     queries: int | None  # None until its training has planned it.
     state: str = ""
-    per_query: Mapping[str, float] | None = None
+    per_query: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ def compute_result(points: Sequence[MeasuredPoint]) -> CurveResult:
     """Measure all points on the queries that every measured one has, compare the last two, and fit the law."""
     measured = [point for point in points if point.per_query]
     # Points are compared on the same queries, or the easier dev queries of one would look like learning.
-    shared = sorted(set.intersection(*(set(point.per_query or {}) for point in measured))) if measured else []
-    values = tuple(tuple(_values(point)[query] for query in shared) for point in measured)
+    shared = sorted(set.intersection(*(set(point.per_query) for point in measured))) if measured else []
+    values = tuple(tuple(point.per_query[query] for query in shared) for point in measured)
     means = iter(estimate_means(values)) if shared else iter(())
     found = tuple((point, next(means, None) if point.per_query else None) for point in points)
     fit = fit_curve(tuple(point.labels for point in measured), values) if shared else None
@@ -55,13 +55,9 @@ def compute_result(points: Sequence[MeasuredPoint]) -> CurveResult:
     last = None
     # The two last of those asked for, not of those measured: a missing one must not move the comparison.
     if shared and len(pair) == 2 and all(point.per_query for point in pair):
-        before, after = ({query: _values(point)[query] for query in shared} for point in pair)
+        before, after = ({query: point.per_query[query] for query in shared} for point in pair)
         last = compare_runs(MEASURE, after, before)
     return CurveResult(found, len(shared), fit, last)
-
-
-def _values(point: MeasuredPoint) -> Mapping[str, float]:
-    return point.per_query or {}
 
 
 def describe_last(result: CurveResult) -> str:

@@ -16,6 +16,7 @@ from training.curves.options import CurveOptions
 from training.curves.results import CurveResult, MeasuredPoint, compute_result
 from training.curves.subsets import check_quickly
 from training.jobs import lifecycle
+from training.jobs.folder import check_new
 from training.jobs.held_out import read_held_out
 from training.jobs.services import read_request
 from training.models import CurvePoint, Job, LearningCurve
@@ -50,17 +51,14 @@ def begin_curve(
     device: str = "cpu",
     user: str = "",
 ) -> LearningCurve:
-    """Queue a training for each point of the curve.
+    """Queue a training for each point of the curve. Raises BadInput for what is known without reading the set.
 
-    Raises BadInput for what is known without reading the set. Each job plans its part of the set for itself, and is
-    refused where the points make no curve.
     `folder`: where the models go; without one they go to VAR/models.
     """
     seed = table.recipe_options(recipe, given).seed
     check_quickly(data, table.RECIPES[recipe].format, order, points)
-    # An old model in the folder would be taken for a point of this curve.
-    if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": folder})
+    if folder is not None:  # An old model in it would be taken for a point of this curve.
+        check_new(folder)
     curve = LearningCurve.objects.create(
         collection=collection, recipe=recipe, order=order, out=str(folder.resolve()) if folder else "", made_by=user
     )
@@ -100,14 +98,12 @@ def find_curve(
     rows = list_points(curve)
     asked = [(recipe, str(data.resolve()), base, dict(given), order, point) for point in points]
     # Compared as it was asked, so that the same command goes on and another one is refused.
-    begun = [(*_request(point.job), curve.order, point.asked) for point in rows]
-    if asked != begun:
+    if asked != [
+        (*(point.job.options[name] for name in ("recipe", "data", "base", "options")), curve.order, point.asked)
+        for point in rows
+    ]:
         raise BadInput(_("%(out)s holds a learning curve of other options: name a new folder") % {"out": folder})
     return curve
-
-
-def _request(job: Job) -> tuple[Any, ...]:
-    return tuple(job.options[name] for name in ("recipe", "data", "base", "options"))
 
 
 def list_points(curve: LearningCurve) -> list[CurvePoint]:
@@ -115,14 +111,22 @@ def list_points(curve: LearningCurve) -> list[CurvePoint]:
     return list(curve.points.select_related("job").order_by("asked"))
 
 
-def resume_points(curve: LearningCurve) -> int:
-    """Requeue points that failed or were cancelled, and return their number; finished ones stay."""
-    return sum(lifecycle.go_on(point.job) for point in list_points(curve))
+ACTS = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
 
 
-def cancel_points(curve: LearningCurve) -> int:
-    """Cancel the points that wait or run; return how many."""
-    return sum(leases.ask_to_cancel(point.job) for point in list_points(curve))
+@action(
+    "training.control",
+    noted=lambda act, points: {"curve": points[0].curve.number, "what": act, "points": len(points)},
+)
+def control_curve(_actor: Actor, curve: LearningCurve, act: str) -> list[CurvePoint]:
+    """Cancel the points that wait or run, or requeue those that failed or were cancelled; return these.
+
+    Raises BadInput where there are none.
+    """
+    points = [point for point in list_points(curve) if ACTS[act](point.job)]
+    if not points:
+        raise BadInput(_("No changes made: no point's state allows this action."))
+    return points
 
 
 def read_result(points: Sequence[CurvePoint]) -> CurveResult:

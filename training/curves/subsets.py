@@ -5,7 +5,8 @@ dev split is the same file in all of them.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import accumulate
@@ -13,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 
 from corpus.errors import BadInput
 from training.jobs.folder import write_folder
 from training.recipes.data import open_manifest, read_manifest, read_rows
 
 TIME, RANDOM = "time", "random"
-ORDERS = (TIME, RANDOM)
+NO_DEV = gettext_noop("%(folder)s has no dev split to measure on: export with a smaller split")
 
 
 @dataclass(slots=True)
@@ -34,16 +35,10 @@ class QueryLines:
 
 
 def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryLines]:
-    """Return the queries of train: by the time of their newest label, or in a seeded random order.
-
-    Raises BadInput for a set without a dev split, one that has a query in both splits, and, by time, one that does not
-    say when its labels were made.
-    """
+    """Return the queries of train: by the time of their newest label, or in a seeded random order. Raises BadInput."""
     train, dev = (_group_lines(folder / f"{split}.jsonl", form) for split in ("train", "dev"))
     if not dev:
-        raise BadInput(
-            _("%(folder)s has no dev split to measure on: export with a smaller split") % {"folder": folder.name}
-        )
+        raise BadInput(_(NO_DEV) % {"folder": folder.name})
     if shared := sorted(train.keys() & dev.keys()):
         raise BadInput(_("Query %(query)s is in train and in dev: export the set again") % {"query": shared[0]})
     # By hash, so that a subset at another point keeps the queries of the smaller one.
@@ -59,29 +54,21 @@ def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryL
 
 def _group_lines(path: Path, form: str) -> dict[str, QueryLines]:
     """Return the lines of a split by query; a split without a file has none. Raises BadInput with file and line."""
-    found: dict[str, QueryLines] = {}
-    for number, query_id, labels, labelled_at in _read_facts(path, form) if path.exists() else ():
-        one = found.setdefault(query_id, QueryLines(query_id))
-        one.lines.append(number)
-        one.labels += labels
-        one.labelled_at = max(one.labelled_at, labelled_at)
-    return found
+    queries: dict[str, QueryLines] = {}
 
-
-def _read_facts(path: Path, form: str) -> Iterator[tuple[int, str, int, str]]:
-    def parse(row: Mapping[str, Any], number: int) -> tuple[int, str, int, str]:
+    def add(row: Mapping[str, Any], number: int) -> None:
         # A row without an id is a query of its own, as for those who read the set to train.
         query_id = str(row.get("query_id") or f"line-{number}")
-        return number, query_id, count_labels(row), str(row.get("labelled_at") or "")
+        query = queries.setdefault(query_id, QueryLines(query_id))
+        query.lines.append(number)
+        # Of its document, or of all its query's documents.
+        query.labels += len(row.get("positives", ()))
+        query.labels += sum(not one.get("assumed") for one in (row["negatives"] if "positives" in row else [row]))
+        query.labelled_at = max(query.labelled_at, str(row.get("labelled_at") or ""))
 
-    return read_rows(path, parse, form)
-
-
-def count_labels(row: Mapping[str, Any]) -> int:
-    """Return how many labels a row carries: that of its document, or those of all its query's documents."""
-    if "positives" in row:
-        return len(row["positives"]) + sum(not one.get("assumed") for one in row["negatives"])
-    return int(not row.get("assumed"))
+    if path.exists():
+        list(read_rows(path, add, form))
+    return queries
 
 
 def check_points(points: Sequence[int]) -> None:
@@ -96,12 +83,14 @@ def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) ->
     manifest, _raw = open_manifest(folder, form)
     dev, train = folder / "dev.jsonl", folder / "train.jsonl"
     if not dev.exists() or not dev.stat().st_size:
-        raise BadInput(
-_("%(folder)s has no dev split to measure on: export with a smaller split") % {"folder": folder.name}
-)  # fmt: skip
+        raise BadInput(_(NO_DEV) % {"folder": folder.name})
     # Rows of the manifest, without reading the set.
     rows = next((one["rows"] for one in manifest.get("files", []) if one["name"] == train.name and "rows" in one), None)
-    first = _read_first(train)
+    first: Any = {}
+    # What is no row at all says whoever reads the whole file.
+    with suppress(OSError, ValueError), train.open(encoding="utf-8") as file:
+        first = json.loads(file.readline())
+    first = first if isinstance(first, dict) else {}
     if "positives" not in first and rows is not None and points[-1] > rows:
         raise BadInput(
             _("Point %(asked)s is more than the %(there)s rows of the training set")
@@ -113,21 +102,10 @@ _("%(folder)s has no dev split to measure on: export with a smaller split") % {"
         )
 
 
-def _read_first(path: Path) -> dict[str, Any]:
-    """Return the first row of a file; nothing where it is none: whoever reads the whole file says what is wrong."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            found = json.loads(file.readline())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[dict[str, int]]:
     """Return for each point the beginning of the order whose labels come nearest to it: at most a query away.
 
-    `asked`: the point; `queries`: the first so many of the order; `labels`: those that they hold.
-    Raises BadInput for fewer than two points, one above the number of labels, and two that are the same queries.
+    `asked`: the point; `queries`: the first so many of the order; `labels`: those that they hold. Raises BadInput.
     """
     check_points(points)
     sums = list(accumulate(one.labels for one in queries))
@@ -156,10 +134,8 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
 def write_subset(
     source: Path, target: Path, form: str, *, order: str, seed: int, points: Sequence[int], asked: int
 ) -> Path:
-    """Write an export with the queries of one of the points and the whole dev split; return its folder.
-
-    One that is there already is left as it is. Raises BadInput for a source that is not as its manifest says, and for
-    points that make no curve.
+    """Write an export with the queries of one of the points and the whole dev split, unless it is there; return its
+    folder. Raises BadInput.
     """
     if (target / "manifest.json").exists():
         return target

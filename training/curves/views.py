@@ -1,9 +1,6 @@
 """Pages of learning curves: what the last labels bought."""
 
-from typing import Any
-
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -12,46 +9,32 @@ from django.views.decorators.http import require_GET, require_POST
 
 from actions.options import ActionForm
 from actions.pages import answer_action
+from actions.services import Actor
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
-from corpus.collections.audit_log import record_act
+from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 from training.curves import services
 from training.curves.options import CurveOptions
 from training.curves.results import describe_last, describe_next, draw_curve
 from training.jobs import pages
-from training.jobs.forms import TrainForm
+from training.jobs.forms import form_of
 from training.jobs.held_out import MEASURE
 from training.models import LearningCurve
 
 SHOWN = 50  # Curves on the page of a collection, the newest.
-ACTS = {"cancel": services.cancel_points, "go-on": services.resume_points}
 
 
 @action("admin")
 @require_GET
 def curves(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the curves of a collection, and the form for a new one."""
-    return _render_page(request, scope, _form_of(scope))
-
-
-def _form_of(scope: AccessScope, *sent: Any) -> TrainForm:
-    choices: dict[str, Any] = {
-        "sets": pages.training_sets(scope.collection),
-        "models": pages.base_choices(scope.collection),
-    }
-    return TrainForm(CurveOptions, *sent, **choices)
+    return _render_page(request, scope, form_of(CurveOptions, scope.collection))
 
 
 def _render_page(request: HttpRequest, scope: AccessScope, form: ActionForm) -> HttpResponse:
-    found = LearningCurve.objects.filter(collection=scope.collection).prefetch_related("points__job").order_by("-pk")
-    context = {
-        "scope": scope,
-        "curves": found[:SHOWN],
-        "form": form,
-        "sets": pages.training_sets(scope.collection),
-        "why_not": pages.why_not(),
-    }
+    rows = LearningCurve.objects.filter(collection=scope.collection).prefetch_related("points__job").order_by("-pk")
+    context = {"scope": scope, "curves": rows[:SHOWN], "form": form, "why_not": pages.why_not()}
     return render(request, "curves/curves.html", context, status=422 if form.is_bound else 200)
 
 
@@ -66,7 +49,8 @@ def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     def done(curve: LearningCurve) -> str:
         return reverse("learning_curve", args=[scope.collection.name, curve.number])
 
-    return answer_action(request, scope, services.start_curve, _form_of(scope, request.POST), show, done)
+    form = form_of(CurveOptions, scope.collection, request.POST)
+    return answer_action(request, scope, services.start_curve, form, show, done)
 
 
 @action("admin")
@@ -106,12 +90,10 @@ def learning_curve(request: HttpRequest, scope: AccessScope, curve: int) -> Http
 def control_curve(request: HttpRequest, scope: AccessScope, curve: int, act: str) -> HttpResponse:
     """Cancel the points that are not over, or let those go on that failed or were cancelled."""
     found = numbered_or_404(LearningCurve.objects, scope.collection, curve, _("Learning curve not found."))
-    if act not in ACTS:
+    if act not in services.ACTS:
         raise Http404(_("Unknown action."))
-    with transaction.atomic():
-        changed = ACTS[act](found)
-        if changed:
-            record_act(scope, "training.control", curve=found.number, what=act, points=changed)
-    if not changed:
-        messages.error(request, _("No changes made: no point's state allows this action."))
+    try:
+        services.control_curve(Actor.of(scope), found, act)
+    except BadInput as error:
+        messages.error(request, str(error))
     return redirect("learning_curve", scope.collection.name, found.number)

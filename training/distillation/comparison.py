@@ -23,52 +23,35 @@ ByQuery = Mapping[str, float]
 
 def read_variants(folders: Sequence[Path]) -> dict[str, Path]:
     """Return the models by their loss, in the table's order. Raises BadInput unless nothing but the loss differs."""
-    records = {folder: _read_record(folder) for folder in folders}
+    records: dict[Path, dict[str, Any]] = {}
     found: dict[str, Path] = {}
-    for folder, record in records.items():
+    for folder in folders:
+        try:
+            record = json.loads((folder / "reranker.json").read_text())
+        except (OSError, ValueError):
+            raise BadInput(f"{folder} has no reranker.json: name the folder of a trained model") from None
+        if record.get("recipe") != "ablation":
+            raise BadInput(f"{folder.name} was trained by the recipe {record.get('recipe')}, not by ablation")
         if (loss := str(record["options"]["loss"])) in found:
             raise BadInput(f"{found[loss].name} and {folder.name} both have the loss {loss}: name one model of each")
         found[loss] = folder
+        records[folder] = {name: record[name] for name in ("base", "dataset_sha256", "teacher")} | record["options"]
     if missing := [loss for loss in LOSSES["ablation"] if loss not in found]:
         raise BadInput(f"No model has the loss {missing[0]}: train one with it")
     first, *others = records
     for other in others:
-        if differing := _find_difference(records[first], records[other]):
+        names = (records[first] | records[other]).keys() - {"loss"}
+        if differing := [name for name in sorted(names) if records[first].get(name) != records[other].get(name)]:
             raise BadInput(
-                f"{first.name} and {other.name} differ in {differing}, not in the loss alone: train them alike"
+                f"{first.name} and {other.name} differ in {differing[0]}, not in the loss alone: train them alike"
             )
     return {loss: found[loss] for loss in LOSSES["ablation"]}
-
-
-def _read_record(folder: Path) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads((folder / "reranker.json").read_text())
-    except (OSError, ValueError):
-        raise BadInput(f"{folder} has no reranker.json: name the folder of a trained model") from None
-    if record.get("recipe") != "ablation":
-        raise BadInput(f"{folder.name} was trained by the recipe {record.get('recipe')}, not by ablation")
-    return record
-
-
-def _find_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return the name of what differs between two trainings beside the loss; "" for nothing."""
-    for name in ("base", "dataset_sha256", "teacher"):
-        if one[name] != other[name]:
-            return name
-    left, right = one["options"], other["options"]
-    names = sorted((left.keys() | right.keys()) - {"loss"})
-    return next((name for name in names if left.get(name) != right.get(name)), "")
-
-
-FIGURES = ("base", "value", "delta", "low", "high", "p")
 
 
 def compare_losses(members: Sequence[Mapping[str, ByQuery]]) -> list[dict[str, Any]]:
     """Compare over all members; of each: "base" and every loss -> query -> value, of the same queries.
 
     Each loss against the base, as the unweighted mean over the members; p and interval are corrected by Holm.
-
-    The paired randomisation test of the benchmark's suites: each member counts alike, however many queries it has.
     """
     losses = list(LOSSES["ablation"])
     values = []
@@ -96,8 +79,9 @@ def loss_table(found: Sequence[Mapping[str, Any]], members: Sequence[str]) -> Do
     """Return the four rows, with one column for each member where there are several."""
     several = members if len(members) > 1 else ()
     header = ("loss", *several, "base", MEASURE, "delta", "low (95%)", "high (95%)", "p (Holm)")
+    figures = ("base", "value", "delta", "low", "high", "p")
     rows: list[tuple[Cell, ...]] = [
-        (one["loss"], *(one["members"] if several else ()), *(one[name] for name in FIGURES)) for one in found
+        (one["loss"], *(one["members"] if several else ()), *(one[name] for name in figures)) for one in found
     ]
     return DownloadTable("ablation", f"Losses of distillation. {PAPER}", header, tuple(rows))
 
@@ -123,11 +107,10 @@ def write_tables(folder: Path, measured: Mapping[str, Mapping[str, ByQuery]]) ->
 
 def result_lines(document: Mapping[str, Any]) -> list[str]:
     """Return the table for a terminal, in points of nDCG@10, and the paper's figures as what they are."""
-    base = f"base: {MEASURE} {100 * document['base']:.2f}"
-    return [base, *map(_result_line, document["losses"]), f"For reference only: {PAPER}"]
-
-
-def _result_line(one: Mapping[str, Any]) -> str:
-    value, delta, low, high = (100 * one[name] for name in ("value", "delta", "low", "high"))
-    chance = "< 0.001" if one["p"] < 0.001 else f"= {one['p']:.3f}"
-    return f"{one['loss']:<16} {value:.2f} ({delta:+.2f}; 95% interval {low:+.2f} to {high:+.2f}; p {chance})"
+    lines = [f"base: {MEASURE} {100 * document['base']:.2f}"]
+    for row in document["losses"]:
+        value, delta, low, high = (100 * row[name] for name in ("value", "delta", "low", "high"))
+        chance = "< 0.001" if row["p"] < 0.001 else f"= {row['p']:.3f}"
+        interval = f"95% interval {low:+.2f} to {high:+.2f}"
+        lines.append(f"{row['loss']:<16} {value:.2f} ({delta:+.2f}; {interval}; p {chance})")
+    return [*lines, f"For reference only: {PAPER}"]

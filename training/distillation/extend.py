@@ -14,7 +14,7 @@ from typing import Any
 from corpus.errors import BadInput
 from training.jobs.folder import JobFolder, TrainingCancelled, count_whole_lines, read_lines
 from training.recipes.calibration import Calibration
-from training.recipes.data import POINT, Example, TrainingSet
+from training.recipes.data import POINT, Example
 from training.recipes.rendering import PROMPTS
 from training.recipes.table import ExtendOptions
 from training.serving.scorer import choose_prompt, is_classifier, make_prompt
@@ -53,8 +53,9 @@ class PrismExtend(PrismRecipe):
                 f"{task.base.name} is asked with the prompt {task.options.prompt} already, which prism-extend "
                 "would teach it: take another prompt, another base, or the recipe prism"
             )
-        # The scores are not there yet, so every row is taken as one that learns a score.
-        super().__init__(replace(task, data=score_every_row(task.data)))
+        # The scores are not there yet: every row learns the base's score, whatever score it brings.
+        train = [replace(row, teacher=None, losses=row.losses | {POINT}) for row in task.data.train]
+        super().__init__(replace(task, data=replace(task.data, train=train, teacher="base")))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         self.assign_teacher_scores(folder, asked_to_stop)
@@ -74,12 +75,16 @@ class PrismExtend(PrismRecipe):
         rows = [*self.task.data.train, *self.task.data.dev]
         # The first line says what the scores are of, so that another set or prompt is not mixed in.
         path, first = folder.path / "teacher.jsonl", {"data": self.task.data.sha256, "prompt": self.teacher.sha256}
-        kept = _read_scores(path, first)
+        lines: list[dict[str, Any]] = []
+        # A line that was cut by a kill is not counted and is scored again.
+        if count_whole_lines(path):
+            head, *lines = read_lines(path)
+            if head != first:
+                raise BadInput(f"{path.name} has scores of another set or prompt: begin a new job")
         rank, size = place_in_world()
         # What is there is not scored again: a job may be killed and go on.
-        for begin in range(len(kept), len(rows), TOGETHER):
-            # Every process asks the others, so that all stop in the same turn: one that went on alone would wait for
-            # ever.
+        for begin in range(len(lines), len(rows), TOGETHER):
+            # All stop in the same turn: one that went on alone would wait for ever.
             if any(gather(asked_to_stop())):
                 raise TrainingCancelled
             if is_leading():
@@ -88,12 +93,22 @@ class PrismExtend(PrismRecipe):
             # Each process scores every size-th row, and all get all scores.
             shares = gather(self._own_margins(some[rank::size]))
             margins = [shares[place % size][place // size] for place in range(len(some))]
-            lines = [_score_line(row, margin) for row, margin in zip(some, margins, strict=True)]
-            kept += lines
-            if is_leading():
-                # One process writes.
-                _append_lines(path, first, lines)
-        return [float(line["score"]) for line in kept]
+            probability = Calibration().probability
+            scored = [
+                {
+                    "query_id": row.query_id,
+                    "doc_id": row.doc_id,
+                    "margin": margin,
+                    "score": probability(margin),
+                }
+                for row, margin in zip(some, margins, strict=True)
+            ]
+            lines += scored
+            if is_leading():  # One process writes.
+                with path.open("a") as file:
+                    beginning = [] if file.tell() else [first]
+                    file.writelines(json.dumps(line) + "\n" for line in [*beginning, *scored])
+        return [float(line["score"]) for line in lines]
 
     def _own_margins(self, rows: Sequence[Example]) -> list[float]:
         """Return the base's margins of rows, with its own prompt: without its adapter the model is the base."""
@@ -149,31 +164,3 @@ def open_teacher(base: Path, wanted: str) -> TeacherPrompt:
     known = PROMPTS.get(name)
     text = known.text if known else tokens.render("{query}", "{document}", "{instruction}")
     return TeacherPrompt(name, text, known.sha256 if known else sha256(text.encode()).hexdigest(), tokens)
-
-
-def score_every_row(found: TrainingSet) -> TrainingSet:
-    """Return a set whose rows all learn the base's score, whatever score they bring."""
-    train = [replace(row, teacher=None, losses=row.losses | {POINT}) for row in found.train]
-    return replace(found, train=train, teacher="base")
-
-
-def _read_scores(path: Path, first: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the lines that an earlier process left. Raises BadInput where they are of another set or prompt."""
-    if not path.exists() or not count_whole_lines(path):
-        # A line that was cut by a kill is not counted and is scored again.
-        return []
-    head, *lines = read_lines(path)
-    if head != first:
-        raise BadInput(f"{path.name} has scores of another set or prompt: begin a new job")
-    return lines
-
-
-def _score_line(row: Example, margin: float) -> dict[str, Any]:
-    score = Calibration().probability(margin)
-    return {"query_id": row.query_id, "doc_id": row.doc_id, "margin": margin, "score": score}
-
-
-def _append_lines(path: Path, first: dict[str, str], lines: Sequence[dict[str, Any]]) -> None:
-    with path.open("a") as file:
-        file.writelines(json.dumps(line) + "\n" for line in ([] if file.tell() else [first]))
-        file.writelines(json.dumps(line) + "\n" for line in lines)

@@ -13,10 +13,8 @@ Group = tuple[int, ...]
 def group_candidates(rows: Sequence[Example], negatives: int, seed: int) -> tuple[list[Group], str]:
     """Make one group of each relevant row, with so many other rows of its query, drawn by seed and document.
 
-    The second value says in one line what became of the set's queries.
-
-    A query with fewer others is left out and counted: a document of another query has no score of a teacher here.
-    Raises BadInput where no query has enough.
+    A query with fewer others is left out: a document of another query has no score of a teacher here. The second value
+    says in one line what became of the queries. Raises BadInput where no query has enough.
     """
     by_query: dict[str, tuple[list[int], list[int]]] = {}
     for place, row in enumerate(rows):
@@ -28,7 +26,9 @@ def group_candidates(rows: Sequence[Example], negatives: int, seed: int) -> tupl
         if not positives or len(others) < negatives:
             left_out += 1
             continue
-        groups += [_draw_group(rows, positive, others, negatives, seed) for positive in positives]
+        for positive in positives:
+            chance = random.Random(f"{seed}\0{rows[positive].query_id}\0{rows[positive].doc_id}")
+            groups.append((positive, *sorted(chance.sample(others, negatives))))
     if not groups:
         raise BadInput(
             f"No query of the set has a relevant document and {negatives} others: export with more documents of each "
@@ -39,8 +39,3 @@ def group_candidates(rows: Sequence[Example], negatives: int, seed: int) -> tupl
         "left out"
     )
     return groups, summary
-
-
-def _draw_group(rows: Sequence[Example], positive: int, others: Sequence[int], negatives: int, seed: int) -> Group:
-    chance = random.Random(f"{seed}\0{rows[positive].query_id}\0{rows[positive].doc_id}")
-    return (positive, *sorted(chance.sample(others, negatives)))

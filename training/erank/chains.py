@@ -47,10 +47,7 @@ class ChainPrompt:
     max_response: int
 
     def encode(self, tokenizer: Any, rows: Sequence[Any], *, document_tokens: int = 0) -> list[EncodedRow]:
-        """Return prompts of rows with query, document and instruction; one too long loses its document's end.
-
-        `document_tokens`: a document's at most; 0 for any.
-        """
+        """Return prompts of rows, one too long without its document's end; `document_tokens`: at most, 0 for any."""
         is_short = [False] * len(rows)
         if document_tokens:
             texts, is_short = cut_texts(tokenizer, [row.document for row in rows], document_tokens)
@@ -101,14 +98,11 @@ def write_answers(
         ids, mask = pad_rows([row.ids for row in rows], pad, model.device, side="left")
         with torch.inference_mode():
             written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
-        return [cut_at_end(one, ends) for one in written[:, ids.shape[1] :].tolist()]
+        answers = written[:, ids.shape[1] :].tolist()
+        # Up to its first end, without what the batch padded it with.
+        return [next((one[: at + 1] for at, token in enumerate(one) if token in ends), one) for one in answers]
 
     return map_batches(prompts, write, room=max_response)
-
-
-def cut_at_end(ids: list[int], ends: Sequence[int]) -> list[int]:
-    """Return an answer up to its first end, without what the batch padded it with."""
-    return next((ids[: place + 1] for place, one in enumerate(ids) if one in ends), ids)
 
 
 def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:

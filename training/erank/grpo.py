@@ -154,9 +154,7 @@ class ErankGrpo:
             disable_dropout=True,
             remove_unused_columns=False,
         )
-        os.environ.setdefault(
-            "TRL_EXPERIMENTAL_SILENCE", "1"
-        )  # Of rollout_func, which is used with the pinned version.
+        os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # Of rollout_func, used with the pinned version.
         trainers: list[RankingTrainer] = []
         reward = update_wrapper(partial(reward_answers, self, references, trainers), reward_answers)
         trainer = RankingTrainer(
@@ -344,20 +342,22 @@ class RankingTrainer(GRPOTrainer):
         round_steps = self.recipe.options.batch // self.recipe.options.mini_batch
         number = int(self.state.global_step) // round_steps
         if number % self.recipe.options.rollouts_every == 0:
-            self._keep_rollouts(every, [kl for share in gather(self._rollout_kl(found)) for kl in share])
+            kl = [one for share in gather(self._rollout_kl(found)) for one in share]
+            if is_leading():
+                self._keep_rollouts(every, kl)
         return found
 
     def _keep_rollouts(self, rated: Sequence[RewardedRollout], kl: Sequence[float | None]) -> None:
         """Add the rollouts of a round, those of all processes, to rollouts.jsonl."""
-        if not is_leading():
-            return
-        lines = [
-            describe_rollout(one, self.recipe.rows[one.row], int(self.state.global_step) + 1, kl[at])
-            for at, one in enumerate(rated)
-            if one.row >= 0
-        ]
         with (self.folder.path / "rollouts.jsonl").open("a") as file:
-            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            for at, one in enumerate(rated):
+                if one.row >= 0:
+                    row = self.recipe.rows[one.row]
+                    # `step`: the first that was taken on it.
+                    line = {"step": int(self.state.global_step) + 1, "query_id": row.query_id, "doc_id": row.doc_id}
+                    line |= {"positive": bool(row.label)}
+                    line |= {name: getattr(one, name) for name in ("text", "score", "rank", "reward", "advantage")}
+                    file.write(json.dumps({**line, "kl": kl[at]}, ensure_ascii=False) + "\n")
 
     def _rollout_kl(self, found: Mapping[str, Any]) -> list[float | None]:
         """Return each rollout's mean KL to the reference over its tokens; None without a reference."""
@@ -400,22 +400,6 @@ def summarize_rollouts(rated: Sequence[RewardedRollout], rows: Sequence[ScoredEx
         "response_tokens": sum(one.tokens for one in own) / len(own),
         "malformed": sum(one.score is None for one in own) / len(own),
         "reward_by_kind": {kind: sum(found) / len(found) for kind, found in kinds.items() if found},
-    }
-
-
-def describe_rollout(one: RewardedRollout, row: ScoredExample, step: int, kl: float | None) -> dict[str, Any]:
-    """Return a line of rollouts.jsonl. `step`: the first that was taken on it."""
-    return {
-        "step": step,
-        "query_id": row.query_id,
-        "doc_id": row.doc_id,
-        "positive": bool(row.label),
-        "text": one.text,
-        "score": one.score,
-        "rank": one.rank,
-        "reward": one.reward,
-        "advantage": one.advantage,
-        "kl": kl,
     }
 
 

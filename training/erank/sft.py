@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import get_peft_model
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
@@ -27,7 +27,7 @@ from training.recipes.table import ChainOptions
 from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.memory import check_memory
-from training.trainers.prism import lora_targets
+from training.trainers.prism import lora_config
 from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows, tokenize_rows
@@ -83,15 +83,7 @@ class ErankSft:
         base = load_model(self.task.base, self.task.device, self.task.dtype, options.attention)
         if not options.lora_rank:
             return base
-        torch.manual_seed(options.seed)  # LoRA's first matrices are random.
-        lora = LoraConfig(
-            r=options.lora_rank,
-            lora_alpha=options.lora_alpha,
-            lora_dropout=options.lora_dropout,
-            target_modules=lora_targets(base, options.lora_targets),
-            task_type="CAUSAL_LM",
-        )
-        return get_peft_model(base, lora)
+        return get_peft_model(base, lora_config(base, options))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
@@ -130,7 +122,6 @@ def describe_answers(prompt: ChainPrompt) -> dict[str, Any]:
 
 def encode_chain(one: ScoredExample, tokenizer: Any, max_length: int) -> ChainRow | None:
     """Return a row as tokens; the document gives way to the answer. None where the answer does not fit at all."""
-
     (chain,) = part_controls(tokenizer, [one.chain])
     (answer,) = encode_parted(tokenizer, [render_answer(chain, one.score) + END])
     room = max_length - len(answer)

@@ -1,6 +1,5 @@
 """A finished training of a model that thinks and scores, as finishing needs it: answered apart, merged, read back."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from training.recipes.erank_prompt import render_chain_prompt
 from training.serving.publication import Kind, chat_template
 from training.trainers.base import generation_ends
 from training.trainers.causal import load_causal
-from training.trainers.publishing import write_causal
+from training.trainers.publishing import copy_adapter, write_causal
 
 
 class ErankTrained:
@@ -51,9 +50,7 @@ class ErankTrained:
         merged.generation_config.max_new_tokens = self.prompt.max_response
         merged.generation_config.save_pretrained(folder)
         if self.adapter is not None:
-            (folder / "adapter").mkdir()
-            for name in ("adapter_config.json", "adapter_model.safetensors"):
-                shutil.copyfile(self.adapter / name, folder / "adapter" / name)
+            copy_adapter(self.adapter, folder)
         self.model = None
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:

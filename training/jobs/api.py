@@ -4,32 +4,29 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
+from actions.services import Actor
 from api.authentication import MANAGE, may, scope_of
 from api.downloads import describe_download
 from api.idempotency import once
 from api.operations import operation
 from api.paging import Cursor, Limit, Page, find_row, page_of
-from api.problems import Given, validate_form
-from corpus.collections.audit_log import record_act
-from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
-from jobs import leases
 from store.downloads import send_file
 from store.files import fetch
-from training.jobs import lifecycle, model_files, pages, services
-from training.jobs.forms import UseForm
+from training.jobs import model_files, pages, services
+from training.jobs.options import UseOptions
 from training.lineage.model_sources import count_changed
 from training.models import Job, Model
-from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
 
 router = Router(tags=["training"])
+Use = Literal["evaluate", "rerank", "order", "generate"]
+Use = Literal["evaluate", "rerank", "order", "generate"]
 
 
 class TrainingSetOut(Schema):
@@ -77,13 +74,6 @@ class ModelFileOut(Schema):
     bytes: int
 
 
-class UseIn(Given):
-    """Options of running a model."""
-
-    precision: str = Field("auto", max_length=20)
-    max_new_tokens: int = Field(NEW_TOKENS, ge=1, le=MOST_NEW_TOKENS, description="Of what it writes.")
-
-
 @router.get("/collections/{slug:name}/trainings", auth=may("admin"), response=Page[JobOut])
 def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the trainings."""
@@ -111,13 +101,7 @@ def read_training(request: HttpRequest, name: str, number: int) -> Any:
 @decorate_view(once)
 def control_training(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
     """Cancel a job, or let it go on from its newest checkpoint after a cancellation or a failure."""
-    scope, found = scope_of(request), _find_job(request, number)
-    with transaction.atomic():
-        if not {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}[act](found):
-            raise BadInput(_("No changes made: the job's state no longer allows this action."))
-        record_act(scope, "training.control", job=found.number, what=act)
-    found.refresh_from_db()
-    return _show_job(found)
+    return _show_job(services.control_job(Actor.of(scope_of(request)), _find_job(request, number), act))
 
 
 def _jobs(request: HttpRequest) -> QuerySet[Job]:
@@ -174,20 +158,10 @@ def read_model_file(request: HttpRequest, name: str, number: int, file: str) -> 
 
 @router.post("/collections/{slug:name}/models/{number}/{act}", auth=may("admin", MANAGE), response={201: JobOut})
 @decorate_view(once)
-def use_model(
-    request: HttpRequest, name: str, number: int, act: Literal["evaluate", "rerank", "order", "generate"], body: UseIn
-) -> Any:
+def use_model(request: HttpRequest, name: str, number: int, act: Use, body: UseOptions) -> Any:
     """Begin a job with a model: evaluate it, rerank with it, order the queue by it, or measure what it writes."""
-    scope, found = scope_of(request), _find_model(request, number)
-    if why := pages.why_not():
-        raise BadInput(why)
-    # What is empty in the form is left to the job's own default.
-    given = {key: value for key, value in validate_form(UseForm(body.dict())).items() if value}
-    with transaction.atomic():
-        job = lifecycle.use_model(found, act, user=scope.user.username, **given)
-        record_act(scope, "training.control", model=found.pk, job=job.number, what=act)
-    job.refresh_from_db()
-    return Status(201, _show_job(job))
+    actor, model = Actor.of(scope_of(request)), _find_model(request, number)
+    return Status(201, _show_job(services.use_model(actor, model, body, act=act)))
 
 
 def _models(request: HttpRequest) -> Any:

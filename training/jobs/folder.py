@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from charts.translation import gettext_noop as _
 from corpus.errors import BadInput
+from training.recipes.refusals import RefusedTraining
 
 FINISHED, FAILED, REFUSED, CANCELLED = 0, 1, 2, 3  # Exit codes of the process that works on a job.
 
@@ -136,6 +138,12 @@ def write_folder(folder: Path) -> Iterator[Path]:
     finally:
         # Nothing is left at its own name after the rename; after a failure this removes the half.
         shutil.rmtree(part, ignore_errors=True)
+
+
+def check_new(out: Path) -> None:
+    """Raise RefusedTraining for a folder that holds something: models are never written over."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RefusedTraining(_("%(out)s is not empty: name a new or an empty folder"), out=out)
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from actions.options import ActionForm
+from corpus.models import Collection
+from training.jobs import pages
 from training.jobs.options import option_names
 from training.models import Model
 from training.recipes.table import TABLE
-from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
-from training.serving.scorer import PRECISIONS
 
 OTHER = "other"
 MOST_USED = ("preset", "device", "max_steps", "epochs", "learning_rate", "sft_reduction", "seed")
@@ -74,26 +74,10 @@ class JudgeForm(forms.Form):
         field.choices = [(name, name) for name in judges]
 
 
-class UseForm(forms.Form):
-    """A form for how a published model is run."""
-
-    precision = forms.ChoiceField(
-        choices=[
-            ("auto", gettext_lazy("auto: fp32 on a CPU, bf16 on a GPU")),
-            *((name, name) for name in PRECISIONS[1:]),
-        ],
-        initial="auto",
-        required=False,
-        label=gettext_lazy("Precision"),
-    )
-    max_new_tokens = forms.IntegerField(
-        initial=NEW_TOKENS,
-        required=False,
-        min_value=1,
-        max_value=MOST_NEW_TOKENS,
-        label=gettext_lazy("Longest text (tokens)"),
-        help_text=gettext_lazy("Only for “Measure written texts”. Longer texts are cut and counted."),
-    )
+def form_of(record: Any, collection: Collection, *sent: Any, **shown: Any) -> "TrainForm":
+    """Return the form of a training or a curve, with the sets and models of a collection."""
+    sets, models = pages.training_sets(collection), pages.base_choices(collection)
+    return TrainForm(record, *sent, sets=sets, models=models, **shown)
 
 
 class TrainForm(ActionForm):
@@ -102,6 +86,7 @@ class TrainForm(ActionForm):
     def __init__(
         self, record: Any, *args: Any, sets: list[tuple[str, str]], models: Sequence[Model] = (), **kwargs: Any
     ) -> None:
+        self.sets = sets
         # The last choice is the one with its own field: it stays at the end.
         bases = [*BASES[:-1], *((model.folder, model.name) for model in models), BASES[-1]]
         super().__init__(record, *args, choices={"data": sets, "base": bases}, **kwargs)

@@ -6,10 +6,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import IO
 
 from django.conf import settings
 
@@ -33,32 +32,21 @@ def visible_gpus() -> tuple[str, ...]:
 
 @contextmanager
 def claim_gpus(count: int) -> Iterator[list[str]]:
-    """Claim `count` free GPUs of this machine, or none; they are free again when the claim, or its process, ends.
-
-    All or none, so that two jobs do not wait for what each other holds.
-    """
+    """Claim `count` free GPUs of this machine, or none; they are free again when the claim, or its process, ends."""
     with ExitStack() as held:
         taken: list[str] = []
-        for name in visible_gpus():
-            if len(taken) < count and (lock := _lock_gpu(name)) is not None:
-                held.enter_context(lock)
-                taken.append(name)
+        # By machine, since VAR may be shared by several.
+        folder = Path(settings.VAR) / "gpus" / socket.gethostname()
+        for name in visible_gpus() if count else ():
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = held.enter_context((folder / name.replace("/", "-")).open("w"))
+            # Refused where somebody holds it; the kernel frees it when its process dies.
+            with suppress(OSError):
+                if len(taken) < count:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    taken.append(name)
         # All or none: two jobs that each held half would wait for each other for ever.
         if len(taken) < count:
             held.close()
             taken = []
         yield taken
-
-
-def _lock_gpu(name: str) -> IO[str] | None:
-    """Return the lock of a GPU, or None where somebody holds it; the kernel frees it when its process dies."""
-    # By machine, since VAR may be shared by several.
-    folder = Path(settings.VAR) / "gpus" / socket.gethostname()
-    folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / name.replace("/", "-")).open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        return None
-    return file

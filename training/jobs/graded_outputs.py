@@ -82,29 +82,25 @@ def score_outputs(job: int, judge: str, budget: float | None) -> None:
     if found is None or found.collection is None:
         return
     try:
-        sides = {side: _score_side(found, judge, rows, budget) for side, rows in rows_of(found).items()}
+        sides = {}
+        for side, rows in rows_of(found).items():
+            measured = measuring.measure_rows(found.collection, judge, rows, budget=budget)
+            by_rule = measures_table(rows, measured.answers)
+            scored = sum(scores is not None for _named, scores in measured.answers.values())
+            sides[side] = {
+                **mean_scores(measured.answers),
+                **{name: by_rule[name] for name in ("fidelity", "fidelity_prism")},
+                "rows": len(rows),
+                "scored": scored,
+                "without_scores": by_rule["with_fields"] - scored,
+                "calls": measured.calls,
+                "cost": measured.cost,
+            }
         meaning = measuring.score_meaning(found.collection, judge_named(judge))
     except QuorumError as error:
         _store_judged(job, {"judge": judge, "state": "failed", "error": str(error)})
         raise
     _store_judged(job, {"judge": judge, "state": "ready", "as": meaning, "sides": sides})
-
-
-def _score_side(job: Job, judge: str, rows: list[OutputRow], budget: float | None) -> dict[str, Any]:
-    assert job.collection is not None
-    found = measuring.measure_rows(job.collection, judge, rows, budget=budget)
-    by_rule = measures_table(rows, found.answers)
-    scored = sum(scores is not None for _named, scores in found.answers.values())
-    return {
-        **mean_scores(found.answers),
-        "fidelity": by_rule["fidelity"],
-        "fidelity_prism": by_rule["fidelity_prism"],
-        "rows": len(rows),
-        "scored": scored,
-        "without_scores": by_rule["with_fields"] - scored,
-        "calls": found.calls,
-        "cost": found.cost,
-    }
 
 
 @transaction.atomic

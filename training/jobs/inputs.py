@@ -7,7 +7,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
@@ -52,9 +51,10 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
 
 
 MEASURED = (Job.Kind.TRAIN, Job.Kind.EVALUATE, Job.Kind.LOSSES)  # Measured on the dev split's queries.
+NO_DEV = "No query of the dev split has a relevant document: export with a smaller split"
 NOTHING: dict[str, str] = {
-    Job.Kind.LOSSES: "No query of the dev split has a relevant document: export with a smaller split",
-    Job.Kind.EVALUATE: "No query of the dev split has a relevant document: export with a smaller split",
+    Job.Kind.LOSSES: NO_DEV,
+    Job.Kind.EVALUATE: NO_DEV,
     Job.Kind.RERANK: "the collection has no query: import one first",
     Job.Kind.ORDER: "nothing waits for people: there is no item to order",
 }
@@ -63,7 +63,9 @@ NOTHING: dict[str, str] = {
 def _candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
     """Yield the first documents of the queries: those of the dev split for what is measured, else all."""
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
-    relevant = _relevant_labels(collection)
+    relevant = Label.objects.filter(
+        pair__collection=collection, pair__document__is_current=True, aspect=None, grade__gte=collection.relevant_from
+    )
     # Only queries that had no part in training or choosing, where there are some.
     if job.kind in MEASURED:
         wanted = sorted(dev_queries(Path(job.options["data"]))[0])
@@ -84,12 +86,6 @@ def _candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
         ranked = [(documents[pk], score) for pk, score in found if pk in documents]
         if ranked:
             yield _query_line(collection, query, ranked)
-
-
-def _relevant_labels(collection: Collection) -> QuerySet[Label]:
-    return Label.objects.filter(
-        pair__collection=collection, pair__document__is_current=True, aspect=None, grade__gte=collection.relevant_from
-    )
 
 
 def _search_of(job: Job, collection: Collection) -> Callable[[Query], list[tuple[int, float]]]:

@@ -18,7 +18,7 @@ from corpus.models import Collection
 from jobs import leases
 from store.files import fetch
 from training.jobs import worker_pool
-from training.jobs.folder import JobFolder
+from training.jobs.folder import JobFolder, check_new
 from training.models import Job, Model
 from training.recipes import table
 from training.recipes.data import open_manifest
@@ -94,11 +94,14 @@ def begin_training(
             % {"data": data.name, "format": entry.format},
         )
     manifest, raw = open_manifest(data, entry.format)
-    # Models are never written over.
-    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadInput(_("%(out)s is not empty: name a new or an empty folder") % {"out": out})
+    if out is not None:
+        check_new(out)
+    # The stored run whose documents a set has as negatives: the model would rerank it. Else it is BM25.
+    named = str(((manifest.get("options") or {}).get("run") or {}).get("name", "")).removesuffix(".run")
+    runs = Run.objects.filter(collection=collection, name=named, is_deleted=False).order_by("-pk")
+    run = runs.first() if collection and named else None
     target = out or collection_folder("models", collection) / uuid4().hex
-    asked = {
+    asked: dict[str, Any] = {
         "recipe": recipe,
         "data": str(data.resolve()),
         # Lineage finds the export by this hash, wherever its folder lies by then.
@@ -106,17 +109,10 @@ def begin_training(
         "base": base,
         "out": str(target.resolve()),
         "options": dict(given),
-        **find_first_stage(collection, manifest),
-    } | ({"subset": dict(subset)} if subset else {})
+    }
+    asked |= {"run": run.pk, "first_stage": f"run {run.name}"} if run else {}
+    asked |= {"subset": dict(subset)} if subset else {}
     return begin_job(kind=Job.Kind.TRAIN, options=asked, collection=collection, device=device, user=user)
-
-
-def find_first_stage(collection: Collection | None, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored run whose documents a set has as negatives: the model would rerank it. Else it is BM25."""
-    named = str(((manifest.get("options") or {}).get("run") or {}).get("name", "")).removesuffix(".run")
-    runs = Run.objects.filter(collection=collection, name=named, is_deleted=False).order_by("-pk")
-    run = runs.first() if collection and named else None
-    return {"run": run.pk, "first_stage": f"run {run.name}"} if run else {}
 
 
 def go_on(job: Job) -> bool:
@@ -127,30 +123,33 @@ def go_on(job: Job) -> bool:
     return went
 
 
+# Kind of a job with a model -> the models that it scores or writes with.
+USES: dict[str, tuple[str, ...]] = {
+    Job.Kind.EVALUATE: ("base", "tuned"),
+    Job.Kind.RERANK: ("tuned",),
+    Job.Kind.ORDER: ("model",),
+    Job.Kind.GENERATE: ("base", "tuned"),
+}
+
+
 def use_model(model: Model, kind: str, user: str = "", **given: object) -> Job:
-    """Queue a job that scores with a model, or lets base and model write on the dev split.
+    """Queue a job that scores with a model, or lets base and model write on the dev split. Raises BadInput.
 
     `given`: `precision` and `max_new_tokens`, as the job reads them; without them the job's defaults hold.
-    Raises BadInput for an embedding model, which scores no pairs.
     """
     if table.is_embedding_recipe(model.recipe):
         raise BadInput(
             _("%(name)s is an embedding model, which scores no pairs: serve it with serve_model") % {"name": model.name}
         )
     trained = model.job.options
-    models = {
-        Job.Kind.EVALUATE: {"base": trained["base"], "tuned": model.folder},
-        Job.Kind.RERANK: {"tuned": model.folder},
-        Job.Kind.ORDER: {"model": model.folder},
-        Job.Kind.GENERATE: {"base": trained["base"], "tuned": model.folder},
-    }[Job.Kind(kind)]
+    # By the name of what each writes; a base is compared with.
+    models = {name: trained["base"] if name == "base" else model.folder for name in USES[kind]}
     options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name, **given}
     return begin_job(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
 
 
 def publish_model(job: Job) -> Model:
     """Return the row of the model that a training wrote."""
-    result = job.result
     kept = ("evaluation", "calibration", "gain", "rankings", "checkpoint", "merge_difference")
     # A base may be a path or a hub id; the name of the model is what a reader knows it by.
     base = base_name(str(job.options["base"])).rpartition("/")[2]
@@ -165,7 +164,7 @@ def publish_model(job: Job) -> Model:
             "base": str(job.options["base"]),
             "folder": job.options["out"],
             "words": job.words,
-            "summary": {key: result.get(key) for key in kept},
+            "summary": {key: job.result.get(key) for key in kept},
         },
     )
     return model

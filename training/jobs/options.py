@@ -12,6 +12,8 @@ from actions.options import Options, option
 from corpus.formats.files import read_text
 from corpus.importing.toml_files import read_tables
 from training.recipes.table import CHOICES, LOSSES, TABLE, RecipeOptions, check_kinds, kind_of_option
+from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
+from training.serving.scorer import PRECISIONS
 
 # Option -> what it is. One that is not here is shown by its name.
 LABELS = {
@@ -78,22 +80,6 @@ def option_names() -> list[str]:
     return [name for name in names if name != "preset"]
 
 
-def default_values(name: str) -> str:
-    """Return an option's default in each recipe's first preset, once where all agree."""
-    found = {recipe: getattr(next(iter(presets.values())), name, None) for recipe, presets in TABLE.items()}
-    known = {recipe: value for recipe, value in found.items() if hasattr(next(iter(TABLE[recipe].values())), name)}
-    texts = {recipe: _format_default(value) for recipe, value in known.items()}
-    if len(set(texts.values())) == 1 and len(texts) == len(TABLE):
-        return next(iter(texts.values()))
-    return ", ".join(f"{recipe} {text}" for recipe, text in texts.items())
-
-
-def _format_default(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "-" if value in (None, "") else str(value)
-
-
 def _describe_option(name: str) -> Any:
     """Return an option of the table as a field of a record; without it the preset's value holds."""
     kind: Any = kind_of_option(name)
@@ -103,7 +89,16 @@ def _describe_option(name: str) -> Any:
     bounds: dict[str, Any] = {"ge": LEAST.get(name, 0)} if kind in (int, float) else {}
     if kind is str and not choices:
         bounds["at_most"] = 300
-    words = format_lazy(_("Default: {values}."), values=default_values(name))
+    texts = {}
+    for recipe, presets in TABLE.items():
+        if hasattr(first := next(iter(presets.values())), name):
+            value = getattr(first, name)
+            text = "-" if value in (None, "") else str(value)
+            texts[recipe] = ("no", "yes")[value] if isinstance(value, bool) else text
+    # Said once where all recipes agree.
+    agreed = len(set(texts.values())) == 1 and len(texts) == len(TABLE)
+    each = ", ".join(f"{recipe} {text}" for recipe, text in texts.items())
+    words = format_lazy(_("Default: {values}."), values=next(iter(texts.values())) if agreed else each)
     return (Literal[choices] if choices else kind) | None, option(LABELS[name], words, default=None, **bounds)
 
 
@@ -148,6 +143,21 @@ class TrainingOptions(RecipeSettings):  # type: ignore[misc]
         """Return the options of the recipe that were given, by the table's names."""
         given: dict[str, Any] = self.model_dump(include={"preset", *option_names()}, exclude_none=True)
         return given
+
+
+class UseOptions(Options):
+    """How a published model is run."""
+
+    precision: Literal[PRECISIONS] = option(  # type: ignore[valid-type]
+        _("Precision"), default="auto", choices={"auto": _("auto: fp32 on a CPU, bf16 on a GPU")}
+    )
+    max_new_tokens: int = option(
+        _("Longest text (tokens)"),
+        _("Only for “Measure written texts”. Longer texts are cut and counted."),
+        default=NEW_TOKENS,
+        ge=1,
+        le=MOST_NEW_TOKENS,
+    )
 
 
 def read_config(given: Mapping[str, Any]) -> dict[str, Any]:

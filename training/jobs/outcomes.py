@@ -31,55 +31,42 @@ CAVEAT = {
 def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
     """Write what belongs into the database; the result as the job's page shows it. Raises QuorumError."""
     if job.kind not in (Job.Kind.TRAIN, Job.Kind.GENERATE):
-        write_runs(folder)
+        # TREC runs of what was scored, each document's raw fp32 margin as its score.
+        for path in folder.path.glob("*.scores.jsonl"):
+            name = path.name.removesuffix(".scores.jsonl")
+            run = folder.path / f"{name}.run"
+            # A claim before this one may have written it, and a run is never written over.
+            run.unlink(missing_ok=True)
+            files.write_run(run, _model_scores(folder, name), name)
     if job.kind == Job.Kind.TRAIN:
         lifecycle.publish_model(job)
         if subset := read_subset(folder.path / "data"):
             CurvePoint.objects.filter(job=job).update(labels=subset["labels"], queries=subset["queries"])
-    elif job.kind == Job.Kind.EVALUATE:
+    elif job.kind in (Job.Kind.EVALUATE, Job.Kind.LOSSES):
+        qrels = json.loads((folder.path / QRELS).read_text())
+        caveat = CAVEAT[dev_queries(Path(job.options["data"]))[1]]
+        names = job.options["models"] if job.kind == Job.Kind.LOSSES else ("base", "tuned")
+        rankings = {name: _model_scores(folder, name) for name in names}
+        if job.kind == Job.Kind.LOSSES:
+            assert job.collection is not None
+            values = {
+                name: measures.evaluate_run(qrels, ranking, [MEASURE]).per_query[MEASURE]
+                for name, ranking in rankings.items()
+            }
+            # The tables lie beside the runs.
+            losses = write_tables(folder.path, {job.collection.name: values})
+            return {**job.result, "losses": losses, "caveat": caveat}
         trained = Model.objects.filter(pk=job.options.get("model")).first()
         random_head = bool(trained and (trained.summary.get("gain") or {}).get("random_head"))
-        caveat = CAVEAT[dev_queries(Path(job.options["data"]))[1]]
-        return {**job.result, **evaluate_rankings(folder), "random_head": random_head, "caveat": caveat}
-    elif job.kind == Job.Kind.LOSSES:
-        caveat = CAVEAT[dev_queries(Path(job.options["data"]))[1]]
-        return {**job.result, "losses": tabulate_losses(job, folder), "caveat": caveat}
+        first = {
+            line["query_id"]: {one["doc_id"]: one["score"] for one in line["documents"]}
+            for line in read_lines(folder.path / PAIRS)
+        }
+        compared = compare_rankings(qrels, {BM25: first, **rankings}, MEASURES)
+        return {**job.result, **compared, "random_head": random_head, "caveat": caveat}
     elif job.kind == Job.Kind.ORDER:
         return {**job.result, "ordered": reorder_queue(job, folder)}
     return dict(job.result)
-
-
-def evaluate_rankings(folder: JobFolder) -> dict[str, Any]:
-    """Measure BM25, base and tuned on the same queries, and compare each pair of them."""
-    qrels = json.loads((folder.path / QRELS).read_text())
-    rankings = {BM25: _bm25_scores(folder)} | {name: _model_scores(folder, name) for name in ("base", "tuned")}
-    return compare_rankings(qrels, rankings, MEASURES)
-
-
-def tabulate_losses(job: Job, folder: JobFolder) -> dict[str, Any]:
-    """Measure base and losses on the same queries; write the tables beside the runs, and return their document."""
-    assert job.collection is not None
-    qrels = json.loads((folder.path / QRELS).read_text())
-    found = {
-        name: measures.evaluate_run(qrels, _model_scores(folder, name), [MEASURE]).per_query[MEASURE]
-        for name in job.options["models"]
-    }
-    return write_tables(folder.path, {job.collection.name: found})
-
-
-def write_runs(folder: JobFolder) -> None:
-    """Write TREC runs of what was scored, each document's raw fp32 margin as its score."""
-    for path in folder.path.glob("*.scores.jsonl"):
-        name = path.name.removesuffix(".scores.jsonl")
-        run = folder.path / f"{name}.run"
-        # A claim before this one may have written it, and a run is never written over.
-        run.unlink(missing_ok=True)
-        files.write_run(run, _model_scores(folder, name), name)
-
-
-def _bm25_scores(folder: JobFolder) -> dict[str, dict[str, float]]:
-    lines = read_lines(folder.path / PAIRS)
-    return {line["query_id"]: {one["doc_id"]: one["score"] for one in line["documents"]} for line in lines}
 
 
 def _model_scores(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:

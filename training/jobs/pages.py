@@ -138,12 +138,6 @@ def base_choices(collection: Collection) -> list[Model]:
     return [model for model in found if fetch(Path(model.folder) / "config.json").exists()]
 
 
-def name_folder(folder: Path) -> str:
-    """Return where a model lies: from VAR on, or only its name where a command wrote it elsewhere."""
-    var = Path(settings.VAR).resolve()
-    return f"VAR/{folder.relative_to(var)}" if folder.is_relative_to(var) else folder.name
-
-
 def explain_queue_wait(job: Job) -> str:
     """Return why a queued job does not run, in words; empty where it runs."""
     if job.state != Job.State.QUEUED:
@@ -165,26 +159,23 @@ def live_job(job: Job) -> dict[str, Any]:
     fetch_news(folder)
     lines = folder.lines()
     steps = [one for one in lines if "loss" in one]
+    latest, forecast = steps[-1] if steps else {}, None
+    if job.state == Job.State.RUNNING and latest and latest["step"] < latest["steps"]:
+        # The time left by the pace so far.
+        pace = latest["seconds"] / latest["step"]
+        forecast = timedelta(seconds=round(pace * (latest["steps"] - latest["step"])))
     return {
         "loss": loss_chart(job, steps) if steps else None,
-        "latest": steps[-1] if steps else {},
+        "latest": latest,
         "lengths": lengths_chart(folder.state.get("row_lengths")),
         "metrics": draw_metrics(lines, setup_label(job)),
         "has_rollouts": exists(folder.path / rollouts.FILE),
         "measured": [(int(one["step"]), one["dev"]) for one in lines if "dev" in one],
-        "forecast": _forecast_time(job, steps),
+        "forecast": forecast,
         "log": folder.tail(LOG_LINES),
         "files": [name for name in ("log.txt", "metrics.jsonl") if (folder.path / name).exists()],
         "waiting": explain_queue_wait(job),
     }
-
-
-def _forecast_time(job: Job, steps: Sequence[dict[str, Any]]) -> timedelta | None:
-    """Return the time left by the pace so far; None where nothing is left, or nothing is known."""
-    if job.state != Job.State.RUNNING or not steps or steps[-1]["step"] >= steps[-1]["steps"]:
-        return None
-    last = steps[-1]
-    return timedelta(seconds=round(last["seconds"] / last["step"] * (last["steps"] - last["step"])))
 
 
 def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
@@ -197,7 +188,11 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
         first, last = points[0][1], points[-1][1]
         words = _("Loss from %(first)s at the first step to %(last)s at the last")
     else:
-        mean = running_means(points, span)
+        # At each point the mean of the last `span` values.
+        mean = [
+            (at, sum(value for _step, value in points[max(0, end - span) : end]) / min(span, end))
+            for end, (at, _value) in enumerate(points, 1)
+        ]
         series[_("mean of %(span)s") % {"span": span}] = thin_curve(mean)
         first, last = mean[span - 1][1], mean[-1][1]
         words = _("Loss from a mean of %(first)s over the first %(span)s steps to %(last)s over the last")
@@ -215,27 +210,19 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
 
 def draw_metrics(lines: Sequence[Mapping[str, Any]], words: str) -> list[Chart]:
     """Draw rewards, KL, answer length and malformed answers of the rounds; nothing for other trainings."""
-    return [
-        draw_lines(
-            key,
-            _("%(name)s by step (%(words)s)") % {"name": _(name), "words": words},
-            _metric_series(key, lines),
-            x=_("step"),
-            y=_(name),
-            low=None if key == "reward_mean" else 0.0,
-        )
-        for key, name in METRIC_NAMES.items()
-        if any(line.get(key) is not None for line in lines)
-    ]
-
-
-def _metric_series(key: str, lines: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
-    series = {_("all"): [(line["step"], float(line[key])) for line in lines if line.get(key) is not None]}
-    if key == "reward_mean":
-        for kind, name in DOCUMENT_KINDS.items():
-            found = [(line["step"], line.get("reward_by_kind") or {}) for line in lines]
-            series[_(name)] = [(step, float(by_kind[kind])) for step, by_kind in found if kind in by_kind]
-    return {name: points for name, points in series.items() if points}
+    charts = []
+    for key, name in METRIC_NAMES.items():
+        points = [(line["step"], float(line[key])) for line in lines if line.get(key) is not None]
+        series = {_("all"): points}
+        for kind, kind_name in DOCUMENT_KINDS.items() if key == "reward_mean" else ():
+            rewards = [(line["step"], line.get("reward_by_kind") or {}) for line in lines]
+            if of_kind := [(step, float(by_kind[kind])) for step, by_kind in rewards if kind in by_kind]:
+                series[_(kind_name)] = of_kind
+        if points:
+            title = _("%(name)s by step (%(words)s)") % {"name": _(name), "words": words}
+            low = None if key == "reward_mean" else 0.0
+            charts.append(draw_lines(key, title, series, x=_("step"), y=_(name), low=low))
+    return charts
 
 
 def lengths_chart(found: dict[str, Any] | None) -> Chart | None:
@@ -250,14 +237,6 @@ def lengths_chart(found: dict[str, Any] | None) -> Chart | None:
         "A maximum of %(fits_95)s tokens would fit 95%% of the rows."
     ) % {name: f"{found[name]:,}" for name in ("cut", "rows", "limit", "fits_95")}
     return draw_bars("lengths", _("Rows by length in tokens"), rows, x=_("rows"), summary=summary)
-
-
-def running_means(points: list[tuple[float, float]], span: int) -> list[tuple[float, float]]:
-    """Return at each point the mean of the last `span` values."""
-    return [
-        (at, sum(value for _, value in points[max(0, place + 1 - span) : place + 1]) / min(span, place + 1))
-        for place, (at, _) in enumerate(points)
-    ]
 
 
 def thin_curve(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

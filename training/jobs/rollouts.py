@@ -6,7 +6,6 @@
 import json
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -25,24 +24,25 @@ def read_rollouts(path: Path, step: int | None = None, query_id: str = "") -> di
     except OSError:
         return None
     with file:
-        steps = list(_find_steps(file))
+        # Steps whose rollouts were kept, each found behind the one before.
+        steps = []
+        following = _step_after(file, 0)
+        while following is not None:
+            steps.append(following)
+            following = _step_after(file, _first_offset(file, following + 1))
         if not steps:
             return None
         chosen = step if step in steps else steps[-1]
-        rows = list(_read_round(file, chosen))
+        rows = []
+        line = _read_line_after(file, _first_offset(file, chosen))
+        while line.endswith(b"\n") and (row := json.loads(line))["step"] == chosen:
+            rows.append(row)
+            line = file.readline()
     queries = list(dict.fromkeys(row["query_id"] for row in rows))
     query = query_id if query_id in queries else queries[0]
     own = [row for row in rows if row["query_id"] == query]
     own.sort(key=lambda row: (row["rank"] is None, row["rank"] or 0))
     return {"steps": steps, "step": chosen, "queries": queries, "query_id": query, "rollouts": own}
-
-
-def _find_steps(file: BufferedReader) -> Iterator[int]:
-    """Yield the steps whose rollouts were kept, each found behind the one before."""
-    step = _step_after(file, 0)
-    while step is not None:
-        yield step
-        step = _step_after(file, _first_offset(file, step + 1))
 
 
 def _first_offset(file: BufferedReader, step: int) -> int:
@@ -67,13 +67,3 @@ def _read_line_after(file: BufferedReader, offset: int) -> bytes:
     if offset:
         file.readline()
     return file.readline()
-
-
-def _read_round(file: BufferedReader, step: int) -> Iterator[dict[str, Any]]:
-    line = _read_line_after(file, _first_offset(file, step))
-    while line.endswith(b"\n"):
-        row = json.loads(line)
-        if row["step"] != step:
-            return
-        yield row
-        line = file.readline()

@@ -9,9 +9,10 @@ from actions.services import Actor, action
 from annotation.models.snapshots import Snapshot
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
+from jobs import leases
 from training.jobs import lifecycle, pages
-from training.jobs.options import TrainingOptions
-from training.models import Job
+from training.jobs.options import TrainingOptions, UseOptions
+from training.models import Job, Model
 from training.recipes import base_models
 from training.recipes.data import named_format
 from training.recipes.table import RECIPES
@@ -27,6 +28,28 @@ def start_training(
     return job
 
 
+ACTS = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
+
+
+@action("training.control", key="job", noted=lambda act, _job: {"what": act})
+def control_job(_actor: Actor, job: Job, act: str) -> Job:
+    """Cancel a job, or let it go on from its newest checkpoint. Raises BadInput where its state does not allow it."""
+    if not ACTS[act](job):
+        raise BadInput(_("No changes made: the job's state no longer allows this action."))
+    job.refresh_from_db()
+    return job
+
+
+@action("training.control", key="job", noted=lambda _, job: {"model": job.options["model"], "what": job.kind})
+def use_model(actor: Actor, model: Model, options: UseOptions, *, act: str) -> Job:
+    """Begin a job with a model: evaluate it, rerank with it, order the queue by it, or measure what it writes."""
+    if why := pages.why_not():
+        raise BadInput(why)
+    job = lifecycle.use_model(model, act, user=actor.name, **options.model_dump())
+    job.refresh_from_db()  # Its number is the database's.
+    return job
+
+
 def read_request(actor: Actor, collection: Collection | None, options: TrainingOptions) -> dict[str, Any]:
     """Return what a training or a curve is begun with. Who may name any folder is the shell."""
     base, is_tiny = base_models.of_command(options.base), False
@@ -35,7 +58,12 @@ def read_request(actor: Actor, collection: Collection | None, options: TrainingO
         assert collection is not None
         if why := pages.why_not():
             raise BadInput(why)
-        data = _find_set(collection, options.data)
+        # An export by its number, or a folder of its own.
+        folders = {str(row.number): row.folder for row in exports_of(collection)}
+        folder = folders.get(options.data, options.data)
+        if folder not in dict(pages.training_sets(collection)):
+            raise BadOption("data", _("No export of this collection with this number is a training set"))
+        data = Path(folder)
         base, is_tiny = _find_base(collection, options.base)
         given = {"preset": "tiny" if is_tiny else "paper", **given}
     check_fit(options.recipe, data, base)
@@ -64,14 +92,6 @@ def exports_of(collection: Collection) -> list[Snapshot]:
     folders = [folder for folder, _words in pages.training_sets(collection)]
     rows = Snapshot.objects.filter(collection=collection, folder__in=folders)
     return sorted(rows, key=lambda row: folders.index(row.folder))
-
-
-def _find_set(collection: Collection, named: str) -> Path:
-    """Return the folder of a training set of this collection: an export by its number, or a folder of its own."""
-    folder = next((row.folder for row in exports_of(collection) if str(row.number) == named), named)
-    if folder not in dict(pages.training_sets(collection)):
-        raise BadOption("data", _("No export of this collection with this number is a training set"))
-    return Path(folder)
 
 
 def _find_base(collection: Collection, named: str) -> tuple[str, bool]:

@@ -34,7 +34,9 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
     with leases.Lease(job, shutting_down) as lease:
         try:
             shared_folder.fetch_needed(job, folder)
-            if missing := find_unseen_file(job, folder):
+            # A file that the job needs, its own or an earlier job's, and this machine does not have.
+            paths = [folder.path / "job.json", *shared_folder.named_paths(job.options)]
+            if missing := next((path for path in paths if not path.exists()), None):
                 why = _(
                     "this trainer (%(host)s) cannot see %(file)s: set QUORUM_STORE and keep such files below "
                     "QUORUM_VAR (docs/several-machines.md)"
@@ -51,12 +53,6 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
             return
         if code is not None:
             _record_end(job, folder, code)
-
-
-def find_unseen_file(job: Job, folder: JobFolder) -> Path | None:
-    """Return a file that the job needs (its own, or an earlier job's) and this machine does not have."""
-    paths = [folder.path / "job.json", *shared_folder.named_paths(job.options)]
-    return next((path for path in paths if not path.exists()), None)
 
 
 def _run_on_device(lease: leases.Lease, job: Job, folder: JobFolder, shutting_down: Callable[[], bool]) -> int | None:

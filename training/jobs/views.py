@@ -1,7 +1,6 @@
 """Pages of training: jobs, models, and what a model gained."""
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -17,16 +16,19 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from actions.options import ActionForm
 from actions.pages import answer_action
+from actions.pages import form_of as action_form
+from actions.services import Actor
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import download
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
-from jobs import background, leases
+from jobs import background
 from store.downloads import send_file
 from store.files import fetch, fetch_matching
+from store.paths import name_below_var
 from training.jobs import graded_outputs, lifecycle, pages, rollouts, services
-from training.jobs.forms import JudgeForm, TrainForm, UseForm
+from training.jobs.forms import JudgeForm, form_of
 from training.jobs.model_files import list_model_files
 from training.jobs.model_files import model_file as find_model_file
 from training.jobs.options import TrainingOptions
@@ -36,8 +38,6 @@ from training.recipes.table import FAR_RATE, find_far_rate, is_embedding_recipe,
 
 ROLLOUTS = 10  # On a page.
 SHOWN = 50  # Jobs and models on the page of a collection, the newest.
-# What can be done with a model, by the word in the address: the value of the kind itself.
-KINDS = {Job.Kind.EVALUATE, Job.Kind.RERANK, Job.Kind.ORDER, Job.Kind.GENERATE}
 
 
 @action("admin")
@@ -47,18 +47,11 @@ def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if request.headers.get("HX-Request"):
         context = _lists_context(scope)
         return render(request, "training/_lists.html", context, status=200 if context["moving"] else 286)
-    sets = pages.training_sets(scope.collection)
-    asked = request.GET.get("training_set", "")  # The folder of an export that a page leads from.
-    initial = next((folder for folder, _label in sets if Path(folder).name == asked), None)
-    return _render_page(request, scope, _form_of(scope, initial={"data": initial} if initial else None))
-
-
-def _form_of(scope: AccessScope, *sent: Any, **shown: Any) -> TrainForm:
-    choices: dict[str, Any] = {
-        "sets": pages.training_sets(scope.collection),
-        "models": pages.base_choices(scope.collection),
-    }
-    return TrainForm(TrainingOptions, *sent, **choices, **shown)
+    form = form_of(TrainingOptions, scope.collection)
+    name = request.GET.get("training_set", "")  # The folder of an export that a page leads from.
+    if chosen := [folder for folder, _label in form.sets if Path(folder).name == name]:
+        form.initial["data"] = chosen[0]
+    return _render_page(request, scope, form)
 
 
 def _lists_context(scope: AccessScope) -> dict[str, object]:
@@ -76,12 +69,7 @@ def _lists_context(scope: AccessScope) -> dict[str, object]:
 
 
 def _render_page(request: HttpRequest, scope: AccessScope, form: ActionForm) -> HttpResponse:
-    context = {
-        **_lists_context(scope),
-        "form": form,
-        "sets": pages.training_sets(scope.collection),
-        "why_not": pages.why_not_now(),
-    }
+    context = {**_lists_context(scope), "form": form, "why_not": pages.why_not_now()}
     return render(request, "training/training.html", context, status=422 if form.is_bound else 200)
 
 
@@ -99,7 +87,8 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             messages.warning(request, _(FAR_RATE) % far)
         return reverse("training_job", args=[scope.collection.name, job.number])
 
-    return answer_action(request, scope, services.start_training, _form_of(scope, request.POST), show, done)
+    form = form_of(TrainingOptions, scope.collection, request.POST)
+    return answer_action(request, scope, services.start_training, form, show, done)
 
 
 @action("admin")
@@ -165,15 +154,12 @@ def job_rollouts(request: HttpRequest, scope: AccessScope, job: int) -> HttpResp
 def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) -> HttpResponse:
     """Cancel a job, or let it go on after a cancellation or a failure."""
     found = _get_job(Job.objects.all(), scope, job)
-    acts = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
-    if act not in acts:
+    if act not in services.ACTS:
         raise Http404(_("Unknown action."))
-    with transaction.atomic():
-        done = acts[act](found)
-        if done:
-            record_act(scope, "training.control", job=found.number, what=act)
-    if not done:
-        messages.error(request, _("No changes made: the job's state no longer allows this action."))
+    try:
+        services.control_job(Actor.of(scope), found, act)
+    except BadInput as error:
+        messages.error(request, str(error))
     return redirect("training_job", scope.collection.name, found.number)
 
 
@@ -218,9 +204,10 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
         "why_not": pages.why_not_now(),
         "is_embedder": is_embedding_recipe(found.recipe),
         "no_gain": pages.explain_no_gain(summary.get("gain") or {}, tiny=found.words.startswith("tiny")),
-        "place": pages.name_folder(Path(found.folder)),
+        # From VAR on, or only its name where a command wrote it elsewhere.
+        "place": f"VAR/{below}" if (below := name_below_var(Path(found.folder))) else Path(found.folder).name,
         "files": list_model_files(found),
-        "form": UseForm(),
+        "form": action_form(services.use_model),
     }
     return render(request, "training/model.html", context)
 
@@ -230,22 +217,14 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
 def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) -> HttpResponse:
     """Begin another job with a model: evaluate, rerank, order or generate."""
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
-    if act not in KINDS:
+    if act not in lifecycle.USES:
         raise Http404(_("Unknown action."))
-    if why := pages.why_not():
-        messages.error(request, why)
-        return redirect("training_model", scope.collection.name, found.pk)
-    form = UseForm(request.POST)
-    if not form.is_valid():
-        messages.error(
-            request, " ".join(f"{form[name].label}: {' '.join(map(str, told))}" for name, told in form.errors.items())
-        )
-        return redirect("training_model", scope.collection.name, found.pk)
-    given = {name: value for name, value in form.cleaned_data.items() if value}
+    form = action_form(services.use_model, request)
     try:
-        with transaction.atomic():
-            job = lifecycle.use_model(found, act, user=scope.user.username, **given)
-            record_act(scope, "training.control", model=found.pk, job=job.number, what=act)
+        if not form.is_valid():
+            problems = (f"{form[name].label}: {' '.join(map(str, said))}" for name, said in form.errors.items())
+            raise BadInput(" ".join(problems))
+        job = services.use_model(Actor.of(scope), found, form.options, act=act)
     except BadInput as error:
         messages.error(request, str(error))
         return redirect("training_model", scope.collection.name, found.pk)

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from django.conf import settings
 
@@ -11,10 +13,13 @@ from jobs.notifications import notify
 from jobs.processes import spawn_child, stop_children
 from jobs.workers import live_workers
 from training.jobs import gpus
+from training.models import Job
 
 QUEUE = "gpu"
 WORK = "training.work"
 STARTING_S = 30.0
+LOOK_S = 0.5
+LINE_EVERY_S = 10.0
 
 
 def available_devices() -> tuple[str, ...]:
@@ -34,6 +39,23 @@ def worker_command(processes: int, name: str = "gpu") -> list[str]:
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     host = f"{settings.PREFIX}-{name}-{os.getpid()}@%h"
     return [sys.executable, "-m", "celery", "-A", "config", "worker", *options, *quiet, "-n", host]
+
+
+def wait_for(jobs: Sequence[Job], describe: Callable[[], str], note: Callable[[str], Any]) -> None:
+    """Wait for the end of jobs, with a worker of our own where no other serves the queue; note how far they are."""
+    said, line = 0.0, ""
+    # The worker ends with this command; what is not over waits for another.
+    with OwnWorker() as own:
+        while not all(job.is_over for job in jobs):
+            if any(job.state == Job.State.QUEUED for job in jobs):
+                own.ensure(jobs[0].device)
+            time.sleep(LOOK_S)
+            for job in jobs:
+                job.refresh_from_db()
+            now = describe()
+            if now != line and (sys.stderr.isatty() or time.monotonic() - said > LINE_EVERY_S):
+                said, line = time.monotonic(), now
+                note(now)
 
 
 class OwnWorker:

@@ -1,6 +1,6 @@
 """Labels in exports, against the labels of now (docs/lineage.md): read by export and by pair, never by date."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,13 +83,9 @@ def list_campaigns(exports: Sequence[int]) -> list[Campaign]:
 def find_exports(hashes: Sequence[str]) -> dict[str, list[ExportRecord]]:
     """Return the exports by the hash of their manifest: two of the same rows and options have the same."""
     found: dict[str, list[ExportRecord]] = {}
-    for record in _by_hash(hashes):
+    rows = ExportRecord.objects.filter(sha256__in=[one for one in hashes if one]).select_related("collection")
+    for record in rows.order_by("export", "pk"):
         known = found.setdefault(record.sha256, [])
         if all(one.export != record.export for one in known):
             known.append(record)
     return found
-
-
-def _by_hash(hashes: Sequence[str]) -> Iterator[ExportRecord]:
-    rows = ExportRecord.objects.filter(sha256__in=[one for one in hashes if one]).select_related("collection")
-    yield from rows.order_by("export", "pk")

@@ -43,7 +43,8 @@ class ModelSource:
 def trace_sources(model: Model) -> list[ModelSource]:
     """Return the trainings that led to a model, its own first, then that of the model that it began with, and so on."""
     line, seen = [model], {model.folder}
-    while (parent := _find_base(line[-1])) is not None and parent.folder not in seen:
+    rows = Model.objects.select_related("job", "collection")
+    while (parent := rows.filter(folder=line[-1].base).first()) is not None and parent.folder not in seen:
         seen.add(parent.folder)
         line.append(parent)
     hashes = [set_hash(one) for one in line]
@@ -60,10 +61,6 @@ def trace_sources(model: Model) -> list[ModelSource]:
 def set_hash(model: Model) -> str:
     """Return the hash of the manifest of a model's training set."""
     return str(model.job.options.get("data_sha256") or "")
-
-
-def _find_base(model: Model) -> Model | None:
-    return Model.objects.filter(folder=model.base).select_related("job", "collection").first()
 
 
 def _find_deleted(model: Model) -> tuple[str, ...]:

@@ -38,13 +38,14 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     # Only the training split teaches: a dev label that changed does not change what the model learned.
     every = model_sources.list_trained([one.record.sha256 for one in held if one.split == "train"])
     models = [one for one in every if one.collection_id in administered]
-    qrels = _list_qrels(pair)
+    qrels, grades = _list_qrels(pair), pair.collection.grades
     changed = model_sources.count_changed(models)
     steps = {
         _("Qrels"): [
             Step(
                 _("Qrels %(number)s") % {"number": one.number},
-                _say_grade(grade, pair.collection.grades),
+                # "2 relevant", or "grade 4" where the scale has no words for it.
+                name_grade(grade, grades) if grade_label(grade, grades) else _("grade %(grade)s") % {"grade": grade},
                 reverse("qrels", args=[pair.collection.name]),
             )
             for one, grade in qrels
@@ -55,7 +56,7 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     return {
         "label": Label.objects.filter(pair=pair, aspect=None).first(),
         "held": held,
-        "steps": _drop_empty(steps),
+        "steps": {kind: found for kind, found in steps.items() if found},
         "elsewhere": len(every) - len(models),
     }
 
@@ -66,11 +67,19 @@ def trace_model(model: Model, sources: Sequence[ModelSource], administered: froz
     `sources`: as trace_sources returns them; `administered`: collections whose runs the reader may see.
     """
     steps = {
-        _("Campaigns"): _campaign_steps([one.export.export for one in sources if one.export]),
+        _("Campaigns"): [
+            Step(
+                _("Campaign %(campaign_id)s") % {"campaign_id": one.number},
+                # A training set may be drawn from several collections, each with a campaign of this number.
+                f"{one.policy}, {one.collection.name}",
+                f"{reverse('campaigns', args=[one.collection.name])}#campaign-{one.number}",
+            )
+            for one in list_campaigns([one.export.export for one in sources if one.export])
+        ],
         _("Models"): [_model_step(one.model) for one in sources if one.model != model],
         **_later_steps([model], [], administered),
     }
-    return _drop_empty(steps)
+    return {kind: found for kind, found in steps.items() if found}
 
 
 def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: frozenset[int]) -> Steps:
@@ -101,26 +110,9 @@ def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: fr
     }
 
 
-def _campaign_steps(exports: Sequence[int]) -> list[Step]:
-    return [
-        Step(
-            _("Campaign %(campaign_id)s") % {"campaign_id": one.number},
-            # A training set may be drawn from several collections, each with a campaign of this number.
-            f"{one.policy}, {one.collection.name}",
-            f"{reverse('campaigns', args=[one.collection.name])}#campaign-{one.number}",
-        )
-        for one in list_campaigns(exports)
-    ]
-
-
 def _model_step(model: Model, changed: int = 0) -> Step:
     address = reverse("model_lineage", args=[model.collection.name, model.pk]) if model.collection else ""
     return Step(model.name, model.words, address, changed)
-
-
-def _say_grade(grade: int, highest: int) -> str:
-    """Name a grade in few letters: "2 relevant", or "grade 4" where the scale has no words for it."""
-    return name_grade(grade, highest) if grade_label(grade, highest) else _("grade %(grade)s") % {"grade": grade}
 
 
 def _list_qrels(pair: Pair) -> list[tuple[Qrels, int]]:
@@ -133,7 +125,3 @@ def _list_qrels(pair: Pair) -> list[tuple[Qrels, int]]:
         if row.origins[at] not in ("original", "imported"):
             found.append((row.qrels, row.grades[at]))
     return found
-
-
-def _drop_empty(steps: Steps) -> Steps:
-    return {kind: found for kind, found in steps.items() if found}

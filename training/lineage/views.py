@@ -1,8 +1,5 @@
 """Pages of lineage: where a label went, and what a model was made of."""
 
-from typing import Any
-
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
@@ -39,11 +36,17 @@ def label_lineage(request: HttpRequest, scope: AccessScope, pair: int) -> HttpRe
 @require_GET
 def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponse:
     """Show what a model is made of: campaigns, labels, exports and base models."""
-    found = get_object_or_404(_models(), pk=model, collection=scope.collection)
+    models = Model.objects.select_related("job", "collection")
+    found = get_object_or_404(models, pk=model, collection=scope.collection)
     sources = model_sources.trace_sources(found)
     if (sha256 := request.GET.get("labels")) is not None:
         return _send_labels(sources, sha256)
-    parts = [(one, _list_changed(one.export.export) if one.export else []) for one in sources]
+    parts = []
+    for one in sources:
+        rows = read_held(one.export.export, everything=False, limit=SHOWN) if one.export else []
+        # With their collections, whose scales say what the grades mean.
+        homes = Collection.objects.in_bulk({row[0] for row in rows}, field_name="name")
+        parts.append((one, [(homes[row[0]], *row[1:]) for row in rows]))
     traced = steps.trace_model(found, sources, _list_administered(scope))
     context = {"scope": scope, "model": found, "parts": parts, "steps": traced}
     return render(request, "lineage/model.html", context)
@@ -51,17 +54,6 @@ def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpR
 
 def _list_administered(scope: AccessScope) -> frozenset[int]:
     return frozenset(administered(scope.user).values_list("pk", flat=True))
-
-
-def _list_changed(export: int) -> list[tuple[Any, ...]]:
-    """List the labels that changed since the export, with their collections, whose scales say what the grades mean."""
-    rows = read_held(export, everything=False, limit=SHOWN)
-    homes = Collection.objects.in_bulk({row[0] for row in rows}, field_name="name")
-    return [(homes[row[0]], *row[1:]) for row in rows]
-
-
-def _models() -> QuerySet[Model]:
-    return Model.objects.select_related("job", "collection")
 
 
 def _send_labels(sources: list[model_sources.ModelSource], sha256: str) -> HttpResponse:

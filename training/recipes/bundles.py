@@ -1,12 +1,12 @@
 """Bundles: a query with its positives and negatives, and which of them an epoch takes (pure; RTriever 5.2)."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from training.recipes.data import Example, TrainingSet, read_manifest, read_rows, read_splits
+from training.recipes.data import Example, TrainingSet, read_rows, read_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,15 @@ class Bundle:
 
 
 def read_rtriever_set(folder: Path) -> TrainingSet:
-    """Read and check an export of format rtriever: bundles to train on, pairs of the dev split to measure.
-
-    Raises BadInput with file and line.
-    """
-    manifest, digest = read_manifest(folder, "rtriever")
-    train, dev = read_splits(folder, _read_bundles)
-    pairs = [pair for bundle in dev for pair in _pairs_of(bundle)]
-    return TrainingSet(train, pairs, "labels", str(manifest.get("collection", "")), digest, manifest)
-
-
-def _pairs_of(bundle: Bundle) -> Iterator[Example]:
-    for label, passages in ((1, bundle.positives), (0, bundle.negatives)):
-        for one in passages:
-            yield Example(
-                bundle.query, one.text, bundle.instruction, label, query_id=bundle.query_id, doc_id=one.doc_id
-            )
+    """Read an export of format rtriever: bundles to train on, pairs of the dev split to measure. Raises BadInput."""
+    found = read_set(folder, "rtriever", _read_bundles, "labels")
+    pairs = [
+        Example(bundle.query, one.text, bundle.instruction, label, query_id=bundle.query_id, doc_id=one.doc_id)
+        for bundle in found.dev
+        for label, passages in ((1, bundle.positives), (0, bundle.negatives))
+        for one in passages
+    ]
+    return replace(found, dev=pairs)
 
 
 def _read_bundles(path: Path) -> Iterator[Bundle]:
@@ -74,8 +67,14 @@ def _read_bundles(path: Path) -> Iterator[Bundle]:
 
 def _parse_bundle(row: Mapping[str, Any], number: int) -> Bundle:
     query_id = str(row.get("query_id") or f"line-{number}")
-    sides = [_parse_passages(row[side], f"{query_id}:{side}") for side in ("positives", "negatives")]
-    positives, negatives = sides
+    # Passages that a model wrote have no id of their own.
+    positives, negatives = (
+        tuple(
+            Passage(str(one.get("doc_id") or f"{query_id}:{side}:{at}"), str(one["text"]))
+            for at, one in enumerate(row[side])
+        )
+        for side in ("positives", "negatives")
+    )
     for name, passages in (("positive", positives), ("negative", negatives)):
         if not passages:
             raise ValueError(f"query {query_id} has no {name}")
@@ -86,8 +85,3 @@ def _parse_bundle(row: Mapping[str, Any], number: int) -> Bundle:
     return Bundle(
         query_id, query, positives, negatives, str(row.get("instruction") or ""), bool(row.get("synthetic", False))
     )
-
-
-def _parse_passages(given: Sequence[Mapping[str, Any]], prefix: str) -> tuple[Passage, ...]:
-    """Return the passages; those that a model wrote have no id of their own."""
-    return tuple(Passage(str(one.get("doc_id") or f"{prefix}:{at}"), str(one["text"])) for at, one in enumerate(given))

@@ -50,16 +50,32 @@ class TrainingSet:
 
 def read_training_set(folder: Path) -> TrainingSet:
     """Read and check an export of format prism. Raises BadInput with file and line."""
-    manifest, digest = read_manifest(folder, "prism")
-    train, dev = read_splits(folder, lambda path: read_rows(path, _parse_example, "prism"))
-    teacher = str((manifest.get("options") or {}).get("teacher") or "none")
+    return read_set(folder, "prism", lambda path: read_rows(path, _parse_example, "prism"))
+
+
+def read_set(folder: Path, form: str, read: Callable[[Path], Iterator[Any]], teacher: str = "") -> TrainingSet:
+    """Read and check an export: the rows to train on, and those to measure, if any. Raises BadInput as `read` does."""
+    manifest, digest = read_manifest(folder, form)
+    train = list(read(folder / "train.jsonl"))
+    dev = list(read(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
+    if not train:
+        raise BadInput(f"train.jsonl of {folder.name} contains no row: nothing can be learned from it")
+    teacher = teacher or str((manifest.get("options") or {}).get("teacher") or "none")
     return TrainingSet(train, dev, teacher, str(manifest.get("collection", "")), digest, manifest)
 
 
 def read_manifest(folder: Path, form: str) -> tuple[dict[str, Any], str]:
     """Return the manifest of an export of a format, whose files are as it says, and its hash. Raises BadInput."""
     manifest, raw = open_manifest(folder, form)
-    _check_files(folder, manifest)
+    for one in manifest.get("files", []):
+        # A set that was edited by hand would train a model whose record names another one.
+        path = folder / one["name"]
+        try:
+            found = sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise BadInput(f"{path.name}: {error.strerror}: make the export again") from None
+        if found != one["sha256"]:
+            raise BadInput(f"{path.name} is not what its manifest says (sha256): make the export again")
     return manifest, sha256(raw).hexdigest()
 
 
@@ -87,29 +103,6 @@ def open_manifest(folder: Path, form: str) -> tuple[dict[str, Any], bytes]:
         words = _("%(folder)s is an export of format %(found)r, not %(form)s: export it again")
         raise RefusedTraining(words, folder=folder.name, found=manifest.get("format"), form=form)
     return manifest, raw
-
-
-def _check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise BadInput for a file that is not as the manifest says."""
-    for one in manifest.get("files", []):
-        # A set that was edited by hand would train a model whose record names another one.
-        path = folder / one["name"]
-        try:
-            with path.open("rb") as file:
-                found = sha256(file.read()).hexdigest()
-        except OSError as error:
-            raise BadInput(f"{path.name}: {error.strerror}: make the export again") from None
-        if found != one["sha256"]:
-            raise BadInput(f"{path.name} is not what its manifest says (sha256): make the export again")
-
-
-def read_splits(folder: Path, read: Callable[[Path], Iterator[Row]]) -> tuple[list[Row], list[Row]]:
-    """Read the rows to train on and those to measure; the latter may be missing. Raises BadInput as `read` does."""
-    train = list(read(folder / "train.jsonl"))
-    dev = list(read(folder / "dev.jsonl")) if (folder / "dev.jsonl").exists() else []
-    if not train:
-        raise BadInput(f"train.jsonl of {folder.name} contains no row: nothing can be learned from it")
-    return train, dev
 
 
 def read_rows(path: Path, parse: Callable[[Mapping[str, Any], int], Row], form: str) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from judges.domain.chains import HIGHEST
-from training.recipes.data import Example, TrainingSet, read_manifest, read_rows, read_splits
+from training.recipes.data import Example, TrainingSet, read_rows, read_set
 
 FORMAT = "erank-sft"
 
@@ -22,9 +22,7 @@ class ScoredExample(Example):
 
 def read_erank_set(folder: Path) -> TrainingSet:
     """Read and check an export of format erank-sft. Raises BadInput with file and line."""
-    manifest, digest = read_manifest(folder, FORMAT)
-    train, dev = read_splits(folder, lambda path: read_rows(path, _parse_row, FORMAT))
-    return TrainingSet([*train], [*dev], "scores", str(manifest.get("collection", "")), digest, manifest)
+    return read_set(folder, FORMAT, lambda path: read_rows(path, _parse_row, FORMAT), "scores")
 
 
 def _parse_row(row: Mapping[str, Any], _number: int) -> ScoredExample:

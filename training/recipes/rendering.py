@@ -123,24 +123,3 @@ def render_target(label: int, contribution_evidence: str) -> str:
     """Return what the model learns to write: the label, then contribution and evidence if any (Prism 4.4)."""
     word = YES if label else NO
     return f"{word}\n{contribution_evidence}".strip() + END
-
-
-def find_prompt(text: str, digest: str) -> RerankPrompt | None:
-    """Return the prompt whose text and hash a model's record carries; None where none is known."""
-    found = (one for one in PROMPTS.values() if one.sha256 == digest and one.text == text)
-    return next(found, None)
-
-
-def render_prompt(query: str, document: str, instruction: str = "") -> str:
-    """Return the default prompt of a pair."""
-    return QUORUM.render(query, document, instruction)
-
-
-def prompt_text() -> str:
-    """Return the default prompt with a mark at the place of each text."""
-    return QUORUM.text
-
-
-def prompt_sha256() -> str:
-    """Return the hash of the default prompt."""
-    return QUORUM.sha256

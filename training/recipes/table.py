@@ -346,46 +346,31 @@ def _check_options(recipe: str, chosen: RecipeOptions) -> None:
     if chosen.packing and recipe not in PACKED:
         raise RefusedTraining(_("Recipe %(recipe)s packs no rows: leave packing off"), recipe=recipe)
     if isinstance(chosen, GrpoOptions):
-        _check_grpo_options(chosen)
+        _check_choices(chosen, {"reward": ("rr", "ndcg", "se"), "grpo_reduction": ("rollout", "token")})
+        if chosen.group < 2:
+            raise RefusedTraining(_("Group must be 2 or more: an advantage compares the rollouts of one document"))
+        if chosen.mini_batch < 1 or chosen.batch % chosen.mini_batch or chosen.rollouts_every < 1:
+            words = _("mini_batch %(mini)s must divide batch %(batch)s; rollouts_every is 1 or more")
+            raise RefusedTraining(words, mini=chosen.mini_batch, batch=chosen.batch)
+        if not 0 < chosen.clip_ratio < 1 or chosen.kl_weight < 0 or not chosen.temperature > 0:
+            raise RefusedTraining(_("clip_ratio must be between 0 and 1, kl_weight 0 or more, temperature above 0"))
     if isinstance(chosen, RetrieverOptions):
-        _check_retriever_options(chosen)
+        if not chosen.temperature > 0:
+            raise RefusedTraining(_("Temperature must be above 0"))
+        if chosen.pooling not in ("", "mean", "last", "cls"):
+            raise RefusedTraining(UNKNOWN_CHOICE, option="pooling", allowed="mean, last, cls", value=chosen.pooling)
     if isinstance(chosen, ExtendOptions):
-        _check_extend_options(chosen)
+        if chosen.teacher != "base":
+            words = _(
+                "Teacher must be base, not %(teacher)r: prism-extend learns its base's own scores. To learn those of a "
+                "set, take the recipe prism"
+            )
+            raise RefusedTraining(words, teacher=chosen.teacher)
+        if chosen.teacher_prompt not in ("", *CHOICES["prompt"]):
+            known = ", ".join(CHOICES["prompt"])
+            raise RefusedTraining(UNKNOWN_CHOICE, option="teacher_prompt", allowed=known, value=chosen.teacher_prompt)
     if isinstance(chosen, AblationOptions) and (chosen.negatives < 1 or not chosen.temperature > 0):
         raise RefusedTraining(_("Negatives must be 1 or more, temperature above 0"))
     if chosen.token_budget < chosen.max_length:
         words = _("token_budget %(budget)s is smaller than max_length %(length)s: one row must fit")
         raise RefusedTraining(words, budget=chosen.token_budget, length=chosen.max_length)
-
-
-def _check_retriever_options(chosen: RetrieverOptions) -> None:
-    """Raise BadInput for a temperature or a pooling that there is not."""
-    if not chosen.temperature > 0:
-        raise RefusedTraining(_("Temperature must be above 0"))
-    if chosen.pooling not in ("", "mean", "last", "cls"):
-        raise RefusedTraining(UNKNOWN_CHOICE, option="pooling", allowed="mean, last, cls", value=chosen.pooling)
-
-
-def _check_extend_options(chosen: ExtendOptions) -> None:
-    """Raise BadInput for another teacher than the base, and for a prompt that there is not."""
-    if chosen.teacher != "base":
-        words = _(
-            "Teacher must be base, not %(teacher)r: prism-extend learns its base's own scores. To learn those of a "
-            "set, take the recipe prism"
-        )
-        raise RefusedTraining(words, teacher=chosen.teacher)
-    if chosen.teacher_prompt not in ("", *CHOICES["prompt"]):
-        known = ", ".join(CHOICES["prompt"])
-        raise RefusedTraining(UNKNOWN_CHOICE, option="teacher_prompt", allowed=known, value=chosen.teacher_prompt)
-
-
-def _check_grpo_options(chosen: GrpoOptions) -> None:
-    """Raise BadInput for rollouts that cannot be compared or shared out."""
-    _check_choices(chosen, {"reward": ("rr", "ndcg", "se"), "grpo_reduction": ("rollout", "token")})
-    if chosen.group < 2:
-        raise RefusedTraining(_("Group must be 2 or more: an advantage compares the rollouts of one document"))
-    if chosen.mini_batch < 1 or chosen.batch % chosen.mini_batch or chosen.rollouts_every < 1:
-        words = _("mini_batch %(mini)s must divide batch %(batch)s; rollouts_every is 1 or more")
-        raise RefusedTraining(words, mini=chosen.mini_batch, batch=chosen.batch)
-    if not 0 < chosen.clip_ratio < 1 or chosen.kl_weight < 0 or not chosen.temperature > 0:
-        raise RefusedTraining(_("clip_ratio must be between 0 and 1, kl_weight 0 or more, temperature above 0"))

@@ -121,34 +121,29 @@ class Served:
 async def wait_for(future: Future[Found], http: Request) -> Found:
     """Return what comes of a future; cancelled when its caller is gone, or after PATIENCE_S. Raises Refused."""
     result = asyncio.wrap_future(future)
+
+    async def watch_disconnect() -> None:
+        while (await http.receive())["type"] != "http.disconnect":
+            pass
+
     # A caller that hung up frees its place at once.
-    gone = asyncio.ensure_future(_watch_disconnect(http))
+    gone = asyncio.ensure_future(watch_disconnect())
     both: set[asyncio.Future[Any]] = {result, gone}
     try:
         await asyncio.wait(both, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         if result.done():
-            return _read_result(result)
+            return result.result()
         if gone.done():
             raise Refused(499, "the caller is gone")
         raise Refused(503, f"no answer within {PATIENCE_S} s: try again, with fewer texts")
-    finally:
-        gone.cancel()
-        result.cancel()  # And with it the future: what was not begun is not done.
-
-
-def _read_result(result: asyncio.Future[Found]) -> Found:
-    try:
-        return result.result()
-    except BadInput:
+    except (BadInput, Refused, asyncio.CancelledError):
         raise
     except Exception:
         logger.exception("a request could not be answered")
         raise Refused(500, "the model failed on this request; the log says why") from None
-
-
-async def _watch_disconnect(http: Request) -> None:
-    while (await http.receive())["type"] != "http.disconnect":
-        pass
+    finally:
+        gone.cancel()
+        result.cancel()  # And with it the future: what was not begun is not done.
 
 
 def make_app(served: Served) -> FastAPI:

@@ -50,7 +50,11 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
         if len(modes) != 1 or modes[0] not in POOLINGS:
             raise BadOption("pooling", f"{folder.name} names no known pooling: choose one of {', '.join(POOLINGS)}.")
         return modes[0]
-    return "last" if _is_causal(folder) else "mean"
+    from transformers import AutoConfig
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+
+    model = type(AutoConfig.from_pretrained(folder))
+    return "last" if model in MODEL_FOR_CAUSAL_LM_MAPPING and model not in MODEL_FOR_MASKED_LM_MAPPING else "mean"
 
 
 def read_query_prefix(folder: Path) -> str:
@@ -71,14 +75,6 @@ def open_embedder(folder: Path, device: str = "cpu", pooling: str = "", precisio
     path = folder / "sentence_bert_config.json"
     length = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None  # In tokens.
     return Pooled(folder, pooling_of(folder, pooling), device, words, int(length) if length else None, precision)
-
-
-def _is_causal(folder: Path) -> bool:
-    from transformers import AutoConfig
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
-
-    kind = type(AutoConfig.from_pretrained(folder))
-    return kind in MODEL_FOR_CAUSAL_LM_MAPPING and kind not in MODEL_FOR_MASKED_LM_MAPPING
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

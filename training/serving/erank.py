@@ -1,10 +1,10 @@
 """Scoring by a model of kind `erank`: it thinks, writes a score, and documents are ranked by s x P(s) (ERank 3.2)."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpus.errors import BadInput
+from judges.domain.chains import HIGHEST
 from training.recipes.data import Example
 from training.recipes.erank_prompt import chain_prompt_sha256, chain_prompt_text
 from training.recipes.rendering import RenderedPair
@@ -20,25 +20,25 @@ class ErankScorer(Scorer):
 
     prompt_name = "erank"
 
-    def __init__(
-        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str
-    ) -> None:
-        super().__init__(folder, found, config, device, precision)
+    # The scale has no score below 0: without the shift every document would be more likely relevant than not.
+    middle = HIGHEST / 2
+
+    def load(self, found: dict[str, Any], prompt: str) -> None:
         ours = chain_prompt_sha256()
         if found.get("prompt_sha256") != ours or found.get("prompt") != chain_prompt_text():
             theirs = str(found.get("prompt_sha256"))[:12]
             raise BadInput(
-                f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is {ours[:12]}): score it with "
-                "the version of Quorum that trained it, or train it again"
+                f"{self.folder.name} was trained with another prompt (sha256 {theirs}, ours is {ours[:12]}): score it "
+                "with the version of Quorum that trained it, or train it again"
             )
         from training.erank.chains import ChainPrompt
         from training.trainers.base import check_causal, load_tokenizer
         from training.trainers.causal import load_causal
 
-        check_causal(folder)
-        self.tokenizer = load_tokenizer(folder)
+        check_causal(self.folder)
+        self.tokenizer = load_tokenizer(self.folder)
         self.prompt = ChainPrompt(int(found["max_prompt"]), int(found["max_response"]))
-        self.model = load_causal(folder, device, self.precision)
+        self.model = load_causal(self.folder, self.device, self.precision)
 
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
         rows = [Example(request.query, document, request.instruction) for document in request.documents]
@@ -56,19 +56,6 @@ class ErankScorer(Scorer):
         rows = self.encode(request)
         answers = write_answers(self.model, self.tokenizer, rows, max_new_tokens)
         return [RenderedPair(answer_text(self.tokenizer, ids), len(ids) >= max_new_tokens) for ids in answers]
-
-    def own_probability(self, margin: float) -> float:
-        """Return the uncalibrated probability for an s x P(s): a half in the middle of the scale."""
-        from training.erank.chains import MIDDLE
-
-        # The scale has no score below 0: without the shift every document would be more likely relevant than not.
-        return super().own_probability(margin - MIDDLE)
-
-    def probability(self, margin: float) -> float:
-        """Return the calibrated probability of "relevant" for an s x P(s)."""
-        from training.erank.chains import MIDDLE
-
-        return super().probability(margin - MIDDLE)
 
     def describe_margins(self, margins: Sequence[float]) -> str:
         from training.erank.chains import MALFORMED

@@ -48,10 +48,9 @@ def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", p
         raise BadInput(
             f"{folder.name} is an embedding model, which scores no pairs: serve its vectors with serve_model"
         )
+    kind: type[Scorer] = Seq2SeqScorer if is_seq2seq(config) else CausalScorer
     if found.get("kind") == "erank":
-        return ErankScorer(folder, found, config, device, precision)
-    if found.get("kind") == "encoder" or any(map(is_classifier, names)):
-        return EncoderScorer(folder, found, config, device, precision)
-    if is_seq2seq(config):
-        return Seq2SeqScorer(folder, found, config, device, precision, prompt)
-    return CausalScorer(folder, found, config, device, precision, prompt)
+        kind = ErankScorer
+    elif found.get("kind") == "encoder" or any(map(is_classifier, names)):
+        kind = EncoderScorer
+    return kind(folder, found, config, device, precision, prompt)

@@ -101,12 +101,9 @@ class TextsBody(BaseModel):
         return ServingRequest(self.query, self.texts)
 
 
-def _name_form(body: Any) -> str:
-    return "texts" if isinstance(body, dict) and "texts" in body else "documents"
-
-
 AnyRerankBody = Annotated[
-    Annotated[RerankBody, Tag("documents")] | Annotated[TextsBody, Tag("texts")], Discriminator(_name_form)
+    Annotated[RerankBody, Tag("documents")] | Annotated[TextsBody, Tag("texts")],
+    Discriminator(lambda body: "texts" if isinstance(body, dict) and "texts" in body else "documents"),
 ]
 
 

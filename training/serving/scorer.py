@@ -48,14 +48,15 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
         theirs = str(found.get("prompt_sha256"))[:12]
         raise BadInput(
             f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is "
-            f"{rendering.prompt_sha256()[:12]}): score it with the version of Quorum that trained it, or train it again"
+            f"{rendering.QUORUM.sha256[:12]}): score it with the version of Quorum that trained it, or train it again"
         )
     return found
 
 
 def recorded_prompt(found: dict[str, Any]) -> RerankPrompt | None:
     """Return the prompt that a model's record names by text and hash; None where it is none of ours."""
-    return rendering.find_prompt(str(found.get("prompt", "")), str(found.get("prompt_sha256", "")))
+    named = (found.get("prompt"), found.get("prompt_sha256"))
+    return next((one for one in rendering.PROMPTS.values() if (one.text, one.sha256) == named), None)
 
 
 def choose_prompt(folder: Path, wanted: str = "", option: str = "prompt") -> str:
@@ -104,20 +105,15 @@ def make_prompt(folder: Path, tokenizer: Any, name: str) -> "PromptTokens":
         return str(tokenizer.apply_chat_template(chat_messages(query, document, instruction), tokenize=False))
 
     about = read_reranker_json(folder)
-    yes_id, no_id = _named_ids(folder, about) or answer_ids(tokenizer)
+    path = folder / "1_LogitScore" / "config.json"
+    if not about and path.exists():  # A reranker of others names its answers beside its modules.
+        named = json.loads(path.read_text())
+        yes_id, no_id = int(named["true_token_id"]), int(named["false_token_id"])
+    else:
+        yes_id, no_id = answer_ids(tokenizer)
     length = int(about.get("max_length") or longest_prompt(tokenizer, AutoConfig.from_pretrained(folder)))
     render = render_template if name == OWN_TEMPLATE else rendering.PROMPTS[name].render
     return PromptTokens(render, yes_id, no_id, length)
-
-
-def _named_ids(folder: Path, about: dict[str, Any]) -> tuple[int, int] | None:
-    """Return the answers' ids as a reranker of others names them, beside its modules."""
-    path = folder / "1_LogitScore" / "config.json"
-    # Our own folders name their answers in reranker.json.
-    if about or not path.exists():
-        return None
-    named = json.loads(path.read_text())
-    return int(named["true_token_id"]), int(named["false_token_id"])
 
 
 def check_prompt(folder: Path, wanted: str = "") -> None:
@@ -157,9 +153,10 @@ class Scorer(ABC):
     """A model that scores documents for a query. Its tokens are made in any thread, its passes in one."""
 
     prompt_name = NO_PROMPT  # How pairs are asked: the name of a prompt, OWN_TEMPLATE or NO_PROMPT.
+    middle = 0.0  # The margin at which a document is as likely relevant as not.
 
     def __init__(
-        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str
+        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str, prompt: str
     ) -> None:
         from training.trainers.base import choose_precision
 
@@ -172,6 +169,11 @@ class Scorer(ABC):
         self.threshold = float(found.get("threshold", 0.5))  # The score from which on it says yes.
         self.budget = BUDGETS.get(device.split(":")[0], BUDGETS["cuda"])
         self.lock = threading.Lock()  # A tokenizer serves one thread at a time.
+        self.load(found, prompt)
+
+    def load(self, found: dict[str, Any], prompt: str) -> None:
+        """Load the folder's model and tokenizer. `found`: its reranker.json; `prompt`: the wanted one."""
+        raise NotImplementedError
 
     @abstractmethod
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
@@ -200,11 +202,11 @@ class Scorer(ABC):
 
     def own_probability(self, margin: float) -> float:
         """Return what the model itself says, uncalibrated: sigmoid(margin)."""
-        return Calibration().probability(margin)
+        return Calibration().probability(margin - self.middle)
 
     def probability(self, margin: float) -> float:
         """Return the calibrated probability of "relevant" for a margin."""
-        return self.calibration.probability(margin)
+        return self.calibration.probability(margin - self.middle)
 
     def describe_margins(self, margins: Sequence[float]) -> str:
         """Return what must be said beside these margins; "" for nothing."""
@@ -214,22 +216,18 @@ class Scorer(ABC):
 class CausalScorer(Scorer):
     """A causal model, asked with the prompt it was trained with."""
 
-    def __init__(
-        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str, prompt: str
-    ) -> None:
-        super().__init__(folder, found, config, device, precision)
+    def load(self, found: dict[str, Any], prompt: str) -> None:
         from training.trainers.base import check_causal, load_tokenizer
         from training.trainers.causal import load_causal
         from training.trainers.margins import AnswerHead
         from training.trainers.prefixed import can_share
 
-        loaded = check_causal(folder)
-        self.tokenizer = load_tokenizer(folder)
-        self.prompt_name = choose_prompt(folder, prompt)
-        self.prompt = make_prompt(folder, self.tokenizer, self.prompt_name)
-        self.model = load_causal(folder, device, self.precision)
+        self.shares = can_share(check_causal(self.folder))
+        self.tokenizer = load_tokenizer(self.folder)
+        self.prompt_name = choose_prompt(self.folder, prompt)
+        self.prompt = make_prompt(self.folder, self.tokenizer, self.prompt_name)
+        self.model = load_causal(self.folder, self.device, self.precision)
         self.head = AnswerHead(self.model, self.prompt.yes_id, self.prompt.no_id)
-        self.shares = can_share(loaded)
 
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
         rows = [(request.query, one, request.instruction) for one in request.documents]
@@ -252,16 +250,13 @@ class CausalScorer(Scorer):
 class EncoderScorer(Scorer):
     """A sequence classifier with one logit; it has no place for an instruction, and does not write."""
 
-    def __init__(
-        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str
-    ) -> None:
-        super().__init__(folder, found, config, device, precision)
+    def load(self, found: dict[str, Any], prompt: str) -> None:
         from training.trainers.base import load_tokenizer
         from training.trainers.encoder import load_encoder, longest_input
 
-        self.tokenizer = load_tokenizer(folder)
-        self.model = load_encoder(folder, device, precision=self.precision)
-        self.length = longest_input(folder, self.tokenizer, found.get("max_length"))
+        self.tokenizer = load_tokenizer(self.folder)
+        self.model = load_encoder(self.folder, self.device, precision=self.precision)
+        self.length = longest_input(self.folder, self.tokenizer, found.get("max_length"))
 
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
         from training.trainers.margins import encode_pairs

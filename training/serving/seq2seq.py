@@ -5,7 +5,6 @@ Nogueira, Jiang, Pradeep and Lin (2020) score.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpus.errors import BadInput
@@ -25,24 +24,21 @@ def render_pair(query: str, document: str, _instruction: str = "") -> str:
 class Seq2SeqScorer(Scorer):
     """A model with encoder and decoder, asked for one word."""
 
-    def __init__(
-        self, folder: Path, found: dict[str, Any], config: dict[str, Any], device: str, precision: str, prompt: str
-    ) -> None:
-        super().__init__(folder, found, config, device, precision)
+    def load(self, found: dict[str, Any], prompt: str) -> None:
         from transformers import AutoModelForSeq2SeqLM
 
         from training.trainers.base import dtype_of, load_tokenizer
         from training.trainers.encoder import longest_input
         from training.trainers.margins import PromptTokens
 
-        self.prompt_name = choose_seq2seq(folder, prompt)
-        self.tokenizer = load_tokenizer(folder)
+        self.prompt_name = choose_seq2seq(self.folder, prompt)
+        self.tokenizer = load_tokenizer(self.folder)
         words = SEQ2SEQ_ANSWERS[self.prompt_name]
         true, false = (_one_token(self.tokenizer, word) for word in words)
         # One token less, for the one that ends every text.
-        self.prompt = PromptTokens(render_pair, true, false, longest_input(folder, self.tokenizer) - 1)
-        model: Any = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=dtype_of(self.precision))
-        self.model = model.to(device).eval()
+        self.prompt = PromptTokens(render_pair, true, false, longest_input(self.folder, self.tokenizer) - 1)
+        model: Any = AutoModelForSeq2SeqLM.from_pretrained(self.folder, dtype=dtype_of(self.precision))
+        self.model = model.to(self.device).eval()
 
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
         pairs = [(request.query, one, "") for one in request.documents]

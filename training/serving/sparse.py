@@ -1,6 +1,5 @@
 """Learned sparse retrieval (SPLADE): a text as weights of the model's vocabulary, by sentence-transformers."""
 
-import gc
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -51,9 +50,8 @@ class SparseTexts:
 
     def _encode(self, encode: Callable[..., Any], texts: Sequence[str]) -> csr_array:
         """Encode in batches, in halves of them from where memory runs out on. BadInput when one text is too much."""
-        import torch
-
         from training.trainers.margins import is_out_of_memory
+        from training.trainers.memory import free_memory
 
         while True:
             try:
@@ -66,9 +64,7 @@ class SparseTexts:
             if self.batch_size == 1:
                 raise BadInput("One text alone takes more memory than there is: take a smaller model")
             self.batch_size //= 2
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+            free_memory()
         found = found.coalesce()
         rows, terms = found.indices().numpy()
         return csr_array((found.values().float().numpy(), (rows, terms)), shape=tuple(found.shape))

@@ -35,10 +35,6 @@ def find_base(name: str, made: Path) -> Path:
         return path
     if name.count("/") != 1 or name.startswith(("/", ".")):
         raise BadInput(f"{name} is no folder, no hub id (owner/name), and none of {', '.join(TINY)}")
-    return _cached_snapshot(name)
-
-
-def _cached_snapshot(name: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 

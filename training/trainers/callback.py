@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
@@ -137,7 +136,9 @@ class JobCallback(TrainerCallback):
         self.trainer = trainer
         trainer.remove_callback(PrinterCallback)
         if is_leading():
-            writer = open_tensorboard(self.folder.path / "tensorboard")
+            from torch.utils.tensorboard import SummaryWriter
+
+            writer = SummaryWriter(log_dir=str(self.folder.path / "tensorboard"))
             trainer.add_callback(TensorBoardCallback(writer))  # type: ignore[no-untyped-call]
         steps = self.folder.steps()
         if steps:
@@ -284,7 +285,11 @@ class JobCallback(TrainerCallback):
 
     def measure(self) -> None:
         """Measure the model as it is now on the dev split: each process scores its share of the rows."""
-        dev = share_of_queries(self.task.data.dev, self.task.options.dev_share)
+        # By hash and not by order: another process, or the next training, takes the same queries.
+        queries = sorted({row.query_id for row in self.task.data.dev}, key=lambda one: sha256(one.encode()).digest())
+        # So large a share of them, at least one.
+        chosen = set(queries[: max(1, math.ceil(self.task.options.dev_share * len(queries)))])
+        dev = [row for row in self.task.data.dev if row.query_id in chosen]
         if not dev:
             return
         self.say("measuring on the dev split")
@@ -299,15 +304,12 @@ class JobCallback(TrainerCallback):
         self.progress.measured[self.progress.step] = found
         if is_leading():
             self.folder.add({"step": self.progress.step, "dev": found})
-            self._track(found)
+            # They go where the losses go: to TensorBoard's files, and a tracker.
+            trainer = self.trainer
+            logs = {f"eval_{name}": float(value) for name, value in found.items() if isinstance(value, int | float)}
+            trainer.callback_handler.on_log(trainer.args, trainer.state, trainer.control, logs)
         self.seal()
         self.say("training")
-
-    def _track(self, found: Mapping[str, Any]) -> None:
-        """Send measures of the dev split where the losses go: TensorBoard's files, and a tracker."""
-        trainer = self.trainer
-        logs = {f"eval_{name}": float(value) for name, value in found.items() if isinstance(value, int | float)}
-        trainer.callback_handler.on_log(trainer.args, trainer.state, trainer.control, logs)
 
     def is_over(self) -> bool:
         """Return whether early stopping ends the training: its number of measurements passed without a better one."""
@@ -354,14 +356,6 @@ def device_rate(device: str) -> float:
     return found * place_in_world()[1]
 
 
-def share_of_queries(dev: Sequence[Any], share: float) -> list[Any]:
-    """Return the rows of so large a share of the queries, always of the same ones; the least is one query."""
-    # By hash and not by order: another process, or the next training, takes the same queries.
-    queries = sorted({row.query_id for row in dev}, key=lambda query_id: sha256(query_id.encode()).digest())
-    kept = set(queries[: max(1, math.ceil(share * len(queries)))])
-    return [row for row in dev if row.query_id in kept]
-
-
 def reserve_optimizer(optimizer: Any) -> None:
     """Let an optimiser allocate its state now: a step that ran out of memory in its middle could not be repeated.
 
@@ -394,13 +388,6 @@ def reserve_optimizer(optimizer: Any) -> None:
         raise DoesNotFit(
             "The optimiser takes more memory than there is: lower lora_rank, or take a smaller base or more GPUs"
         )
-
-
-def open_tensorboard(folder: Path) -> Any:
-    """Return the writer of TensorBoard's event files."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(log_dir=str(folder))
 
 
 def memory_mb(device: str) -> float:

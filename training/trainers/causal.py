@@ -1,6 +1,5 @@
 """A causal base and its LoRA adapter as finishing needs them: scored apart, merged in fp32, read back."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from training.serving.publication import Kind, chat_template
 from training.trainers.base import dtype_of, warn_of_slow_path
 from training.trainers.margins import PromptTokens
 from training.trainers.memory import free_memory
-from training.trainers.publishing import write_causal
+from training.trainers.publishing import copy_adapter, write_causal
 
 
 class LoraTrained:
@@ -39,19 +38,12 @@ class LoraTrained:
         """Write the merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
         # safe_merge refuses an adapter that makes weights which are not finite.
         merged = self.model.merge_and_unload(safe_merge=True)
-        write_causal(
-            folder,
-            merged,
-            self.tokenizer,
-            template=chat_template(self.prompt.render),
-            max_length=self.prompt.max_length,
-        )
+        template = chat_template(self.prompt.render)
+        write_causal(folder, merged, self.tokenizer, template=template, max_length=self.prompt.max_length)
         # A second copy is read back: this one has to be gone by then.
         del merged, self.model
         free_memory()
-        (folder / "adapter").mkdir()
-        for name in ("adapter_config.json", "adapter_model.safetensors"):
-            shutil.copyfile(self.adapter / name, folder / "adapter" / name)
+        copy_adapter(self.adapter, folder)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
         """Score as somebody does who has the folder and no code of ours: the prompt is its chat template's."""

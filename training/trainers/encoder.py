@@ -46,11 +46,6 @@ def list_architectures(config: Any) -> list[str]:
     return list(getattr(config, "architectures", None) or [])
 
 
-def has_head(folder: Path) -> bool:
-    """Return whether a base brings a head that scores; else `load_encoder` gives it a seeded one."""
-    return any(name.endswith(HEAD) for name in list_architectures(AutoConfig.from_pretrained(folder)))
-
-
 def longest_input(folder: Path, tokenizer: Any, wanted: int | None = None) -> int:
     """Return the least of what is wanted, what the tokenizer says and what the positions allow."""
     config = AutoConfig.from_pretrained(folder)
@@ -72,7 +67,9 @@ class EncoderTrained:
     def __init__(self, base: Path, tuned: Path, *, max_length: int, device: str = "cpu", seed: int = 0) -> None:
         self.base, self.tuned, self.max_length, self.device, self.seed = base, tuned, max_length, device, seed
         self.tokenizer = AutoTokenizer.from_pretrained(base)
-        self.random_head = not has_head(base)
+        # Else `load_encoder` gives it a seeded one.
+        names = list_architectures(AutoConfig.from_pretrained(base))
+        self.random_head = not any(name.endswith(HEAD) for name in names)
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
         return self._margins(load_encoder(self.base, self.device, seed=self.seed), self.tokenizer, rows)

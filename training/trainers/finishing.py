@@ -1,6 +1,6 @@
 """Finishing of a training: base, adapter and merged model on the dev split, calibration, verdict, publishing."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -69,12 +69,21 @@ def finish_training(
     # fp32 throughout: what is published is held to these margins.
     expected = trained.trained_margins(everything)
     before, after, last = of_base[: len(dev)], expected[: len(dev)], len(dev) + len(FIXTURE)
-    gain, rankings = compare_sides(before, after, dev, random_head=trained.random_head), {}
+    # Compared on the queries that had no part in choosing the checkpoint; where none is kept apart, on all.
+    apart = kept_apart(dev)
+    sides = {
+        name: {query: value for query, value in ndcg_by_query(margins, dev).items() if not apart or query in apart}
+        for name, margins in (("base", before), ("tuned", after))
+    }
+    compare = partial(compare_models, least=LEAST_QUERIES if apart else LEAST_TO_SPLIT, random_head=trained.random_head)
+    gain, rankings = compare(**sides), {}
     if first_stage:
+        # All three over the documents of the first stage.
         orders = first_stage.compare(of_base[len(dev) :], expected[last:], random_head=trained.random_head)
-        choosing = not kept_apart(dev)
-        gain = compare_with_first_stage(orders, least=LEAST_TO_SPLIT if choosing else LEAST_QUERIES)
-        rankings = {name: value for name, value in orders.items() if name != "per_query"} | {"choosing": choosing}
+        names = (orders["first_stage"], "base", "tuned")
+        first, base, tuned = (orders["per_query"][side][MEASURE] for side in names)
+        gain = compare(base, tuned, first=first, first_stage=orders["first_stage"])
+        rankings = {name: value for name, value in orders.items() if name != "per_query"} | {"choosing": not apart}
     calibration = fit_calibration(after, [row.label for row in dev])
     measure = partial(measure_dev_split, rows=dev, threshold_margin=calibration.threshold_margin)
     evaluation = {
@@ -94,7 +103,7 @@ def finish_training(
             calibration=calibration,
             gain=gain,
             rankings=rankings,
-            per_query=measure_held_out(before, after, dev),
+            per_query={"measure": MEASURE, "choosing": not apart, **sides},
             fixture=[
                 {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
                 for pair, margin in zip(FIXTURE, expected[len(dev) : last], strict=True)
@@ -116,34 +125,3 @@ def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, 
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
     choosing = measure_dev_split([margins[place] for place in places], [dev[place] for place in places])
     return measure_dev_split(margins, dev) | {"choosing": choosing}
-
-
-def measure_held_out(before: Sequence[float], after: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
-    """Return nDCG@10 of base and chosen checkpoint for each query that had no part in choosing it.
-
-    Where no query is kept apart, of all: `choosing` says so.
-    """
-    apart = kept_apart(dev)
-    sides = {"base": ndcg_by_query(before, dev), "tuned": ndcg_by_query(after, dev)}
-    kept = {name: {query: value for query, value in side.items() if query in apart} for name, side in sides.items()}
-    return {"measure": MEASURE, "choosing": not apart, **(kept if apart else sides)}
-
-
-def compare_sides(
-    before: Sequence[float], after: Sequence[float], dev: Sequence[Example], *, random_head: bool = False
-) -> dict[str, Any]:
-    """Compare the base with the chosen checkpoint on the queries that had no part in choosing it."""
-    base, tuned = ndcg_by_query(before, dev), ndcg_by_query(after, dev)
-    apart = kept_apart(dev)
-    if not apart:
-        return compare_models(base, tuned, least=LEAST_TO_SPLIT, random_head=random_head)
-    # `tuned` may keep the others: only queries that both sides measured are compared.
-    base = {query: value for query, value in base.items() if query in apart}
-    return compare_models(base, tuned, random_head=random_head)
-
-
-def compare_with_first_stage(rankings: Mapping[str, Any], *, least: int) -> dict[str, Any]:
-    """Compare the checkpoint with its base and with the first stage, all over the documents of the first stage."""
-    name = rankings["first_stage"]
-    first, base, tuned = (rankings["per_query"][side][MEASURE] for side in (name, "base", "tuned"))
-    return compare_models(base, tuned, least=least, first=first, first_stage=name, random_head=rankings["random_head"])

@@ -1,6 +1,5 @@
 """Raw fp32 margins and answers by plain transformers: what published folders are held to."""
 
-import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from corpus.errors import BadInput
 from training.recipes.rendering import RenderedPair
 from training.trainers.base import generation_ends
 from training.trainers.batching import pack_batches
+from training.trainers.memory import free_memory
 from training.trainers.tokens import EncodedRow, cut_texts, encode_parted, part_controls, truncate_ids
 
 BATCH_TOKENS = 8192  # Of one forward pass, padding counted.
@@ -230,9 +230,7 @@ def act_in_halves(rows: list[Row], act: Callable[[list[Row]], Sequence[Found]]) 
                 "bf16, or shorter documents"
             ) from None
     # Outside the handler: the error holds the frames, and these hold what does not fit.
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    free_memory()
     half = len(rows) // 2
     return [*act_in_halves(rows[:half], act), *act_in_halves(rows[half:], act)]
 

@@ -2,7 +2,6 @@
 
 import gc
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,21 +40,15 @@ def available_memory(device: str) -> int:
 
 def count_weights(folder: Path) -> int:
     """Return how many weights of a model folder are loaded, from the headers of its files."""
-    return sum(
-        int(torch.Size(shape).numel())
-        for path in folder.glob("*.safetensors")
-        for name, shape in _read_shapes(path)
-        if not any(mark in name for mark in LEFT_OUT)
-    )
-
-
-def _read_shapes(path: Path) -> Iterator[tuple[str, list[int]]]:
-    with path.open("rb") as file:
-        # safetensors: eight bytes of length, then the header as JSON; no weight is read.
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    for name, one in header.items():
-        if name != "__metadata__":
-            yield name, one["shape"]
+    weights = 0
+    for path in folder.glob("*.safetensors"):
+        with path.open("rb") as file:
+            # safetensors: eight bytes of length, then the header as JSON; no weight is read.
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        for name, one in header.items():
+            if name != "__metadata__" and not any(mark in name for mark in LEFT_OUT):
+                weights += int(torch.Size(one["shape"]).numel())
+    return weights
 
 
 def needed_memory(

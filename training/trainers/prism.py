@@ -22,7 +22,7 @@ from corpus.errors import BadInput
 from training.jobs.folder import JobFolder
 from training.recipes import rendering
 from training.recipes.data import POINT, SFT, Example, check_for_prism, thin_texts
-from training.recipes.table import PrismOptions
+from training.recipes.table import PrismOptions, RecipeOptions
 from training.trainers.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.causal import LoraTrained
@@ -31,7 +31,7 @@ from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
 from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
-from training.trainers.tokens import encode_texts, truncate_ids
+from training.trainers.tokens import encode_parted, part_controls, truncate_ids
 
 TILE = 512  # Label positions whose logits are there at once, in fp32: a vocabulary of 248,000 takes half a GB.
 
@@ -89,7 +89,8 @@ class PrismRecipe:
         sft = SFT in one.losses
         # What a target says stays text; the token that ends it is the only control.
         text = rendering.render_target(int(one.label or 0), one.target).removesuffix(rendering.END)
-        answer = [*encode_texts(self.tokenizer, [text])[0], self.end_id] if sft else []
+        parted = part_controls(self.tokenizer, [text])
+        answer = [*encode_parted(self.tokenizer, parted)[0], self.end_id] if sft else []
         room = self.task.options.max_length - len(answer)
         # Without a limit, to know how long the row would be.
         anything = replace(self.prompt, max_length=10**9)
@@ -108,22 +109,12 @@ class PrismRecipe:
         return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft, size)
 
     def _adapted(self) -> Any:
-        options = self.task.options
         base = load_model(self.task.base, self.task.device, self.task.dtype, self.task.options.attention)
         if self.task.checkpointing:
             # Nothing would be recomputed without it: the frozen embeddings give inputs that need no gradient.
             base.enable_input_require_grads()
-        # LoRA's first matrices are random.
-        torch.manual_seed(options.seed)
         # The base stays as it is; only the adapter's matrices are trained.
-        lora = LoraConfig(
-            r=options.lora_rank,
-            lora_alpha=options.lora_alpha,
-            lora_dropout=options.lora_dropout,
-            target_modules=lora_targets(base, options.lora_targets),
-            task_type="CAUSAL_LM",
-        )
-        model = get_peft_model(base, lora)
+        model = get_peft_model(base, lora_config(base, self.task.options))
         self.without_adapter = name_without_adapter(model)
         return model.train()
 
@@ -202,6 +193,18 @@ def lora_targets(base: Any, named: str) -> Any:
             f"lora_targets: the base has no linear layer named {missing[0]!r}; it has {', '.join(sorted(there))}"
         )
     return targets
+
+
+def lora_config(base: Any, options: RecipeOptions, kind: str = "CAUSAL_LM") -> LoraConfig:
+    """Return the adapter that the options say, whose first matrices are random by their seed. Raises BadInput."""
+    torch.manual_seed(options.seed)
+    return LoraConfig(
+        r=options.lora_rank,
+        lora_alpha=options.lora_alpha,
+        lora_dropout=options.lora_dropout,
+        target_modules=lora_targets(base, options.lora_targets),
+        task_type=kind,
+    )
 
 
 def name_without_adapter(model: Any) -> list[str]:

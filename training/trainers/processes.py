@@ -35,7 +35,10 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     if "RANK" not in os.environ:
         # All processes are on one machine, so they meet on the loopback.
-        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(size)}
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(size)}
         command = [sys.executable, *(program or ("-m", "training.trainer", str(folder)))]
         # The first process is rank 0 itself.
         for rank in range(1, size):
@@ -58,12 +61,6 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
         if children:
             for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
                 os.environ.pop(name, None)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _end_with(children: Sequence[Popen[str]], over: threading.Event) -> None:

@@ -1,6 +1,7 @@
 """Writing a model folder, and refusing one that does not score like what was trained."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -12,13 +13,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from corpus.errors import BadInput
-from training.serving.publication import (
-    Record,
-    as_text,
-    model_card,
-    reranker_json,
-    sentence_transformers_files,
-)
+from training.serving.publication import Record, as_text, model_card, reranker_json, sentence_transformers_files
 from training.trainers.base import generation_ends
 
 # Greatest difference of a raw margin between what was trained and the model that was written, by the number format of
@@ -80,6 +75,13 @@ def save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> Non
         tokenizer.backend_tokenizer.no_padding()
     model.save_pretrained(folder, max_shard_size=SHARD)
     tokenizer.save_pretrained(folder)
+
+
+def copy_adapter(adapter: Path, folder: Path) -> None:
+    """Copy an adapter to `adapter/` of a model folder."""
+    (folder / "adapter").mkdir()
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        shutil.copyfile(adapter / name, folder / "adapter" / name)
 
 
 def convert_weights(folder: Path, precision: str) -> None:

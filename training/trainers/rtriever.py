@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset  # type: ignore[import-untyped]
-from peft import LoraConfig, PeftModel
+from peft import PeftModel
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
@@ -25,7 +25,7 @@ from training.trainers.callback import JobCallback
 from training.trainers.contrastive import InBatchLoss, RanOutElsewhere, agree
 from training.trainers.margins import is_out_of_memory
 from training.trainers.memory import DoesNotFit, check_memory, free_memory
-from training.trainers.prism import lora_targets
+from training.trainers.prism import lora_config
 from training.trainers.processes import gather, place_in_world
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import tokenize_rows
@@ -54,17 +54,12 @@ def load_embedder(folder: Path, options: RetrieverOptions, device: str, attentio
     mode = {"last": "lasttoken"}.get(pooling, pooling)
     size = body.model.config.get_text_config().hidden_size
     prefix = options.query_prefix or (QWEN_PREFIX if pooling == "last" else "")
-    model = SentenceTransformer(
-        modules=[body, Pooling(size, mode), Normalize()], device=device, prompts={"query": prefix, "document": ""}
-    )
-    return model
+    modules, prompts = [body, Pooling(size, mode), Normalize()], {"query": prefix, "document": ""}
+    return SentenceTransformer(modules=modules, device=device, prompts=prompts)
 
 
 def published_length(base: Path, trained: int) -> int:
-    """Return how many tokens of a text the published model reads: no fewer than its base's folder says.
-
-    A training on the beginnings of texts takes less time and memory, and shortens no model.
-    """
+    """Return how many tokens the published model reads: no fewer than its base's folder says."""
     path = base / "sentence_bert_config.json"
     own = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None
     return max(trained, int(own or 0))
@@ -144,18 +139,15 @@ class RetrieverTrainer(SentenceTransformerTrainer):
             value.grad = None
         lengths = [mask.sum(1) for name, mask in inputs.items() if name.endswith("attention_mask")]
         # The largest of all processes decides, since they must shrink alike.
-        longest, used = (max(found) for found in zip(*gather(_measure_texts(lengths)), strict=True))
+        # The tokens of the longest text, and of the longest column of a batch: the most that is there at once.
+        own = max(int(one.max()) for one in lengths), max(int(one.sum()) for one in lengths)
+        longest, used = (max(found) for found in zip(*gather(own), strict=True))
         budget = self.callback.progress.token_budget
         if budget <= longest:
             raise DoesNotFit(f"A text of {longest} tokens alone takes more memory than there is: lower max_length")
         self.callback.progress.token_budget = max(1, min(budget, used) // 2)
         free_memory()
         self.callback.say(f"out of memory: going on with {self.callback.progress.token_budget:,} tokens at once")
-
-
-def _measure_texts(lengths: Sequence[torch.Tensor]) -> tuple[int, int]:
-    """Return the tokens of the longest text, and of the longest column of a batch: the most that is there at once."""
-    return max(int(one.max()) for one in lengths), max(int(one.sum()) for one in lengths)
 
 
 class RTriever:
@@ -173,16 +165,7 @@ class RTriever:
         for weights in body.model.get_input_embeddings().parameters():
             weights.requires_grad = False
         if self.options.lora_rank:
-            torch.manual_seed(self.options.seed)  # LoRA's first matrices are random.
-            self.model.add_adapter(
-                LoraConfig(
-                    r=self.options.lora_rank,
-                    lora_alpha=self.options.lora_alpha,
-                    lora_dropout=self.options.lora_dropout,
-                    target_modules=lora_targets(body.model, self.options.lora_targets),
-                    task_type="FEATURE_EXTRACTION",
-                )
-            )
+            self.model.add_adapter(lora_config(body.model, self.options, "FEATURE_EXTRACTION"))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         bundles, options = self.task.data.train, self.options

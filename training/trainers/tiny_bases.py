@@ -117,18 +117,11 @@ def _train_tokenizer() -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_tokenizer_texts(), trainer)
+    # With the prompt, and often enough the words that must be one token each, alone on a line.
+    words = [word for word in WHOLE_WORDS for _ in range(500)]
+    tokenizer.train_from_iterator([*_passage_texts(), rendering.QUORUM.text, punctuation, *words], trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in CAUSAL_SPECIAL])
     return tokenizer
-
-
-def _tokenizer_texts() -> Iterator[str]:
-    """The passages, the prompt, and often enough the words that must be one token each, alone on a line."""
-    yield from _passage_texts()
-    yield rendering.prompt_text()
-    yield punctuation
-    for word in WHOLE_WORDS:
-        yield from [word] * 500
 
 
 @cache

@@ -39,11 +39,6 @@ def encode_parted(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     return [[one for _ in several for one in next(ids)] for several in parts]
 
 
-def encode_texts(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Return the tokens of texts in which every control token stays text."""
-    return encode_parted(tokenizer, part_controls(tokenizer, texts))
-
-
 def cut_texts(tokenizer: Any, texts: Sequence[str], most: int) -> tuple[list[str], list[bool]]:
     """Return texts of at most so many tokens each, and which of them were cut."""
     found = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)

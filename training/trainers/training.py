@@ -12,7 +12,7 @@ import torch
 from corpus.errors import BadInput, BadOption
 from training.curves.subsets import write_subset
 from training.jobs.first_stage import read_first_stage
-from training.jobs.folder import JobFolder
+from training.jobs.folder import JobFolder, check_new
 from training.recipes import table
 from training.recipes.calibration import Calibration
 from training.recipes.tracking import check_tracker
@@ -32,9 +32,7 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     """
     job = folder.job
     out = Path(job["out"])
-    # Refused before hours of training, and looked at again by the rename at the end.
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadInput(f"{out} is not empty: name a new or an empty folder")
+    check_new(out)  # Before hours of training; the rename at the end looks again.
     task = prepare_task(folder, job)
     with share_training(folder.path, task.options.processes, task.device):
         if is_leading():
@@ -116,20 +114,15 @@ def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
         raise BadOption("device", "The job asks for a GPU (cuda), and torch sees none on this machine: choose cpu.")
     options = table.recipe_options(job["recipe"], job.get("options") or {})
     check_tracker(options.tracking)
-    found = import_named(table.RECIPES[job["recipe"]].reader)(data_folder(folder, job))
+    entry, source = table.RECIPES[job["recipe"]], Path(job["data"])
+    if subset := job.get("subset"):  # Of a point of a learning curve: a part of the export, beside the job.
+        source = write_subset(source, folder.path / "data", entry.format, **subset)
+    found = import_named(entry.reader)(source)
     base = find_base(str(job["base"]), folder.path / "bases")  # Tiny ones are made beside the job.
     limit = job.get("memory_mb")
     return TrainingTask(
         job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit, folder.path / "tokens"
     )
-
-
-def data_folder(folder: JobFolder, job: dict[str, Any]) -> Path:
-    """Return the set to train on: the export, or for a point of a learning curve a subset of it beside the job."""
-    source = Path(job["data"])
-    if not (subset := job.get("subset")):
-        return source
-    return write_subset(source, folder.path / "data", table.RECIPES[job["recipe"]].format, **subset)
 
 
 def open_recipe(task: TrainingTask) -> Recipe:

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from actions.services import Actor
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -139,10 +140,11 @@ def test_only_points_that_are_not_finished_go_on(curve: LearningCurve, tmp_path:
     end_point(first, tmp_path)
     end_point(second, tmp_path, "failed")
     end_point(third, tmp_path, "cancelled")
-    assert services.resume_points(curve) == 2
+    assert services.control_curve(Actor("alice"), curve, "go-on") == [second, third]
     assert [point.job.state for point in services.list_points(curve)] == ["finished", "queued", "queued"]
-    assert services.resume_points(curve) == 0
-    assert services.cancel_points(curve) == 2
+    with pytest.raises(BadInput):
+        services.control_curve(Actor("alice"), curve, "go-on")
+    assert len(services.control_curve(Actor("alice"), curve, "cancel")) == 2
 
 
 def test_a_finished_curve_shows_its_caption_chart_table_and_csv(

@@ -19,7 +19,7 @@ def points_of(*means: float | None, queries: int = 40, noise: float = 0.02, own:
     found = []
     for labels, mean in zip(LABELS, means, strict=False):
         jitter = draw.normal(0, own, queries)
-        values = None if mean is None else dict(zip(map(str, range(queries)), mean + shared + jitter, strict=True))
+        values = {} if mean is None else dict(zip(map(str, range(queries)), mean + shared + jitter, strict=True))
         found.append(MeasuredPoint(labels, labels // 5, "failed" if mean is None else "finished", values))
     return found
 

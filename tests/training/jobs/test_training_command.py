@@ -81,7 +81,7 @@ def test_a_command_that_is_stopped_while_it_waits_says_what_goes_on_and_how_to_e
         raise KeyboardInterrupt
 
     monkeypatch.setattr(OwnWorker, "ensure", lambda self, device: None)
-    monkeypatch.setattr("training.management.commands.train.time.sleep", stop)
+    monkeypatch.setattr("training.jobs.worker_pool.time.sleep", stop)
     said, rows = StringIO(), write_set(tmp_path / "set", queries=5)
     with pytest.raises(SystemExit) as error:
         call_command("train", "prism", data=rows, base="tiny:qwen3", out=tmp_path / "out", wait=True, stderr=said)

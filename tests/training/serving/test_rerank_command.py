@@ -17,7 +17,7 @@ from jobs import leases  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
-from training.management.commands.rerank import PartialRun  # noqa: E402
+from training.jobs.reranking import PartialRun  # noqa: E402
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = ["A wing has lift.", "A wing in a slipstream has more lift. " * 20, "Heat flows through a wing."]

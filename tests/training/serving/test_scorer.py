@@ -56,11 +56,11 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("scorer")
     base, yes_id, no_id = tiny(folder / "base", request.param)
     one = LoraTrained(
-        base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.render_prompt, yes_id, no_id, 384)
+        base, adapter_of(base, folder / "adapter"), PromptTokens(rendering.QUORUM.render, yes_id, no_id, 384)
     )
     record = Record(
-        "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.prompt_text(),
-        prompt_sha256=rendering.prompt_sha256(), yes_id=yes_id, no_id=no_id, max_length=384, tiny=True,
+        "causal", "prism", "tiny", {}, {}, Calibration(), prompt=rendering.QUORUM.text,
+        prompt_sha256=rendering.QUORUM.sha256, yes_id=yes_id, no_id=no_id, max_length=384, tiny=True,
     )  # fmt: skip
     finish_training(folder / "out", one, dev_rows(), record, report=lambda phase: None)
     return folder / "out"

@@ -15,9 +15,9 @@ from corpus.errors import BadInput  # noqa: E402
 from tests.tiny_models import adapter_of, tiny, with_vision  # noqa: E402
 from training.recipes import table  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
-from training.recipes.rendering import END, render_prompt  # noqa: E402
+from training.recipes.rendering import END, QUORUM  # noqa: E402
 from training.serving.opening import open_scorer  # noqa: E402
-from training.serving.scorer import CausalScorer  # noqa: E402
+from training.serving.scorer import CausalScorer, recorded_prompt  # noqa: E402
 from training.trainers import prefixed  # noqa: E402
 from training.trainers.base import (  # noqa: E402
     check_end_token,
@@ -42,7 +42,7 @@ def by_logits(model: Any, tokenizer: Any, prompt: PromptTokens, rows: list[Examp
     """From the logits of the whole vocabulary, one row at a time."""
     found = []
     for row in rows:
-        ids = tokenizer(render_prompt(row.query, row.document), return_tensors="pt", add_special_tokens=False)
+        ids = tokenizer(QUORUM.render(row.query, row.document), return_tensors="pt", add_special_tokens=False)
         with torch.no_grad():
             logits = model(**ids).logits[0, -1].float()
         found.append(float(logits[prompt.yes_id] - logits[prompt.no_id]))
@@ -52,7 +52,7 @@ def by_logits(model: Any, tokenizer: Any, prompt: PromptTokens, rows: list[Examp
 def test_margins_are_those_of_the_logits_and_no_vocabulary_is_multiplied(tmp_path: Path) -> None:
     for shape, folder in (("qwen3", tmp_path / "a"), ("qwen3.5", tmp_path / "b"), ("vision", tmp_path / "c")):
         path, yes_id, no_id = with_vision(folder) if shape == "vision" else tiny(folder, shape)
-        prompt = PromptTokens(render_prompt, yes_id, no_id, 512)
+        prompt = PromptTokens(QUORUM.render, yes_id, no_id, 512)
         one = LoraTrained(path, adapter_of(path, tmp_path / f"adapter-{shape}"), prompt)
         wanted = by_logits(one.model, one.tokenizer, prompt, ROWS)
         one.model.get_base_model().get_output_embeddings().register_forward_hook(lambda *_: pytest.fail("logits"))
@@ -63,16 +63,16 @@ def test_margins_are_those_of_the_logits_and_no_vocabulary_is_multiplied(tmp_pat
 def test_control_tokens_in_a_text_stay_text(base: Path) -> None:
     """As tokens they would end the document, and the text after them would answer in the model's place."""
     tokenizer = load_tokenizer(base)
-    prompt = PromptTokens(render_prompt, 1, 2, 512)
+    prompt = PromptTokens(QUORUM.render, 1, 2, 512)
     asked = [("q", "d", ""), ("q", HOSTILE, ""), (HOSTILE, "d", ""), ("q", "d", END)]
     clean, *hostile = prompt.encode(tokenizer, asked)
     controls = set(tokenizer.get_added_vocab().values())
     wanted = [one for one in clean.ids if one in controls]
     for row, texts in zip(hostile, asked[1:], strict=True):
         assert [one for one in row.ids if one in controls] == wanted
-        assert tokenizer.decode(row.ids) == render_prompt(*texts)
+        assert tokenizer.decode(row.ids) == QUORUM.render(*texts)
     # A text without them is tokenised whole, as everybody else does.
-    assert clean.ids == tokenizer(render_prompt("q", "d"), add_special_tokens=False)["input_ids"]
+    assert clean.ids == tokenizer(QUORUM.render("q", "d"), add_special_tokens=False)["input_ids"]
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_a_model_of_another_end_token_stops_where_its_answer_ends(other_end: Pat
     assert tokenizer.eos_token == "<|endoftext|>" and end != tokenizer.eos_token_id
     no = tokenizer("no", add_special_tokens=False)["input_ids"][0]
     said = [no, end, *[no] * 20]
-    given = PromptTokens(render_prompt, 1, 2, 512).encode(tokenizer, [("q", "d", "")])
+    given = PromptTokens(QUORUM.render, 1, 2, 512).encode(tokenizer, [("q", "d", "")])
     start = len(given[0].ids)
 
     def answer(module: Any, args: Any, kwargs: Any, output: Any) -> Any:
@@ -141,7 +141,7 @@ def test_a_model_of_another_end_token_stops_where_its_answer_ends(other_end: Pat
     model.register_forward_hook(answer, with_kwargs=True)
     assert generate_answers(model, tokenizer, given, max_new_tokens=12) == [("no", False)]
     # Whoever loads the published folder gets the same ends.
-    plain = LoraTrained(other_end, adapter_of(other_end, tmp_path / "adapter"), PromptTokens(render_prompt, 1, 2, 256))
+    plain = LoraTrained(other_end, adapter_of(other_end, tmp_path / "adapter"), PromptTokens(QUORUM.render, 1, 2, 256))
     plain.write(tmp_path / "out")
     ends = json.loads((tmp_path / "out" / "generation_config.json").read_text())["eos_token_id"]
     assert set(ends) == {end, tokenizer.eos_token_id} == set(generation_ends(model, tokenizer))
@@ -214,5 +214,5 @@ def test_a_model_is_trained_and_scored_with_the_prompt_that_was_chosen(tmp_path:
     text = recipe.tokenizer.decode(recipe.rows[0].ids[: recipe.rows[0].start])
     assert text.startswith(rendering.PRISM.head + rendering.PRISM.instruction)
     assert recipe.record()["prompt_sha256"] == rendering.PRISM.sha256
-    assert rendering.find_prompt(recipe.record()["prompt"], recipe.record()["prompt_sha256"]) == rendering.PRISM
+    assert recorded_prompt(recipe.record()) == rendering.PRISM
     assert set(table.CHOICES["prompt"]) <= set(rendering.PROMPTS)

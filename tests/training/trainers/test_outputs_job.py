@@ -82,7 +82,7 @@ def test_answers_of_a_batch_are_those_of_single_prompts(shape, tmp_path):
 def test_an_answer_begins_with_what_the_score_reads(made):
     base, _, _ = made
     scorer = OutputWriter(base, "cpu", 1).scorer
-    text = rendering.render_prompt("q", "d")
+    text = rendering.QUORUM.render("q", "d")
     ids = scorer.tokenizer(text, return_tensors="pt", add_special_tokens=False)
     with torch.no_grad():
         first = int(scorer.model(**ids).logits[0, -1].argmax())

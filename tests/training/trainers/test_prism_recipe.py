@@ -61,7 +61,7 @@ class Plain:
         total = 0.0
         for number in numbers:
             one = self.task.data.train[number]
-            prompt = self.tokenizer(rendering.render_prompt(one.query, one.document), add_special_tokens=False)[
+            prompt = self.tokenizer(rendering.QUORUM.render(one.query, one.document), add_special_tokens=False)[
                 "input_ids"
             ]
             word = "yes" if one.label else "no"
@@ -241,7 +241,7 @@ def test_tiny_trainings_cut_at_most_a_twentieth_of_the_bundled_collection(tmp_pa
     encoder = AutoTokenizer.from_pretrained(tiny_encoder(tmp_path / "encoder"))
     texts = [f"{one.title}\n{one.text}" for one in cut_passages(topics)]
     query, answer = "how do I define a function with default arguments?", 60
-    causal = [len(ids) + answer for ids in tokenizer([rendering.render_prompt(query, t) for t in texts])["input_ids"]]
+    causal = [len(ids) + answer for ids in tokenizer([rendering.QUORUM.render(query, t) for t in texts])["input_ids"]]
     pairs = [len(ids) for ids in encoder([query] * len(texts), texts, verbose=False)["input_ids"]]
     for recipe, lengths in (("prism", causal), ("cross-encoder", pairs)):
         limit = table.recipe_options(recipe, {"preset": "tiny"}).max_length

@@ -13,7 +13,7 @@ from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
 from training.jobs.folder import write_folder  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
-from training.recipes.rendering import render_prompt  # noqa: E402
+from training.recipes.rendering import QUORUM  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
 from training.trainers import publishing  # noqa: E402
@@ -27,7 +27,7 @@ LENGTH = 320
 def trained(folder: Path, shape: str) -> LoraTrained:
     """A tiny base and an adapter with weights of its own, as training leaves them."""
     base, yes_id, no_id = tiny(folder / "base", shape)
-    return LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(render_prompt, yes_id, no_id, LENGTH))
+    return LoraTrained(base, adapter_of(base, folder / "adapter"), PromptTokens(QUORUM.render, yes_id, no_id, LENGTH))
 
 
 def record(one: LoraTrained) -> Record:
@@ -94,7 +94,7 @@ def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(publis
 
     out, _ = published
     found = json.loads((out / "reranker.json").read_text())
-    prompt = PromptTokens(render_prompt, found["yes_id"], found["no_id"], LENGTH)
+    prompt = PromptTokens(QUORUM.render, found["yes_id"], found["no_id"], LENGTH)
     rows = [Example(query, document) for query, document in PAIRS]
     ours = prompt.margins(load_causal(out), AutoTokenizer.from_pretrained(out), rows)
     assert by_cross_encoder(out, PAIRS) == pytest.approx(ours, abs=3e-5)
@@ -183,7 +183,7 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
 
 def test_a_base_with_vision_is_published_as_the_text_model_that_was_trained(tmp_path):
     base, yes_id, no_id = with_vision(tmp_path / "base")
-    one = LoraTrained(base, adapter_of(base, tmp_path / "adapter"), PromptTokens(render_prompt, yes_id, no_id, LENGTH))
+    one = LoraTrained(base, adapter_of(base, tmp_path / "adapter"), PromptTokens(QUORUM.render, yes_id, no_id, LENGTH))
     finish_training(tmp_path / "out", one, dev_rows(1), record(one), report=lambda phase: None)
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert (config["model_type"], config["mtp_num_hidden_layers"]) == ("qwen3_5_text", 0)

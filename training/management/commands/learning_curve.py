@@ -1,8 +1,6 @@
 """`learning_curve RECIPE --data DIR --points 500,1000,... --base B --out D`: what did the last labels buy?"""
 
 import json
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +16,11 @@ from training.curves import services
 from training.curves.options import CurveOptions
 from training.curves.results import describe_last, describe_next, draw_curve, result_document
 from training.curves.subsets import order_queries, plan_subsets
-from training.jobs import worker_pool
+from training.jobs import lifecycle, worker_pool
 from training.jobs.folder import write_atomically
 from training.jobs.options import read_config
 from training.models import CurvePoint, Job, LearningCurve
 from training.recipes.table import RECIPES, recipe_options
-
-LOOK_S = 0.5
-LINE_EVERY_S = 10.0
 
 
 class Command(QuorumCommand):
@@ -47,7 +42,12 @@ class Command(QuorumCommand):
         """Begin the curve, or continue it; sum it up where it is over."""
         curve = self.begin(options)
         if options["wait"]:
-            self.wait(curve)
+            waiting = services.list_points(curve)
+            worker_pool.wait_for(
+                [point.job for point in waiting],
+                lambda: f"curve {curve.number}: {_format_states(waiting)}",
+                self.stderr.write,
+            )
         points = services.list_points(curve)
         if not all(point.job.is_over for point in points):
             self.say(f"curve {curve.number}: {_format_states(points)}; run the command again to see what it says")
@@ -61,7 +61,8 @@ class Command(QuorumCommand):
         curve = services.find_curve(options["out"], **request)
         if curve is not None:
             with transaction.atomic():
-                services.resume_points(curve)
+                for point in services.list_points(curve):
+                    lifecycle.go_on(point.job)
             return curve
         entry = RECIPES[asked.recipe]
         seed = recipe_options(asked.recipe, asked.given).seed
@@ -70,22 +71,6 @@ class Command(QuorumCommand):
         named = import_string(entry.reader)(request["data"]).collection
         collection = Collection.objects.filter(name=named).first()
         return services.start_curve(self.actor, collection, asked, out=options["out"])
-
-    def wait(self, curve: LearningCurve) -> None:
-        """Wait for the end of all points, with a worker of our own where no other serves the queue."""
-        told, line = 0.0, ""
-        with worker_pool.OwnWorker() as own:
-            points = services.list_points(curve)
-            while not all(point.job.is_over for point in points):
-                if any(point.job.state == Job.State.QUEUED for point in points):
-                    own.ensure(points[0].job.device)
-                now = f"curve {curve.number}: {_format_states(points)}"
-                if now != line and (sys.stderr.isatty() or time.monotonic() - told > LINE_EVERY_S):
-                    told, line = time.monotonic(), now
-                    self.stderr.write(now)
-                    self.stderr.flush()
-                time.sleep(LOOK_S)
-                points = services.list_points(curve)
 
     def end(self, curve: LearningCurve, points: list[CurvePoint]) -> object:
         """Write curve.json, curve.csv and curve.svg. Raises Incomplete where a point has no measure."""
@@ -105,12 +90,8 @@ class Command(QuorumCommand):
 
     def describe(self, curve: LearningCurve, points: list[CurvePoint]) -> dict[str, Any]:
         """Return the document of a curve."""
-        jobs = {
-            "curve": curve.number,
-            "recipe": curve.recipe,
-            "order": curve.order,
-            "jobs": [p.job.number for p in points],
-        }
+        jobs = {"curve": curve.number, "recipe": curve.recipe, "order": curve.order}
+        jobs |= {"jobs": [point.job.number for point in points]}
         return jobs | result_document(services.read_result(points))
 
 

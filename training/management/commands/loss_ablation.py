@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from benchmark.measures.rankings import evaluate_run
@@ -11,8 +10,9 @@ from benchmark.runs.files import read_qrels, read_run
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from training.distillation.comparison import BASE, MEASURE, read_variants, result_lines, write_tables
+from training.jobs.reranking import add_scoring, describe_rerank, rerank_run
 from training.recipes import base_models
-from training.serving.scorer import PRECISIONS, choose_prompt
+from training.serving.scorer import choose_prompt
 
 
 class Command(QuorumCommand):
@@ -37,12 +37,7 @@ class Command(QuorumCommand):
             help="collection, TREC run to rerank, and qrels (repeatable; each counts alike in the mean)",
         )
         parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for runs and tables")
-        parser.add_argument("--depth", type=int, default=100, help="number of documents per query (default: 100)")
-        parser.add_argument(
-            "--device", choices=("cpu", "cuda"), default="cpu", help="where the models run (default: cpu)"
-        )
-        precision = "number format (default: fp32 on a CPU, bf16 on a GPU)"
-        parser.add_argument("--precision", choices=PRECISIONS, default="auto", help=precision)
+        add_scoring(parser)
 
     def run(self, **options: Any) -> object:
         """Check everything, rerank what is not reranked yet, and write the table."""
@@ -65,11 +60,18 @@ class Command(QuorumCommand):
                 path = out / f"{name}.{system}.run"
                 if not path.exists():
                     self.stderr.write(f"{name}: reranking with {system}")
-                    call_command(
-                        "rerank", model=model, ranking=run, collection=name, out=path, insert_positives=qrels,
-                        prompt=asked, depth=options["depth"], device=options["device"],
-                        precision=options["precision"], json=False, stdout=self.stderr,
-                    )  # fmt: skip
+                    how = {option: options[option] for option in ("depth", "device", "precision")}
+                    done = rerank_run(
+                        model,
+                        run,
+                        collection_named(name),
+                        path,
+                        insert=qrels,
+                        prompt=asked,
+                        say=self.stderr.write,
+                        **how,
+                    )
+                    self.stderr.write(describe_rerank(done))
                 found[system] = evaluate_run(read_qrels(qrels), read_run(path), [MEASURE]).per_query[MEASURE]
             measured[name] = found
         document = write_tables(out, measured)

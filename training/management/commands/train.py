@@ -1,7 +1,5 @@
 """`train RECIPE --data DIR --base DIR_OR_ID --out DIR`: a job on the GPU queue, and with --wait its end."""
 
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,6 @@ from training.jobs.services import start_training
 from training.models import Job
 from training.recipes import table
 from training.recipes.table import RECIPES
-
-LOOK_S = 0.5
-LINE_EVERY_S = 10.0
 
 
 class Command(QuorumCommand):
@@ -44,37 +39,19 @@ class Command(QuorumCommand):
         collection = Collection.objects.filter(name=read(Path(asked.data)).collection).first()
         job = start_training(self.actor, collection, asked, out=options["out"])
         if far := table.find_far_rate(asked.recipe, table.recipe_options(asked.recipe, asked.given)):
-            self.note(f"warning: {table.FAR_RATE % far}")
-        self.note(f"job {job.number} waits in the queue ({job.device})")
+            self.stderr.write(f"warning: {table.FAR_RATE % far}")
+        self.stderr.write(f"job {job.number} waits in the queue ({job.device})")
         if options["wait"]:
-            self.wait(job)
+            try:
+                worker_pool.wait_for([job], lambda: self.line(job), self.stderr.write)
+            except KeyboardInterrupt:
+                name = job.collection.name if job.collection else lifecycle.SHARED
+                self.stderr.write(
+                    f"interrupted: job {job.number} goes on from its checkpoint as soon as a worker serves the queue; "
+                    f"to end it: manage.py training {name} cancel --job {job.number}"
+                )
+                raise
         return self.end(job, waited=options["wait"])
-
-    def wait(self, job: Job) -> None:
-        """Wait for the end, with a worker of our own where no other serves the queue.
-
-        Ctrl-C and SIGTERM leave it to others.
-        """
-        told, line = 0.0, ""
-        try:
-            # Its worker ends with this command; the job then waits for another.
-            with worker_pool.OwnWorker() as own:
-                while not job.is_over:
-                    if job.state == Job.State.QUEUED:
-                        own.ensure(job.device)
-                    time.sleep(LOOK_S)
-                    job.refresh_from_db()
-                    now = self.line(job)
-                    if now != line and (sys.stderr.isatty() or time.monotonic() - told > LINE_EVERY_S):
-                        told, line = time.monotonic(), now
-                        self.note(now)
-        except KeyboardInterrupt:
-            name = job.collection.name if job.collection else lifecycle.SHARED
-            self.note(
-                f"interrupted: job {job.number} goes on from its checkpoint as soon as a worker serves the queue; to "
-                f"end it: manage.py training {name} cancel --job {job.number}"
-            )
-            raise
 
     def line(self, job: Job) -> str:
         """Return in one line how far a job is."""
@@ -111,8 +88,3 @@ class Command(QuorumCommand):
             means = f"{gain['first_stage']['mean']:.4f}, {base} {gain['base']:.4f}, trained {gain['tuned']:.4f}"
             self.say(f"{gain['measure']} over {rankings['queries']} queries: {gain['first_stage']['name']} {means}")
         return document
-
-    def note(self, line: str) -> None:
-        """Write a line about the work, never on standard output."""
-        self.stderr.write(line)
-        self.stderr.flush()

@@ -7,19 +7,18 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.numbered import find_numbered
-from jobs import leases
 from training.jobs import lifecycle
+from training.jobs.services import control_job
 from training.models import Job
 
 State = Job.State
-ACTIONS = {"cancel": leases.ask_to_cancel, "resume": lifecycle.go_on}
+ACTIONS = {"cancel": "cancel", "resume": "go-on"}
 POSSIBLE = {"cancel": (State.QUEUED, State.RUNNING), "resume": (State.CANCELLED, State.FAILED)}
 # What a command of a set from elsewhere queued belongs to no collection, and its files lie in a folder of this name.
 SHARED = lifecycle.SHARED
 
 
 class Command(QuorumCommand):
-    act = "training.control"
     help = "Cancel a training that waits or runs, or resume one that was cancelled or failed from its last checkpoint."
 
     def arguments(self, parser: CommandParser) -> None:
@@ -38,10 +37,9 @@ class Command(QuorumCommand):
             job = possible.order_by("-pk").first()
         if job is None:
             raise BadInput(f"{name} has no job {number}" if number is not None else f"{name} has no job to {action}")
-        if not ACTIONS[action](job):
-            job.refresh_from_db()
+        if job.state not in POSSIBLE[action]:
             raise BadInput(f"Job {job.number} is {job.get_state_display()}: there is nothing to {action}")
-        job.refresh_from_db()
+        control_job(self.actor, job, ACTIONS[action])
         if job.state == State.RUNNING:
             self.say(f"job {job.number} saves a checkpoint and ends within ten seconds")
         else:
