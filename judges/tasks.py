@@ -47,9 +47,11 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
         wakeups.record_error(campaign_id, error)
         raise
     wakeups.clear_errors(campaign_id)
+    if seconds is None or not wakeups.is_current(campaign_id, generation):
+        return
     if seconds == 0:
-        wakeups.requeue_run(campaign_id, generation)
-    elif seconds is not None and wakeups.is_current(campaign_id, generation):
+        wakeups.queue_run(campaign_id, generation)
+    else:
         wakeups.wake_later(campaign_id, seconds)
 
 

@@ -39,6 +39,9 @@ def estimate_people(collection: Collection, wanted: Configuration, pairs: int, c
     latency = latency_medians(same) if same else None
     come = round(pairs * share)
     model_seconds = latency["wall"] / 1000 if latency else DEBATE_SECONDS
+    # So many pairs at once, and at least as long as the slowest account's limit asks for: calls are shared evenly.
+    limits = [judge.requests_per_minute for judge in wanted.judges if judge.requests_per_minute]
+    paced = calls / max(1, len(wanted.judges)) / min(limits) * 60 if limits else 0.0
     each_seconds = PERSON_SECONDS if seconds is None else seconds
     hours = come * each * each_seconds / 3600
     return {
@@ -52,7 +55,7 @@ def estimate_people(collection: Collection, wanted: Configuration, pairs: int, c
         "basis": basis,
         "measured": measured,
         "timed": seconds is not None,
-        "models_seconds": _expected_seconds(wanted, pairs, calls, model_seconds),
+        "models_seconds": max(model_seconds, pairs * model_seconds / settings.PAIRS_IN_FLIGHT, paced),
         "models_timed": latency is not None,
     }
 
@@ -72,11 +75,3 @@ def _expected_share(earlier: Sequence[Campaign], wanted: Configuration) -> tuple
         if ended >= LEAST and (basis == "policy" or wanted.policy != Policy.SINGLE):
             return sum(one.escalated for one in found) / ended, basis, ended
     return (0.0, "rule", 0) if wanted.policy == Policy.SINGLE else (ESCALATED, "paper", 0)
-
-
-def _expected_seconds(wanted: Configuration, pairs: int, calls: float, each: float) -> float:
-    """Return the seconds of so many pairs at once, and at least those that the accounts' limits ask for."""
-    limits = [judge.requests_per_minute for judge in wanted.judges if judge.requests_per_minute]
-    # Calls are shared evenly among judges, near enough: the slowest account holds the others up.
-    paced = calls / max(1, len(wanted.judges)) / min(limits) * 60 if limits else 0.0
-    return max(each, pairs * each / settings.PAIRS_IN_FLIGHT, paced)

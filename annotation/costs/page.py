@@ -10,7 +10,7 @@ from annotation.costs.report import CostReport
 from charts import Bar, Chart, draw_bars
 from charts.cells import csv_line
 from judges.costs.accounting import format_cost
-from judges.costs.ledger import LedgerRow, Sum
+from judges.costs.ledger import LedgerRow
 
 # The columns of the file in their order, with the fields of an entry that stand in them.
 COLUMNS = {
@@ -40,16 +40,15 @@ def judge_cost_chart(found: CostReport) -> Chart | None:
     lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
     if not lines:
         return None
-    rows = [Bar(one.name, one.paid.usd, words=_("price unknown"), detail=_describe_calls(one)) for one in lines]
+    rows = []
+    for line in lines:
+        calls = ngettext("%(calls)s call", "%(calls)s calls", line.calls) % {"calls": f"{line.calls:,}"}
+        detail = f"{calls}, {', '.join(line.paid.missing)}" if line.paid.at_least else calls
+        rows.append(Bar(line.name, line.paid.usd, words=_("price unknown"), detail=detail))
     values = {"collection": found.collection.name, "campaign": found.campaign.number}
     source = _("%(collection)s, campaign %(campaign)s") % values
     summary = _("All judges: %(text)s.") % {"text": found.machine.text}
     return draw_bars("spending", _("Cost by judge"), rows, x="USD", summary=summary, source=source)
-
-
-def _describe_calls(one: Sum) -> str:
-    calls = ngettext("%(calls)s call", "%(calls)s calls", one.calls) % {"calls": f"{one.calls:,}"}
-    return f"{calls}, {', '.join(one.paid.missing)}" if one.paid.at_least else calls
 
 
 def csv_lines(entries: list[LedgerRow]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The money of one campaign, for the command and the page: ledger, people's work, cost per correct label."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -190,12 +190,9 @@ def _describe_labels(labelled: int, settled: int) -> tuple[str, str]:
     return ours, _("%(ours)s and %(settled)s by people") % {"ours": ours, "settled": f"{settled:,}"}
 
 
-def _count_gold(campaign: Campaign) -> tuple[int, int, int, int]:
+def _count_gold(campaign: Campaign) -> Sequence[int]:
     collection = campaign.collection
-    known, right, known_people, right_people = fetch_row(
-        GOLD, campaign=campaign.pk, collection=collection.pk, relevant=collection.relevant_from
-    )
-    return known, right, known_people, right_people
+    return fetch_row(GOLD, campaign=campaign.pk, collection=collection.pk, relevant=collection.relevant_from)
 
 
 SPENT = (
@@ -228,7 +225,18 @@ def build_json_document(found: CostReport) -> dict[str, Any]:
             **_paid_document(people.paid),
         },
         "together": _paid_document(found.together),
-        "cost_per_correct_label": [_label_document(one) for one in found.labels],
+        "cost_per_correct_label": [
+            {
+                "labels_of": label.who,
+                "correct_by": label.truth,
+                "labels": label.labels,
+                **_paid_document(label.paid),
+                "accuracy": asdict(label.accuracy),
+                "per_correct_label": asdict(label.cost),
+                "population": label.population,
+            }
+            for label in found.labels
+        ],
         "caps": {**asdict(found.caps), "day": found.caps.day.isoformat()},
         "ledger": [{**asdict(entry), "cost": entry.paid.usd} for entry in found.entries],
     }
@@ -240,15 +248,3 @@ def _paid_document(paid: Paid) -> dict[str, Any]:
 
 def _part_document(one: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in one.items() if key != "paid"} | _paid_document(one["paid"])
-
-
-def _label_document(one: PerLabel) -> dict[str, Any]:
-    return {
-        "labels_of": one.who,
-        "correct_by": one.truth,
-        "labels": one.labels,
-        **_paid_document(one.paid),
-        "accuracy": asdict(one.accuracy),
-        "per_correct_label": asdict(one.cost),
-        "population": one.population,
-    }

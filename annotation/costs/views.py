@@ -91,11 +91,14 @@ def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     # A price holds for all judges of the model on the site: the page before has named them.
     if "confirm" in request.POST:
         return _save_price(request, scope, judge, wanted, "" if away else form.cleaned_data["note"])
+    # The prices that count again when the entered one is taken away.
+    row = taken_over(provider=judge.provider, base_url=judge.base_url, model=judge.model) if away else None
+    before = {key: value for key in PRICES if row and (value := getattr(row, key)) is not None}
     context = {
         "scope": scope,
         "judge": judge,
         "away": away,
-        "changes": price_changes(judge, _prices_before(judge) if away else wanted),
+        "changes": price_changes(judge, before if away else wanted),
         "others": judges_sharing(judge),
         "hidden": [(name, request.POST.get(name, "")) for name in form.fields],
     }
@@ -121,12 +124,6 @@ def _save_price(request: HttpRequest, scope: Scope, judge: Judge, wanted: dict[s
         told = _("Nothing was changed.") if change == "unchanged" else _("Saved. Applies to new calls.")
         messages.success(request, told)
     return redirect("prices", scope.collection.name)
-
-
-def _prices_before(judge: Judge) -> dict[str, float]:
-    """The prices that count again when the entered one is taken away."""
-    row = taken_over(provider=judge.provider, base_url=judge.base_url, model=judge.model)
-    return {} if row is None else {key: getattr(row, key) for key in PRICES if getattr(row, key) is not None}
 
 
 def _render_price(request: HttpRequest, scope: Scope, judge: Judge, form: PriceForm, status: int = 200) -> HttpResponse:

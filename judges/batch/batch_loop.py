@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from psycopg import Connection
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars
 
 from judges.batch import store
 from judges.batch.endpoints import (
@@ -26,7 +26,7 @@ from judges.batch.endpoints import (
 )
 from judges.batch.store import LEASE_S, Collected, Out
 from judges.costs.budget import Budget, BudgetExhausted
-from judges.costs.prices import is_batched, price_for_judge
+from judges.costs.prices import cost_bound, is_batched, price_for_judge
 from judges.domain import refusals
 from judges.domain.refusals import Failure, Meaning
 from judges.domain.verdicts import NoVerdict
@@ -38,14 +38,12 @@ from judges.engine.calls import (
     Cancelled,
     JudgeQuestion,
     Tools,
-    cost_bound,
     describe_refusal,
     read_failure,
 )
 from judges.engine.leases import Claimed
 from judges.engine.limits import SIT_OUT_S
 from judges.engine.plan import Plan, read_prices
-from judges.engine.rows import Attempted
 from judges.errors import ProviderError, Refused, Rejected, Unreachable
 from judges.records import Body, Judge, ModelRequest, Reply, Turn
 
@@ -257,7 +255,7 @@ class BatchWorkerLoop:
 
     async def _judge(self, chunk: Sequence[Claimed]) -> bool:
         """Judge the pairs at the same time; whether any of them waits for a batch now."""
-        waits = await asyncio.gather(*map(self._judge_one, chunk))
+        waits = await asyncio.gather(*map(self._judge_pair, chunk))
         # Taken in one step, so that a call that is collected meanwhile is not lost.
         collected, self.caller.collected = self.caller.collected, []
         if collected:
@@ -267,11 +265,8 @@ class BatchWorkerLoop:
             await self._pause(self.refusal)
         return any(waits)
 
-    async def _judge_one(self, claimed: Claimed) -> bool:
-        with bound_contextvars(**self.plan.log_fields(claimed.pair)):
-            return await self._judge_pair(claimed)
-
     async def _judge_pair(self, claimed: Claimed) -> bool:
+        bind_contextvars(**self.plan.log_fields(claimed.pair))  # for this task alone
         try:
             row = await pairs.judge_pair(self.caller, claimed)
         except WaitingForBatch:
@@ -396,7 +391,7 @@ class BatchWorkerLoop:
             if price == sent.price:
                 continue
             row = sent.row
-            row["bound"] = cost_bound(request, request.prompt, price)
+            row["bound"] = cost_bound(request.judge, request.prompt, request.schema, price)
             if row["calls"]:
                 self.budget.give_back(row["usd"])
                 row |= {"usd": 0.0, "calls": 0}
@@ -497,7 +492,10 @@ class BatchWorkerLoop:
         for id, (sent, _) in calls.items():
             answer = answers[id]
             result = await interpret_body(sent.judge, answer) if isinstance(answer, Body) else answer
-            decision, attempted = _end_call(sent, result)
+            # As if it had come at once; it took as long as the batch.
+            began = datetime.fromisoformat(sent.row["started"])
+            sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)
+            decision, attempted = sent.ended(result)
             if evidence is not None and evidence.takes(id, sent, result, decision):
                 continue
             if id in uncounted:
@@ -511,7 +509,9 @@ class BatchWorkerLoop:
         """Decide of whom the refusals of a batch speak, as of calls that leave one by one, and store them."""
         trials, found, uncounted = self.tools.limits.trials, "", set[int]()
         for judge in evidence.judges.values():
-            doubt, answers = (self.plan.start, judge.id), evidence.in_order(judge)
+            # In the order of the batch's rows: providers give them in any.
+            answers = [failure for _id, failure in sorted(evidence.answers[judge.id].items())]
+            doubt = (self.plan.start, judge.id)
             if None in answers:
                 # Its calls left together: that one of them was answered says that the account answers.
                 useless = refusals.unusable_row(answers, trials.failures.get(doubt, ()))
@@ -568,17 +568,6 @@ class BatchEvidence:
             self.refused[id] = sent, result
             return True
         return False
-
-    def in_order(self, judge: Judge) -> list[Failure | None]:
-        """Return the judge's answers in the order of the batch's rows: providers give them in any."""
-        return [failure for _id, failure in sorted(self.answers[judge.id].items())]
-
-
-def _end_call(sent: Sent, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
-    """Return what an answer of a batch means, as if it had come at once; it took as long as the batch."""
-    began = datetime.fromisoformat(sent.row["started"])
-    sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)
-    return sent.ended(result)
 
 
 def _call_of(key: str, batch: Out, ids: Sequence[int]) -> int | None:

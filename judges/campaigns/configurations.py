@@ -210,21 +210,16 @@ def _select_judges(
             "judges",
             _("A panel has at most %(most)s judges, not %(count)s.") % {"count": len(panelists), "most": SIZES[-1]},
         )
-    _check_copies(panelists)
-    return agents, panelists
-
-
-def _check_copies(panelists: Sequence[Judge]) -> None:
-    """Check that a judge that is named again can say something else. Raises BadInput."""
+    # A judge that is named again must be able to say something else.
     names = [judge.name for judge in panelists]
     for judge in panelists:
-        why = copies.why_alike(judge) if names.count(judge.name) > 1 else ""
-        if why:
+        if names.count(judge.name) > 1 and (why := copies.why_alike(judge)):
             raise BadOption(
                 "judges",
                 _("%(judge)s is named %(times)s times, and all its answers would be identical: %(why)s")
                 % {"judge": judge.name, "times": names.count(judge.name), "why": why},
             )
+    return agents, panelists
 
 
 def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from judges.models import JudgeVersion
+from store.sql import fetch_rows
 
 OUTCOMES = """
 SELECT l.campaign_id, l.judge_id, l.outcome, sum(l.calls)::bigint, sum(l.calls_cached)::bigint
-FROM judges_ledger l WHERE l.campaign_id = ANY(%s) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+FROM judges_ledger l WHERE l.campaign_id = ANY(%(campaigns)s) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 ANSWERED = "answered:"  # Begins the counters of calls that another model answered (judges.campaigns.counters).
 
@@ -63,6 +63,7 @@ class JudgeReport:
             yield _("%(unusable)s not in the form that was asked for: check the judge for the key that helps") % values
 
 
+FIELDS = {"labelled": "usable", "unparsed": "unusable", "out_of_range": "unusable", "error": "failed"}  # By outcome.
 COUNTS = ("calls", "usable", "truncated", "refused", "unusable", "prompt_cut", "failed")
 
 
@@ -71,12 +72,10 @@ def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
     counts: dict[tuple[int, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     if not (campaigns := list(campaigns)):
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(OUTCOMES, [campaigns])
-        for campaign, judge, outcome, calls, cached in cursor.fetchall():
-            of_judge = counts[campaign, judge]
-            of_judge["calls"] += int(calls)
-            of_judge[_field_of(outcome)] += int(calls + (cached if outcome == "labelled" else 0))
+    for campaign, judge, outcome, calls, cached in fetch_rows(OUTCOMES, campaigns=campaigns):
+        of_judge = counts[campaign, judge]
+        of_judge["calls"] += int(calls)
+        of_judge[FIELDS.get(outcome, outcome)] += int(calls + (cached if outcome == "labelled" else 0))
     judges = JudgeVersion.objects.in_bulk({judge for _campaign, judge in counts}) if counts else {}
     reports: dict[int, list[JudgeReport]] = defaultdict(list)
     for (campaign, key), of_judge in counts.items():
@@ -116,8 +115,3 @@ def describe_other_model(row: Mapping[str, Any]) -> str:
         row["calls"],
     )
     return words % {**row, "calls": f"{row['calls']:,}"}
-
-
-def _field_of(outcome: str) -> str:
-    fields = {"labelled": "usable", "unparsed": "unusable", "out_of_range": "unusable", "error": "failed"}
-    return fields.get(outcome, outcome)

@@ -131,10 +131,15 @@ def start_campaign(
                 **_relevance_fields(collection),
                 **wanted.values,
             )
-        _set_limits(campaign, budget=budget, max_calls=max_calls, failed_to_people=failed_to_people)
+        # What was spent so far counts, since it stands in the tallies.
+        campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
+        campaign.save(update_fields=["budget", "max_calls", "failed_to_people"])
         retried = _requeue_failed(campaign) if retry else 0
         if failed_to_people and joined:
-            _escalate_failed(campaign)
+            (count,) = fetch_row(ESCALATE_FAILED, campaign=campaign.pk)
+            if count:
+                counters.add(campaign.pk, "failed", -count)
+                counters.add(campaign.pk, "escalated:error", count)
         earlier = [] if again else [one.pk for one in known]
         added = _enqueue_pairs(campaign, earlier, limit, again=again, pairs=pairs)
         if not joined and not added:
@@ -171,12 +176,6 @@ def check_budget(
             )
             % {"collection": collection.name, "unknown": unknown}
         )
-
-
-def _set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None, failed_to_people: bool) -> None:
-    """Replace the campaign's limits; what was spent so far counts, since it stands in the tallies."""
-    campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
-    campaign.save(update_fields=["budget", "max_calls", "failed_to_people"])
 
 
 def _enqueue_pairs(
@@ -272,14 +271,6 @@ def _requeue_failed(campaign: Campaign) -> int:
         counters.add(campaign.pk, "failed", -retried)
         notifications.forget_failing(campaign.pk)
     return retried
-
-
-def _escalate_failed(campaign: Campaign) -> None:
-    """Open an item, reason `error`, for every failed pair of the campaign."""
-    (count,) = fetch_row(ESCALATE_FAILED, campaign=campaign.pk)
-    if count:
-        counters.add(campaign.pk, "failed", -count)
-        counters.add(campaign.pk, "escalated:error", count)
 
 
 def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) -> Campaign:

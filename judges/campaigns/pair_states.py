@@ -5,7 +5,7 @@ a later campaign asks once more takes nothing away. A campaign that was cancelle
 people; its failures and what it never judged are not judged.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import cast
@@ -53,10 +53,10 @@ class PairStates:
     """How many pairs of a collection are in each state, and more of some: it all counts pairs, each once."""
 
     counts: dict[PairState, int] = field(default_factory=lambda: dict.fromkeys(PairState, 0))
-    labels: dict[str, int] = field(default_factory=dict)  # Labelled by judges: by verdict, "0" and "1".
-    reasons: dict[str, int] = field(default_factory=dict)  # Settled and open: by why people were asked.
-    agreed: dict[str, int] = field(default_factory=dict)  # By the round in which the newest debate agreed.
-    origins: dict[str, int] = field(default_factory=dict)  # Of pairs with a label: by whom it is.
+    labels: Counter[str] = field(default_factory=Counter)  # Labelled by judges: by verdict, "0" and "1".
+    reasons: Counter[str] = field(default_factory=Counter)  # Settled and open: by why people were asked.
+    agreed: Counter[str] = field(default_factory=Counter)  # By the round in which the newest debate agreed.
+    origins: Counter[str] = field(default_factory=Counter)  # Of pairs with a label: by whom it is.
     audits: int = 0  # Labelled by judges, and drawn for people to check.
 
     @property
@@ -79,18 +79,14 @@ class PairStates:
         state, verdict, reason, origin, agreed, audited, pairs = row
         self.counts[PairState(state)] += pairs
         if state == PairState.LABELLED:
-            _add(self.labels, str(verdict or 0), pairs)
+            self.labels[str(verdict or 0)] += pairs
             self.audits += pairs if audited else 0
         if state in (PairState.SETTLED, PairState.OPEN) and reason:
-            _add(self.reasons, reason, pairs)
+            self.reasons[reason] += pairs
         if agreed and state in (PairState.LABELLED, PairState.SETTLED, PairState.OPEN):
-            _add(self.agreed, str(agreed), pairs)
+            self.agreed[str(agreed)] += pairs
         if origin:
-            _add(self.origins, origin, pairs)
-
-
-def _add(counts: dict[str, int], key: str, pairs: int) -> None:
-    counts[key] = counts.get(key, 0) + pairs
+            self.origins[origin] += pairs
 
 
 def count_states(collection: Collection) -> PairStates:

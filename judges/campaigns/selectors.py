@@ -155,6 +155,7 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
     # Never more than were escalated: the two are counted apart.
     settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
     calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
+    possible = int(sums.get("calls_possible", 0))
     return {
         "collection": name,
         "campaign": campaign,
@@ -182,7 +183,10 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
         "calls_assumed": int(sums.get("calls_assumed", 0)),
         "cost_assumed": round(sums.get("cost_assumed", 0.0), 10),
         "paused_because": because or None,
-        **_possible_calls(sums),
+        # Calls that workers of a lost machine may have made, and what they cost at most.
+        **(
+            {"calls_possible": possible, "cost_possible": round(sums.get("cost_possible", 0.0), 10)} if possible else {}
+        ),
         **({"stopped_by": stopped_by} if state == Campaign.State.BUDGET and stopped_by else {}),
     } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
 
@@ -193,13 +197,6 @@ def count_filtered(campaign: Campaign) -> int:
         return 0
     sums = counters.read(campaign.pk).items()
     return int(sum(value for key, value in sums if key.startswith("route:") and key.endswith(".filter")))
-
-
-def _possible_calls(sums: dict[str, float]) -> dict[str, Any]:
-    """Return the calls that workers of a lost machine may have made, if any, and what they cost at most."""
-    if not (calls := int(sums.get("calls_possible", 0))):
-        return {}
-    return {"calls_possible": calls, "cost_possible": round(sums.get("cost_possible", 0.0), 10)}
 
 
 def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:

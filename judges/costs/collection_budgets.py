@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from datetime import date
 
-from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from corpus.models import Collection
 from judges.costs.accounting import format_cost
 from judges.models import Campaign
+from store.sql import fetch_row
 
 ACCOUNT = """
 SELECT k.budget, k.daily_budget, a.spent, a.held, a.today, (now() AT TIME ZONE 'UTC')::date
-FROM corpus_collection k, LATERAL collection_spending(k.id) a WHERE k.id = %s
+FROM corpus_collection k, LATERAL collection_spending(k.id) a WHERE k.id = %(collection)s
 """
 
 LEFT = {
@@ -86,9 +86,7 @@ class CollectionBudget:
 
 def collection_budget(collection: Collection) -> CollectionBudget:
     """Return the collection's caps and account now. One statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(ACCOUNT, [collection.pk])
-        return CollectionBudget(*cursor.fetchone())
+    return CollectionBudget(*fetch_row(ACCOUNT, collection=collection.pk))
 
 
 def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:

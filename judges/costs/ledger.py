@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from judges.costs.accounting import Paid, of_calls
 from judges.models import Campaign, JudgeCall
 from judges.records import CONVERSATIONS
+from store.sql import fetch_rows
 
 ENTRIES = """
 SELECT sum(l.calls)::bigint, sum(l.calls_cached)::bigint, sum(l.calls_without_price)::bigint, sum(l.tokens_in)::bigint,
@@ -18,13 +18,13 @@ SELECT sum(l.calls)::bigint, sum(l.calls_cached)::bigint, sum(l.calls_without_pr
     sum(l.cost_assumed), sum(l.tokens_written)::bigint, sum(l.tokens_reasoning)::bigint,
     v.name || '@' || v.version, v.model, l.role, l.round, l.outcome
 FROM judges_ledger l JOIN judges_judgeversion v ON v.id = l.judge_id
-WHERE l.campaign_id = %s GROUP BY v.id, l.role, l.round, l.outcome
+WHERE l.campaign_id = %(campaign)s GROUP BY v.id, l.role, l.round, l.outcome
 """
 
 DAYS = """
 SELECT day, sum(calls)::bigint, sum(cost), sum(calls_without_price)::bigint, sum(calls_assumed)::bigint,
     sum(cost_assumed)
-FROM judges_ledger WHERE campaign_id = %s GROUP BY day ORDER BY day
+FROM judges_ledger WHERE campaign_id = %(campaign)s GROUP BY day ORDER BY day
 """
 
 PAIRS = """
@@ -132,9 +132,8 @@ class Sum(LedgerCounts):
 
 def ledger_rows(campaign: Campaign) -> list[LedgerRow]:
     """Return the ledger, in the order in which a pair is judged. One statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(ENTRIES, [campaign.pk])
-        return sorted((LedgerRow(*row) for row in cursor.fetchall()), key=lambda entry: entry.place)
+    rows = fetch_rows(ENTRIES, campaign=campaign.pk)
+    return sorted((LedgerRow(*row) for row in rows), key=lambda entry: entry.place)
 
 
 def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list[Sum]:
@@ -154,20 +153,16 @@ def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
 
 def daily_costs(campaign: Campaign) -> list[dict[str, Any]]:
     """Return the day, calls and what was paid of each UTC day. One statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(DAYS, [campaign.pk])
-        found = cursor.fetchall()
-    return [{"day": day, "calls": calls, "paid": of_calls(cost, calls, *rest)} for day, calls, cost, *rest in found]
+    rows = fetch_rows(DAYS, campaign=campaign.pk)
+    return [{"day": day, "calls": calls, "paid": of_calls(cost, calls, *rest)} for day, calls, cost, *rest in rows]
 
 
 def costs_by_outcome(campaign: Campaign) -> list[dict[str, Any]]:
     """Return the name, pairs, calls and what was paid of each thing that became of pairs. Reads every attempt."""
     groups: dict[str, list[tuple[float, ...]]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(PAIRS, {"campaign": campaign.pk})
-        for state, reason, *numbers in cursor.fetchall():
-            name = _(PLACES[state]) + (f": {_(reason)}" if state == "escalated" and reason else "")
-            groups.setdefault(name, []).append(tuple(numbers))
+    for state, reason, *numbers in fetch_rows(PAIRS, campaign=campaign.pk):
+        name = _(PLACES[state]) + (f": {_(reason)}" if state == "escalated" and reason else "")
+        groups.setdefault(name, []).append(tuple(numbers))
     found = []
     for name, rows in groups.items():
         pairs, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
@@ -17,6 +17,7 @@ from judges.costs.prices import Price, price_for_judge
 from judges.models import JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge
+from store.sql import fetch_row
 
 # Of the advisory lock under which one row at a time is compared with the newest and added.
 LOCK = 0x7072_6963
@@ -80,8 +81,7 @@ def enter_price(
     """
     if problem := incomplete_price(prices):
         raise BadInput(f"{problem[0]} {problem[1]}")
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    fetch_row("SELECT pg_advisory_xact_lock(%(lock)s)", lock=LOCK)
     same = PriceRow.objects.filter(provider=provider, base_url=base_url, model=model).order_by("-pk")
     newest = same.first() if source == PriceRow.Source.PAGE else same.filter(source=source).first()
     values = {key: prices.get(key) for key in PRICES}

@@ -1,8 +1,8 @@
 """Prices of calls. An unknown price is None and stays it: none is guessed from a similar model."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -10,7 +10,7 @@ from charts.translation import gettext_noop
 from judges.costs.listed_prices import MILLION, TIER_NAMES, USUAL_TIERS, Rates, list_version, listed_rates
 from judges.domain.model_names import is_same_model
 from judges.presets import PRESETS, thinking
-from judges.records import Judge, ModelRequest, Reply, Usage
+from judges.records import Judge, Prompt, Reply, Usage
 
 ENVELOPE = 64  # Tokens that a provider may add around messages: roles, separators, the name of the schema.
 
@@ -46,10 +46,6 @@ class Price:
     @property
     def is_free(self) -> bool:
         return not self.most(1, 1)
-
-    def bound(self, request: ModelRequest) -> float:
-        """Return USD that the call can cost at most, for reservations of a budget."""
-        return self.most(upper_bound(request), output_bound(request.judge))
 
     def times(self, share: float) -> "Price":
         """Return this price times a share."""
@@ -134,7 +130,8 @@ def price_of_reply(
     )
     model = answering_model(judge, reply)
     if model:
-        own = _table_price(model, table)
+        fits = [name for name in table if name == model or (name.endswith("*") and model.startswith(name[:-1]))]
+        own = table[max(fits, key=lambda name: (not name.endswith("*"), len(name)))] if fits else None
         other = replace(judge, model=model, input_price=None, output_price=None)
         price = own or price_for_judge(other, batch=batch) or (price if judge.preset.own_names else None)
     moved = bool(tier) and tier != asked and not (tier in USUAL and asked in USUAL)
@@ -149,11 +146,6 @@ def answering_model(judge: Judge, reply: Reply) -> str:
     """Return the model that answered, where it is another than the one that was asked; else ""."""
     # At Azure the judge names a deployment, which is never the model's name.
     return "" if judge.preset.client == "azure" or is_same_model(judge.model, reply.model) else reply.model
-
-
-def _table_price(model: str, table: Mapping[str, Price]) -> Price | None:
-    fitting = [name for name in table if name == model or (name.endswith("*") and model.startswith(name[:-1]))]
-    return table[max(fitting, key=lambda name: (not name.endswith("*"), len(name)))] if fitting else None
 
 
 def describe_price_source(judge: Judge) -> str:
@@ -184,10 +176,15 @@ def output_bound(judge: Judge) -> int:
     return judge.max_output_tokens + (budget if isinstance(budget, int) and not isinstance(budget, bool) else beside)
 
 
-def upper_bound(request: ModelRequest) -> int:
-    """Return input tokens of the request at most: a token of a byte-pair encoding is at least one byte of UTF-8."""
-    texts = (request.prompt.system, request.prompt.user, json.dumps(request.schema))
-    return sum(len(text.encode("utf-8", "replace")) for text in texts) + envelope_tokens(request.judge)
+def input_bound(judge: Judge, prompt: Prompt, schema: dict[str, Any]) -> int:
+    """Return input tokens at most: no tokenizer makes more than there are bytes; the schema counts as well."""
+    sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(schema))
+    return sent + envelope_tokens(judge)
+
+
+def cost_bound(judge: Judge, prompt: Prompt, schema: dict[str, Any], price: Price | None) -> float:
+    """Return USD that the call can cost at most; 0 where its price is unknown."""
+    return 0.0 if price is None else price.most(input_bound(judge, prompt, schema), output_bound(judge))
 
 
 def envelope_tokens(judge: Judge) -> int:

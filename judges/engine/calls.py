@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from corpus.evidence.measures import EvidenceTarget
 from judges.costs.budget import Budget, BudgetExhausted
-from judges.costs.prices import Price, envelope_tokens, output_bound
+from judges.costs.prices import cost_bound, input_bound, output_bound
 from judges.domain import refusals
 from judges.domain.prompt_sizes import RepeatedCounts
 from judges.domain.refusals import Failure, Meaning
@@ -115,14 +115,6 @@ class Tools:
     def __post_init__(self) -> None:
         self.begun = leases.SentLeases(self.writer.ask)
 
-    async def find_newest_price(self) -> int:
-        """Return the number of the newest row of the price table, as it was at most PRICES_S ago."""
-        if time.monotonic() - self.price_seen > PRICES_S:
-            self.price_seen = time.monotonic()
-            row = await self.writer.ask(lambda connection: connection.execute(NEWEST_PRICE).fetchone())
-            self.newest_price = row[0] if row else 0
-        return self.newest_price
-
 
 class Caller:
     """Asks for one campaign in one process. `stopped` says whether nothing more may be sent."""
@@ -157,7 +149,10 @@ class Caller:
             return claimed.ended[slot]
         result: Decision = NoVerdict("error")
         since = math.inf  # When the question first failed.
-        if claimed.attempt_base and (known := await self._known_failure(claimed, question)):
+        # Its tries were used up before, in whatever process.
+        tried = claimed.attempt_base and self.puts_back
+        name = _name_of(claimed, question)
+        if tried and (known := await self.trials.find_failing(self.plan.campaign, name)):
             since, claimed.last_error = known
             if await self._is_isolated(question, since):
                 claimed.ended[slot] = NoVerdict("error")
@@ -186,17 +181,11 @@ class Caller:
         well = self.tools.limits.account(question.judge.account).is_well
         if isinstance(result, Retry) and not (well or await self._is_isolated(question, since)):
             # Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
-            await self.trials.note_failing(self.plan.campaign, _name_of(claimed, question), since, claimed.last_error)
+            await self.trials.note_failing(self.plan.campaign, name, since, claimed.last_error)
             self._wait_with(claimed)
         final = result if isinstance(result, Turn | NoVerdict) else NoVerdict("error")
         claimed.ended[slot] = final
         return final
-
-    async def _known_failure(self, claimed: Claimed, question: JudgeQuestion) -> tuple[float, str] | None:
-        """Return since when the question fails, and why, if its tries were used up before."""
-        if not self.puts_back:
-            return None
-        return await self.trials.find_failing(self.plan.campaign, _name_of(claimed, question))
 
     async def _is_isolated(self, question: JudgeQuestion, since: float) -> bool:
         """Return whether a question that has failed `since` fails by itself, and not for its account's trouble."""
@@ -244,11 +233,13 @@ class Caller:
         if isinstance(sent, Turn):
             return sent
         account = self.tools.limits.account(question.judge.account)
-        tokens, doubt = _tokens_bound(question, prompt), self._doubt(question)
+        tokens = input_bound(question.judge, prompt, question.schema) + output_bound(question.judge)
+        doubt = self._doubt(question)
         decision: Decision | None = None
         while decision is None:
             try:
-                await self._wait_for_trials(claimed, question)
+                while self._is_held(claimed, question):  # until it is known whose a refusal is
+                    await self._look_again(claimed, question.judge)
                 self.trials.begin(doubt)
                 try:
                     patience = 0 if self.puts_back else GIVE_UP_AFTER
@@ -305,7 +296,7 @@ class Caller:
             return stored_turn(known.row)
         # Reserved at the most that the call can cost; the difference comes back when its real cost is stored.
         price = self.current.prices[question.judge.id]
-        usd = cost_bound(question, prompt, price)
+        usd = cost_bound(question.judge, prompt, question.schema, price)
         row["bound"] = usd
         if self.budget.bounded or question.judge.provider != "offline":
             row |= {"usd": await self.budget.reserve(usd), "calls": 1, "holder": self.budget.holder}
@@ -333,7 +324,11 @@ class Caller:
         """
         if question.judge.provider == "offline":
             return sent
-        newest = await self.tools.find_newest_price()
+        tools = self.tools
+        if time.monotonic() - tools.price_seen > PRICES_S:
+            tools.price_seen = time.monotonic()
+            (tools.newest_price,) = (await tools.writer.ask(lambda raw: raw.execute(NEWEST_PRICE).fetchone())) or (0,)
+        newest = tools.newest_price
         async with self.pricing:
             if newest > self.priced_at:
                 self.current = await asyncio.to_thread(read_prices, self.plan, batch=self.plan.protocol.batch)
@@ -341,7 +336,7 @@ class Caller:
         price, row = self.current.prices[question.judge.id], sent.row
         if price == sent.price:
             return sent
-        row["bound"] = cost_bound(question, prompt, price)
+        row["bound"] = cost_bound(question.judge, prompt, question.schema, price)
         if row["calls"]:
             self.budget.give_back(row["usd"])
             row |= {"usd": await self.budget.reserve(row["bound"]), "holder": self.budget.holder}
@@ -368,6 +363,20 @@ class Caller:
             left = time.time()
             return is_over() or self._is_held(claimed, question, mine=1)
 
+        request = ModelRequest(
+            question.judge,
+            prompt,
+            question.schema,
+            claimed.inputs,
+            *question.slot,
+            history=question.history,
+            written=question.written,
+            documents=question.documents,
+            material=question.material,
+            arrived=call.arrived,
+            began=call.began,
+            halted=is_halted,
+        )
         try:
             async with self.tools.sending:
                 result: Reply | ProviderError = NotSent("the campaign was halted")
@@ -376,7 +385,7 @@ class Caller:
                 # Looked at again: the campaign may have been halted while this call waited for its turn to send.
                 if not is_halted():
                     self.tools.begun.note(claimed)
-                    result = await call.complete(self._request(claimed, question, prompt, call, is_halted))
+                    result = await call.complete(request)
             if isinstance(result, NotSent) and not permit.tries and not is_over():
                 return None
             if isinstance(result, NotSent):
@@ -464,13 +473,11 @@ class Caller:
             kept.last.row["error"] = one_line(f"{kept.count} times: {kept.last.row['error']}")
         await self.tools.writer.write(kept.last)
 
-    async def _wait_for_trials(self, claimed: Claimed, question: JudgeQuestion) -> None:
-        """Wait while calls are held back, until it is known whose a refusal is. Raises Cancelled."""
-        while self._is_held(claimed, question):
-            # What other workers found out comes with the next exchange with Redis.
-            self.tools.limits.account(question.judge.account).look()
-            await self.trials.wait(LOOK_S / 2)
-            self._check(claimed)
+    async def _look_again(self, claimed: Claimed, judge: Judge) -> None:
+        """Wait for what other workers found out: it comes with the next exchange with Redis. Raises Cancelled."""
+        self.tools.limits.account(judge.account).look()
+        await self.trials.wait(LOOK_S / 2)
+        self._check(claimed)
 
     def _is_held(self, claimed: Claimed, question: JudgeQuestion, mine: int = 0) -> bool:
         return self.trials.holds(self._doubt(question), _document_of(claimed), self.accounts, mine=mine)
@@ -507,27 +514,7 @@ class Caller:
                 self._refuse(claimed, refusals.describe(meaning, judge.name, judge.account_name, failures))
             if not failure.words or not self.trials.is_held_back(doubt, self.accounts):
                 return
-            self.tools.limits.account(judge.account).look()
-            await self.trials.wait(LOOK_S / 2)
-            self._check(claimed)
-
-    def _request(
-        self, claimed: Claimed, question: JudgeQuestion, prompt: Prompt, call: "Call", is_over: Callable[[], bool]
-    ) -> ModelRequest:
-        return ModelRequest(
-            question.judge,
-            prompt,
-            question.schema,
-            claimed.inputs,
-            *question.slot,
-            history=question.history,
-            written=question.written,
-            documents=question.documents,
-            material=question.material,
-            arrived=call.arrived,
-            began=call.began,
-            halted=is_over,
-        )
+            await self._look_again(claimed, judge)
 
     def _is_over(self, claimed: Claimed) -> bool:
         return self.stopped() or claimed.lease.lost or claimed.lease.waits
@@ -653,15 +640,3 @@ def _name_of(claimed: Claimed, question: JudgeQuestion) -> str:
 def _document_of(claimed: Claimed) -> int:
     # What runs and conversations ask is about no pair, and each subject of theirs is told apart by its place.
     return claimed.inputs.document_id or claimed.pair or -1 - claimed.work
-
-
-def cost_bound(question: JudgeQuestion | ModelRequest, prompt: Prompt, price: Price | None) -> float:
-    """Return USD that the call can cost at most; 0 where its price is unknown."""
-    output = output_bound(question.judge)
-    return 0.0 if price is None else price.most(_tokens_bound(question, prompt) - output, output)
-
-
-def _tokens_bound(question: JudgeQuestion | ModelRequest, prompt: Prompt) -> int:
-    """Return the most tokens of a call: no tokenizer makes more than there are bytes; the schema counts as well."""
-    sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(question.schema))
-    return sent + envelope_tokens(question.judge) + output_bound(question.judge)

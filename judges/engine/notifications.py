@@ -27,31 +27,23 @@ LONGEST_REST_S = 3600.0
 logger = logging.getLogger(__name__)
 
 
-def _queue_run(campaign: int, generation: int) -> None:
-    message_sender().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
-
-
 def notify_workers(campaign: int) -> None:
     """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction."""
     if is_away():
         return  # workers look for running campaigns by themselves once Redis is back
     # Redis may go at any of these steps. What asks for them is committed: an error here would say that it failed.
     try:
-        _send_messages(campaign)
+        slots = sum(worker.slots for worker in live_workers()) or 1
+        generation = time.time_ns()
+        redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)
+        redis_client().zrem(redis_key("due"), campaign)
+        if request_id := get_contextvars().get("request_id"):
+            redis_client().set(redis_key("request", campaign), request_id, ex=FORGET_S)
+        # One message for each worker slot, since a drain occupies one process.
+        for _ in range(min(slots, MOST)):
+            queue_run(campaign, generation)
     except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
         logger.warning("Redis is away, workers were not told of a campaign: %s", error)
-
-
-def _send_messages(campaign: int) -> None:
-    slots = sum(worker.slots for worker in live_workers()) or 1
-    generation = time.time_ns()
-    redis_client().set(redis_key("wake", campaign), generation, ex=FORGET_S)
-    redis_client().zrem(redis_key("due"), campaign)
-    if request_id := get_contextvars().get("request_id"):
-        redis_client().set(redis_key("request", campaign), request_id, ex=FORGET_S)
-    # One message for each worker slot, since a drain occupies one process.
-    for _ in range(min(slots, MOST)):
-        _queue_run(campaign, generation)
 
 
 def bind_request(campaign: int) -> None:
@@ -61,10 +53,9 @@ def bind_request(campaign: int) -> None:
         bind_contextvars(request_id=found.decode())
 
 
-def requeue_run(campaign: int, generation: int) -> None:
-    """Queue the drain again, unless a newer generation has taken over."""
-    if is_current(campaign, generation):
-        _queue_run(campaign, generation)
+def queue_run(campaign: int, generation: int) -> None:
+    """Queue a drain."""
+    message_sender().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
 
 
 def is_current(campaign: int, generation: int) -> bool:

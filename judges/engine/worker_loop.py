@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from django.conf import settings
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars
 
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.engine import leases, pairs, targets
@@ -152,10 +152,7 @@ class WorkerLoop:
         self.changed.set()
 
     async def _judge(self, claimed: Claimed) -> None:
-        with bound_contextvars(**self.plan.log_fields(claimed.pair)):
-            await self._judge_pair(claimed)
-
-    async def _judge_pair(self, claimed: Claimed) -> None:
+        bind_contextvars(**self.plan.log_fields(claimed.pair))  # for this task alone
         try:
             work = targets.write_target if self.plan.writes else pairs.judge_pair
             row = await work(self.caller, claimed)

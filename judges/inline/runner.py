@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from redis.asyncio import Redis
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars
 
 from corpus.errors import Incomplete
 from corpus.models import Collection, Pair
@@ -126,9 +126,9 @@ async def _ask_all(
 
     async def one(claimed: Claimed) -> T:
         nonlocal ended
+        bind_contextvars(**caller.plan.log_fields(claimed.pair))  # for this task alone
         async with room:
-            with bound_contextvars(**caller.plan.log_fields(claimed.pair)):
-                answer = await ask(caller, claimed)
+            answer = await ask(caller, claimed)
         ended += 1
         done(ended)
         return answer

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from judges.costs.prices import Price, answering_model, call_cost, price_for_judge, price_of_reply
+from judges.costs.prices import Price, answering_model, call_cost, cost_bound, price_for_judge, price_of_reply
 from judges.domain import prompt_sizes
 from judges.errors import ProviderError
 from judges.panels.judge_checks import ROOM_TO_THINK
@@ -74,9 +74,13 @@ def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
     known = price_for_judge(judge)
     # The second call may use another mode, whose request is longer: the bound is over all of them.
     ways = [judge, *(remedies.change_parameters(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
-    most = max(known.bound(probe_request(way, role)) for way in ways) if known else None
-    if known and most is not None and calls == MOST_CALLS and may_cut_prompts(judge):
-        return calls, most + known.bound(probe_request(judge, role, LONG_INPUTS))
+
+    def bound(request: ModelRequest) -> float:
+        return cost_bound(request.judge, request.prompt, request.schema, known)
+
+    most = max(bound(probe_request(way, role)) for way in ways) if known else None
+    if most is not None and calls == MOST_CALLS and may_cut_prompts(judge):
+        return calls, most + bound(probe_request(judge, role, LONG_INPUTS))
     return calls, None if most is None else calls * most
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from judges.campaigns.estimates import CampaignSize, Range, estimate_campaign
-from judges.costs.prices import FREE, Price, price_for_judge, upper_bound
+from judges.costs.prices import FREE, Price, cost_bound, input_bound, price_for_judge
 from judges.domain.debate import FOR
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
-from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
+from judges.records import Inputs, Judge, Prompt, Usage
 
 INPUTS = Inputs("What does a mapping map?", ("Hashable values.",), "", "A mapping maps hashable values. " * 20)
 PROMPTS = [turn_prompt(INPUTS, FOR, 1), vote_prompt(INPUTS)]
@@ -72,9 +72,9 @@ def test_the_cost_counts_cached_input_once_at_its_own_price() -> None:
 def test_the_upper_bound_is_at_least_the_bytes_that_are_sent(document: str) -> None:
     inputs = replace(INPUTS, document=document)
     prompt = vote_prompt(inputs)
-    request = ModelRequest(OWN, prompt, VOTE_SCHEMA, inputs, "vote")
-    assert upper_bound(request) >= len((prompt.system + prompt.user).encode())
-    assert Price(1.0, 1.0, 4.0).bound(request) == pytest.approx((upper_bound(request) * 1 + 512 * 4) / 1e6)
+    most = input_bound(OWN, prompt, VOTE_SCHEMA)
+    assert most >= len((prompt.system + prompt.user).encode())
+    assert cost_bound(OWN, prompt, VOTE_SCHEMA, Price(1.0, 1.0, 4.0)) == pytest.approx((most * 1 + 512 * 4) / 1e6)
 
 
 def options(policy: str, judge: Judge = OWN, **values: object) -> CampaignSize:
@@ -113,9 +113,7 @@ def test_the_upper_cost_holds_every_bound_of_the_calls() -> None:
     longer = Prompt(turn.name, turn.sha256, turn.system, turn.user + "x" * 8 * 512)
     known = Price(1.0, 1.0, 4.0)
     bounds = [(turn, TURN_SCHEMA, 2), (longer, TURN_SCHEMA, 2), (vote, VOTE_SCHEMA, 5)]
-    reserved = sum(
-        number * known.bound(ModelRequest(OWN, prompt, schema, INPUTS, "vote")) for prompt, schema, number in bounds
-    )
+    reserved = sum(number * cost_bound(OWN, prompt, schema, known) for prompt, schema, number in bounds)
     whole = estimate_campaign(replace(options("debate+ensemble"), pairs=1), PROMPTS)
     assert whole.cost is not None
     assert whole.cost.upper >= reserved * (1 - 1e-12)

@@ -15,13 +15,13 @@ from judges.costs import token_mixes
 from judges.costs.ledger import ledger_rows, sum_rows
 from judges.costs.price_entries import PRICES, incomplete_price
 from judges.costs.price_rows import enter_price
-from judges.costs.prices import ENVELOPE, Price, envelope_tokens, output_bound, price_for_judge, upper_bound
+from judges.costs.prices import ENVELOPE, Price, envelope_tokens, input_bound, output_bound, price_for_judge
 from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.probes import canaries, canary_texts, known_orders, self_check
 from judges.prompts.answering import fit_prompt
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, render_ballot
-from judges.records import Inputs, Judge, ModelRequest, Prompt, Usage
+from judges.records import Inputs, Judge, Prompt, Usage
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
 from tests.modelserver.fixtures import LocalModels
 
@@ -213,7 +213,7 @@ SHOWN = Inputs("What is a mapping?", ("a table",), "Mappings", "A mapping object
 def bounds(told: float, one: Judge, number: int) -> None:
     """`told` is what the engine would reserve for so many votes of the judge."""
     prompt, schema = render_ballot(SHOWN, one)
-    reserved = upper_bound(ModelRequest(one, fit_prompt(prompt, one, schema), schema, SHOWN, "vote"))
+    reserved = input_bound(one, fit_prompt(prompt, one, schema), schema)
     assert told == pytest.approx(number * reserved)
 
 
@@ -257,12 +257,10 @@ def test_every_estimate_counts_a_judges_own_ballot(parameters: dict[str, Any]) -
         "self-check": self_check.forecast([one], [probe], 1).tokens_in.upper,
     }
     prompt, schema = render_ballot(shown, one)
-    reserved = upper_bound(ModelRequest(one, prompt, schema, shown, "vote"))
+    reserved = input_bound(one, prompt, schema)
     assert upper == dict.fromkeys(upper, pytest.approx(2 * reserved))
-    asked = [(canary, *render_ballot(canary.inputs, one)) for canary in canary_texts.all_canaries()]
-    most = sum(
-        upper_bound(ModelRequest(one, prompt, schema, canary.inputs, "vote")) for canary, prompt, schema in asked
-    )
+    asked = [render_ballot(canary.inputs, one) for canary in canary_texts.all_canaries()]
+    most = sum(input_bound(one, prompt, schema) for prompt, schema in asked)
     assert canaries.forecast([one]).tokens_in.upper == pytest.approx(most)
 
 

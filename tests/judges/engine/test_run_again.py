@@ -76,7 +76,7 @@ def test_calls_wait_for_a_batch_once(stored: bool) -> None:
     async def waits(claimed: Any) -> bool:
         return True
 
-    loop._judge_one = waits
+    loop._judge_pair = waits
     assert async_to_sync(loop._judge)([None])
     assert BatchCall.objects.filter(campaign=campaign).count() == 3
 
