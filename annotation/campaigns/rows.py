@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from corpus.models import Collection
 from judges.campaigns.configurations import VOTED, describe_panel
-from judges.campaigns.judge_reports import JudgeReport, describe_other_model, judge_reports, other_models
+from judges.campaigns.judge_reports import JudgeReport, describe_reports, judge_reports, other_models
 from judges.costs.accounting import Paid, format_cost, of_calls
 from judges.engine import notifications
 from judges.engine.account_states import read_account_states
@@ -32,8 +32,7 @@ class CampaignRow:
     @property
     def judge_notes(self) -> list[str]:
         """Say which judges' answers were lost and what helps, and which other models answered."""
-        lost = [report.sentence for report in self.reports if report.sentence]
-        return [*lost, *map(describe_other_model, other_models(self.counts))]
+        return describe_reports(self.reports, other_models(self.counts))
 
     def _sum(self, prefix: str) -> int:
         return int(sum(value for key, value in self.counts.items() if key.startswith(prefix)))
@@ -54,24 +53,14 @@ class CampaignRow:
         return self._sum("escalated:") - self._sum("escalated:audit")
 
     @property
-    def with_label(self) -> int:
-        """Pairs that the policy labelled or people settled."""
-        return self.labelled + self._sum("settled")
-
-    @property
     def failed(self) -> int:
-        """Return the number of pairs that failed."""
+        """Pairs that failed."""
         return self._sum("failed")
 
     @property
     def ended(self) -> int:
         """Pairs that the judges are done with: labelled, sent to people, or failed."""
         return self.labelled + self.escalated + self.failed
-
-    @property
-    def percent(self) -> int:
-        """Pairs with a label of its pairs, rounded down: 100 means all."""
-        return 100 * self.with_label // self.pairs if self.pairs else 0
 
     @property
     def per_minute(self) -> float:
@@ -100,11 +89,6 @@ class CampaignRow:
             return ""
         early = self.campaign.early_stop and self.campaign.policy == Campaign.Policy.ENSEMBLE
         return describe_panel(self.voters, self.campaign.majority, early_stop=early)
-
-    @property
-    def unresolved_escalations(self) -> int:
-        """Escalated pairs that people did not settle yet."""
-        return max(0, self.escalated - self._sum("settled") - self._sum("moved"))
 
     @property
     def calls(self) -> int:

@@ -231,7 +231,13 @@ class AnthropicBatches(Endpoint):
 
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
         async for batch in self._alike("ended", calls, since):
-            if await self._is_ours(batch.id, name):
+            results = await self.client.messages.batches.results(batch.id)
+            try:
+                # One entry tells: all calls of a batch carry its name.
+                entry = await anext(aiter(results), None)
+            finally:
+                await results.close()
+            if entry is not None and entry.custom_id.rpartition("-")[0] == name:
                 return batch.id
         return None
 
@@ -250,16 +256,6 @@ class AnthropicBatches(Endpoint):
             size = counts.canceled + counts.errored + counts.expired + counts.processing + counts.succeeded
             if batch.processing_status == status and size == calls:
                 yield batch
-
-    async def _is_ours(self, batch: str, name: str) -> bool:
-        results = await self.client.messages.batches.results(batch)
-        try:
-            async for entry in results:
-                # One entry tells: all calls of a batch carry its name.
-                return entry.custom_id.rpartition("-")[0] == name
-            return False
-        finally:
-            await results.close()
 
     async def look(self, batch: str) -> BatchStatus:
         return BatchStatus((await self.client.messages.batches.retrieve(batch)).processing_status == "ended")

@@ -41,7 +41,15 @@ class JudgeReport:
     @property
     def sentence(self) -> str:
         """Say which answers were lost and what helps; "" where all were usable or only failed on the way."""
-        lost = [part for part in self._losses() if part]
+        values = {name: f"{getattr(self, name):,}" for name in ("truncated", "refused", "unusable", "prompt_cut")}
+        values["now"] = f"{self.max_output_tokens:,}"
+        losses = {
+            "truncated": _("%(truncated)s truncated: raise max_output_tokens, now %(now)s"),
+            "prompt_cut": _("%(prompt_cut)s about a prompt that the server cut: raise its context length"),
+            "refused": _("%(refused)s refused by the model or its provider's filter"),
+            "unusable": _("%(unusable)s not in the form that was asked for: check the judge for the key that helps"),
+        }
+        lost = [words % values for name, words in losses.items() if getattr(self, name)]
         if not lost and (self.usable or self.failed == self.calls):
             return ""
         words = ngettext(
@@ -49,18 +57,6 @@ class JudgeReport:
         )
         head = words % {"judge": self.judge, "calls": f"{self.calls:,}", "usable": f"{self.usable:,}"}
         return f"{head}; {'; '.join(lost)}" if lost else head
-
-    def _losses(self) -> Iterable[str]:
-        values = {name: f"{getattr(self, name):,}" for name in ("truncated", "refused", "unusable", "prompt_cut")}
-        if self.truncated:
-            words = _("%(truncated)s truncated: raise max_output_tokens, now %(now)s")
-            yield words % {**values, "now": f"{self.max_output_tokens:,}"}
-        if self.prompt_cut:
-            yield _("%(prompt_cut)s about a prompt that the server cut: raise its context length") % values
-        if self.refused:
-            yield _("%(refused)s refused by the model or its provider's filter") % values
-        if self.unusable:
-            yield _("%(unusable)s not in the form that was asked for: check the judge for the key that helps") % values
 
 
 FIELDS = {"labelled": "usable", "unparsed": "unusable", "out_of_range": "unusable", "error": "failed"}  # By outcome.
@@ -107,11 +103,14 @@ def other_models(sums: Mapping[str, float]) -> list[dict[str, Any]]:
     ]
 
 
-def describe_other_model(row: Mapping[str, Any]) -> str:
-    """Say that another model answered."""
-    words = ngettext(
-        "%(judge)s (%(model)s): %(calls)s call was answered by %(answered)s, another model",
-        "%(judge)s (%(model)s): %(calls)s calls were answered by %(answered)s, another model",
-        row["calls"],
-    )
-    return words % {**row, "calls": f"{row['calls']:,}"}
+def describe_reports(reports: Iterable[JudgeReport], others: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Say which judges' answers were lost and what helps, and which other models answered (`other_models`)."""
+    notes = [report.sentence for report in reports if report.sentence]
+    for row in others:
+        words = ngettext(
+            "%(judge)s (%(model)s): %(calls)s call was answered by %(answered)s, another model",
+            "%(judge)s (%(model)s): %(calls)s calls were answered by %(answered)s, another model",
+            row["calls"],
+        )
+        notes.append(words % {**row, "calls": f"{row['calls']:,}"})
+    return notes

@@ -14,7 +14,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 from corpus.numbered import find_numbered
 from judges.campaigns import counters
-from judges.campaigns.judge_reports import describe_other_model, join_reports, judge_reports, other_models
+from judges.campaigns.judge_reports import describe_reports, join_reports, judge_reports, other_models
 from judges.campaigns.pair_states import PairState, PairStates, count_states
 from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
@@ -121,16 +121,13 @@ def campaign_status(
 def _judge_lines(sums: dict[str, float], campaigns: Iterable[int]) -> dict[str, Any]:
     """Return what became of each judge's calls, what helps, and which other models answered, if any did."""
     reports = join_reports(judge_reports(campaigns).values())
-    document: dict[str, Any] = {"judges": [report.document for report in reports]}
     others = other_models(sums)
-    lost = [report.sentence for report in reports if report.sentence]
-    document["judge_notes"] = [*lost, *map(describe_other_model, others)]
+    document = {"judges": [report.document for report in reports], "judge_notes": describe_reports(reports, others)}
     return document | ({"answered_by": others} if others else {})
 
 
 def _open_batches(campaign: int) -> list[dict[str, Any]]:
     """List the batches that have not ended. `lost`: nobody knows whether the provider began it."""
-    rows = Batch.objects.filter(campaign=campaign, ended_at=None).order_by("pk")
     return [
         {
             "name": row.name,
@@ -139,7 +136,7 @@ def _open_batches(campaign: int) -> list[dict[str, Any]]:
             "state": "lost" if row.is_unconfirmed else "out" if row.provider_id else "waiting",
             "problem": row.problem or None,
         }
-        for row in rows
+        for row in Batch.objects.filter(campaign=campaign, ended_at=None).order_by("pk")
     ]
 
 
@@ -256,7 +253,7 @@ def latency_of(pair: Pair, campaign: Campaign) -> dict[str, float] | None:
 
     `summed`: of all calls; `wall`: from the start of the first to the end of the last.
     """
-    return _read_latency(LATENCY_OF, {"campaign": campaign.pk, "pair": pair.pk})
+    return _read_latency(LATENCY_OF, campaign=campaign.pk, pair=pair.pk)
 
 
 def latency_medians(campaign: Campaign) -> dict[str, float] | None:
@@ -264,10 +261,10 @@ def latency_medians(campaign: Campaign) -> dict[str, float] | None:
 
     Where there are many pairs, a spread of some hundred stands for all.
     """
-    return _read_latency(LATENCY_MEDIANS, {"campaign": campaign.pk, "most": LATENCY_SAMPLE})
+    return _read_latency(LATENCY_MEDIANS, campaign=campaign.pk, most=LATENCY_SAMPLE)
 
 
-def _read_latency(query: str, values: dict[str, int]) -> dict[str, float] | None:
+def _read_latency(query: str, **values: int) -> dict[str, float] | None:
     rows = fetch_rows(query, **values)
     return {"summed": rows[0][0], "wall": rows[0][1]} if rows else None
 

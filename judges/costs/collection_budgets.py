@@ -79,8 +79,7 @@ class CollectionBudget:
 
     def line(self) -> str:
         """Return what is left of the caps, for people; "" without a cap."""
-        amounts = self.amounts
-        told = [_(words) % amounts for key, words in LEFT.items() if getattr(self, key) is not None]
+        told = [_(words) % self.amounts for key, words in LEFT.items() if getattr(self, key) is not None]
         return f"remaining: {' and '.join(told)}" if told else ""
 
 

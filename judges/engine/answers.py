@@ -145,7 +145,15 @@ class Sent:
 
     def _turn(self, reply: Reply, start: int) -> Turn:
         """Return the turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
-        turn = self._parsed(reply.text)
+        role, rules = self.row["role"], ParsingRules.of(self.judge)
+        if role in TEXT_ROLES:
+            turn = writings.parse_answer(role, reply.text, self.document, rules)
+        elif role in RETRIEVAL:
+            turn = answers.parse_answer(role, reply.text, self.row["documents"], rules)
+        elif role in CONVERSATIONS:
+            turn = formats.parse_answer(role, reply.text, rules, self.expected)
+        else:
+            turn = verdicts.parse_answer(role, reply.text, self.document, self.judge)
         if self.offset:
             turn = replace(turn, quotes=tuple(quote.moved(self.offset) for quote in turn.quotes))
         if reply.probabilities or reply.tokens:
@@ -154,20 +162,10 @@ class Sent:
         quotes = [asdict(quote) for quote in turn.quotes]
         # Texts (evidence, entities, scores) say nothing about relevance. The turn's verdict is a place holder there,
         # and a stored one would count as a vote.
-        verdict = None if self.row["role"] in TEXT_ROLES else turn.verdict
+        verdict = None if role in TEXT_ROLES else turn.verdict
         self.row.update(outcome="labelled", counts=True, verdict=verdict, reason=turn.reason, quotes=quotes)
         self.row.update(score=turn.score, probabilities=turn.probabilities)
         return turn
-
-    def _parsed(self, text: str) -> Turn:
-        role, rules = self.row["role"], ParsingRules.of(self.judge)
-        if role in TEXT_ROLES:
-            return writings.parse_answer(role, text, self.document, rules)
-        if role in RETRIEVAL:
-            return answers.parse_answer(role, text, self.row["documents"], rules)
-        if role in CONVERSATIONS:
-            return formats.parse_answer(role, text, rules, self.expected)
-        return verdicts.parse_answer(role, text, self.document, self.judge)
 
     # Under `single` one missing vote decides the pair, so it is left uncounted and a later retry asks again.
     def _no_verdict(self, outcome: str, problem: str) -> NoVerdict:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -409,40 +409,32 @@ class AccountLimits:
         self.last_error = said.decode() or self.last_error
         if not self.news.succeeded:  # else an answer came meanwhile, which Redis is told next
             self.opened, self.open_until, self.is_tried = opened, now + open_ms / 1000, bool(opened and trying)
-        self._grant(asked, granted, Permit(bucket, 0, opened > 0, epoch, out - granted))
-        self._turn_away(asked[granted:], opened)
-        if len(asked) == granted:
-            return 0.0 if self.waiters and (self.accepted or self.held < FIRST) else LEASE_S
-        return float(wait) / 1000
-
-    # Permits are granted for the first ones asked, in their order.
-    def _grant(self, asked: list[Waiter], granted: int, like: Permit) -> None:
-        for place, waiter in enumerate(asked[:granted], 1):
+        for place, waiter in enumerate(asked[:granted], 1):  # The first ones asked, in their order.
             if waiter in self.waiters:
                 self.waiters.remove(waiter)
             self.held += 1
-            permit = replace(like, tokens=waiter.tokens, out=like.out + place)
+            permit = Permit(bucket, waiter.tokens, opened > 0, epoch, out - granted + place)
             self.tries = self.tries or permit.tries
             if waiter.done():  # cancelled while Redis answered
                 self.release(permit)
             else:
                 waiter.set_result(permit)
+        self._turn_away(asked[granted:], opened)
+        if len(asked) == granted:
+            return 0.0 if self.waiters and (self.accepted or self.held < FIRST) else LEASE_S
+        return float(wait) / 1000
 
     def _turn_away(self, waiting: list[Waiter], opened: int) -> None:
         for waiter in waiting:
             is_long = self.limited_in_a_row >= REFUSALS or self.pause_left > LONGEST_PAUSE_S
-            if waiter.patience and is_long and not waiter.done() and waiter in self.waiters:
+            problem = self.problem if waiter.patience and is_long else ""
+            if not problem:
+                waiter.opened = (waiter.opened or opened) if opened else None
+                if waiter.opened is not None and opened - waiter.opened >= waiter.patience:
+                    problem = f"{self.name} does not answer: {self.last_error}"
+            if problem and not waiter.done() and waiter in self.waiters:
                 self.waiters.remove(waiter)
-                waiter.set_exception(CircuitOpen(self.problem))
-                continue
-            if not opened:
-                waiter.opened = None
-                continue
-            if waiter.opened is None:
-                waiter.opened = opened
-            if opened - waiter.opened >= waiter.patience and not waiter.done() and waiter in self.waiters:
-                self.waiters.remove(waiter)
-                waiter.set_exception(CircuitOpen(f"{self.name} does not answer: {self.last_error}"))
+                waiter.set_exception(CircuitOpen(problem))
 
 
 def _round_up(seconds: float) -> int:

@@ -35,24 +35,21 @@ async def write_target(caller: Caller, claimed: Claimed) -> Decided:
     tried: _Attempt = (None, (), {})
     try:
         for number in range(1, TRIES + 1):
+            earlier, problems, _measures = tried
             # The second try is told what the first one lacked.
-            tried = await _attempt_target(caller, claimed, number, tried)
+            prompt = writing.write_prompt(claimed.inputs, earlier, problems)
+            question = JudgeQuestion(("write", number, 0), caller.plan.voters[0], prompt, writing.WRITE_SCHEMA)
+            said = await _ask_or_fail(caller, claimed, question)
+            if isinstance(said, NoVerdict):
+                words = f"the writer's answer was {said.outcome}"
+                tried = None, (words,), quality.target_measures({}, (words,))
+            else:
+                tried = await _measure_attempt(caller, claimed, number, parse_target(said.reason))
             if not tried[1]:
                 break
     except FailedTarget:
         return pairs.build_decision(caller.plan, claimed, pairs.FAILED)
     return _target_row(caller.plan, claimed, tried, number)
-
-
-async def _attempt_target(caller: Caller, claimed: Claimed, number: int, before: _Attempt) -> _Attempt:
-    earlier, problems, _ = before
-    prompt = writing.write_prompt(claimed.inputs, earlier, problems)
-    question = JudgeQuestion(("write", number, 0), caller.plan.voters[0], prompt, writing.WRITE_SCHEMA)
-    said = await _ask_or_fail(caller, claimed, question)
-    if isinstance(said, NoVerdict):
-        words = f"the writer's answer was {said.outcome}"
-        return None, (words,), quality.target_measures({}, (words,))
-    return await _measure_attempt(caller, claimed, number, parse_target(said.reason))
 
 
 async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> _Attempt:
