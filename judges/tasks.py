@@ -21,6 +21,7 @@ from judges.models import Campaign
 from judges.models.batches import Batch
 from judges.models.canaries import CanaryRound
 from judges.probes import canaries
+from store.sql import execute, fetch_rows
 
 logger = logging.getLogger(__name__)
 _child: Any = None
@@ -38,7 +39,7 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
         connection.close()
         if plan is None:
             return
-        with workers.at_work(plan.name):
+        with workers.at_work(plan.row.full_name):
             seconds = worker_engine().run_campaign(plan)
     except (OperationalError, InterfaceError) as error:  # no fault of ours: whoever looks next wakes somebody again
         logger.warning("PostgreSQL is away: %s", error)
@@ -99,10 +100,8 @@ def database_parameters() -> dict[str, Any]:
 def reclaim_budgets() -> None:
     """Count what workers of lost machines held; of this machine's, whoever needs the money takes it back."""
     holder = process_name()
-    with connection.cursor() as cursor:
-        cursor.execute(budget.ABANDONED, {"holder": holder})
-        for (campaign,) in cursor.fetchall():
-            cursor.execute(budget.RECLAIM, {"holder": holder, "campaign": campaign})
+    for (campaign,) in fetch_rows(budget.ABANDONED, holder=holder):
+        execute(budget.RECLAIM, holder=holder, campaign=campaign)
 
 
 def wake_running() -> None:
@@ -121,8 +120,7 @@ def wake_due() -> None:
 
 def release_abandoned() -> None:
     """Take back pairs that dead workers hold of campaigns which nobody works on: no claim would."""
-    with connection.cursor() as cursor:
-        cursor.execute(leases.ABANDONED)
+    execute(leases.ABANDONED)
 
 
 def wake_canaries() -> None:

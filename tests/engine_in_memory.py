@@ -13,6 +13,7 @@ from uuid import uuid4
 from django.conf import settings
 from redis.asyncio import Redis
 
+from corpus.models import Collection
 from corpus.rubric import BY_QUERY
 from judges.costs.budget import Budget
 from judges.costs.prices import Price, price_for_judge
@@ -27,6 +28,7 @@ from judges.engine.pending_answers import PendingAnswerLog
 from judges.engine.plan import Plan
 from judges.engine.rows import Attempted, Row
 from judges.engine.writer import ResultWriter
+from judges.models import Campaign
 from judges.prompts import answering
 from judges.records import Inputs, Judge
 
@@ -110,13 +112,8 @@ def plan_of(voters: Sequence[Judge], tables: dict[str, Price] | None = None, **m
     return Plan(
         campaign=1,
         collection=1,
-        policy="ensemble",
-        rounds=1,
-        majority=1,
-        early_stop=False,
-        failed_to_people=False,
+        row=Campaign(pk=1, collection=Collection(pk=1, order="uncertainty", audit=0.0), policy="ensemble", majority=1),
         rubric=BY_QUERY,
-        seed=1,
         debaters=(),
         voters=tuple(voters),
         samples=copies.sample_indexes(tuple(voters)),
@@ -124,12 +121,6 @@ def plan_of(voters: Sequence[Judge], tables: dict[str, Price] | None = None, **m
         limits={},
         prompt_ids={(name, digest): 1 for name, (digest, _) in versions.items()},
         assessors={},
-        relevant=1,
-        overlap=1,
-        order="uncertainty",
-        order_seed=1,
-        audit=0.0,
-        pairs=0,
         tables={(judge.provider, judge.base_url): tables or {} for judge in voters},
         **more,
     )

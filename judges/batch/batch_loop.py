@@ -279,7 +279,7 @@ class BatchWorkerLoop:
                 await self._ask(partial(leases.postpone_pairs, held=[claimed]))
             return False
         except Exception as error:
-            logger.exception("pair %s of %s cannot be judged", claimed.pair, self.plan.name)
+            logger.exception("pair %s of %s cannot be judged", claimed.pair, self.plan.row.full_name)
             row = pairs.fail_pair(self.plan, claimed, error)
         await self.tools.writer.write(row)
         pairs.log_outcome(row)
@@ -437,7 +437,7 @@ class BatchWorkerLoop:
     async def _pause(self, why: str) -> None:
         """Let the campaign stand still: what was not sent goes back, and whoever mends the account resumes it."""
         why = one_line(why)
-        await self._update(leases.PAUSE, campaign=self.plan.campaign, starts=self.plan.starts, why=why)
+        await self._update(leases.PAUSE, campaign=self.plan.campaign, starts=self.plan.row.starts, why=why)
         self.state, self.refusals = "paused", 0
 
     async def _store_batch_answers(self, endpoint: Endpoint, batch: Out) -> None:

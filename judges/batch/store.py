@@ -67,6 +67,10 @@ WAITING = """
 SELECT "group", id, size FROM judges_batchcall WHERE campaign_id = %s AND batch_id IS NULL ORDER BY "group", id
 """
 
+ADD = """
+INSERT INTO judges_batchcall (id, campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+
 NEW = """
 INSERT INTO judges_batch (campaign_id, name, judge, model, provider_id, calls, problem)
 VALUES (%s, %s, %s, %s, '', %s, %s) RETURNING id
@@ -117,19 +121,13 @@ def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Co
         # The most bytes that it can take: as ASCII, which is the longest of the providers' forms.
         size = len(json.dumps(sent.messages)) + len(json.dumps(schema)) + ENVELOPE
         rows.append((id, campaign, group, size, _pack_call(sent, schema)))
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            'INSERT INTO judges_batchcall (id, campaign_id, "group", size, sent) VALUES (%s, %s, %s, %s, %s) '
-            "ON CONFLICT DO NOTHING",
-            rows,
-        )
+    connection.cursor().executemany(ADD, rows)
 
 
 def change_calls(connection: Connection[Any], changed: Mapping[int, Collected]) -> None:
     """Keep calls that wait with what is known of them now."""
-    with connection.cursor() as cursor:
-        rows = [(_pack_call(sent, schema), id) for id, (sent, schema) in changed.items()]
-        cursor.executemany("UPDATE judges_batchcall SET sent = %s WHERE id = %s", rows)
+    rows = [(_pack_call(sent, schema), id) for id, (sent, schema) in changed.items()]
+    connection.cursor().executemany("UPDATE judges_batchcall SET sent = %s WHERE id = %s", rows)
 
 
 def _pack_call(sent: Sent, schema: dict[str, Any]) -> bytes:
@@ -142,10 +140,8 @@ def form_batches(connection: Connection[Any], campaign: int) -> int:
     waiting = connection.execute(WAITING, [campaign]).fetchall()
     for _, rows in groupby(waiting, key=itemgetter(0)):
         sizes = [(id, size) for _, id, size in rows]
-        sent = connection.execute("SELECT sent FROM judges_batchcall WHERE id = %s", [sizes[0][0]]).fetchone()
-        # A group has at least one row, as groupby gives no empty ones.
-        assert sent is not None
-        judge = _unpack_call(bytes(sent[0]))[0].judge
+        ((sent,),) = connection.execute("SELECT sent FROM judges_batchcall WHERE id = %s", [sizes[0][0]])
+        judge = _unpack_call(bytes(sent))[0].judge
         for ids in chunk_calls(sizes, *MOST[judge.preset.wire]):
             _create_batch(connection, campaign, judge, ids)
             formed += 1
@@ -182,9 +178,8 @@ def _create_batch(
     # A name of its own for each batch: by it a batch is found at the provider when its id was lost.
     name = f"quorum-{uuid.uuid4().hex[:16]}"
     values = [campaign, name, json.dumps(asdict(judge)), judge.model, len(ids), problem]
-    found = connection.execute(NEW, values).fetchone()
-    assert found is not None
-    connection.execute("UPDATE judges_batchcall SET batch_id = %s WHERE id = ANY(%s)", [found[0], list(ids)])
+    ((batch,),) = connection.execute(NEW, values)
+    connection.execute("UPDATE judges_batchcall SET batch_id = %s WHERE id = ANY(%s)", [batch, list(ids)])
 
 
 def open_batches(connection: Connection[Any], campaign: int) -> list[Out]:
@@ -197,9 +192,8 @@ def pending_calls(
     connection: Connection[Any], batch: int, ids: Sequence[int] | None = None
 ) -> dict[int, tuple[Sent, ModelRequest]]:
     """Return calls of a batch that wait still, with the requests that they are; `ids`: only these."""
-    wanted = None if ids is None else list(ids)
-    rows = connection.execute(CALLS, {"batch": batch, "ids": wanted}).fetchall()
-    return {id: _unpack_call(bytes(sent)) for id, sent in rows}
+    rows = connection.execute(CALLS, {"batch": batch, "ids": None if ids is None else list(ids)})
+    return {id: _unpack_call(bytes(sent)) for id, sent in rows.fetchall()}
 
 
 def _unpack_call(packed: bytes) -> tuple[Sent, ModelRequest]:
@@ -224,8 +218,6 @@ def known_provider_ids(connection: Connection[Any]) -> set[str]:
 
 def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], ids: Sequence[int], shard: int) -> None:
     """Store answers as attempts and delete the calls that waited for them: both or neither."""
-    # The rows that wait are deleted in the transaction that stores their answers, so a kill between them repeats
-    # nothing.
     store_rows(connection, attempts, shard)
     connection.execute("DELETE FROM judges_batchcall WHERE id = ANY(%s)", [list(ids)])
 

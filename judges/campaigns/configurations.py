@@ -283,7 +283,6 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
 
 def find_panel(name: str | None) -> Panel:
     """Return the named panel, or the default one. Raises BadInput."""
-    # A fresh installation has a panel of rules, so that a first try needs no key.
     ensure_offline()
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:
@@ -295,7 +294,6 @@ def find_panel(name: str | None) -> Panel:
 
 
 def _find_judges(names: Sequence[str], role: str) -> list[Judge]:
-    # The current version only: what a name means now, not what it meant in an old campaign.
     found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
     if missing := [name for name in names if name not in found]:
         raise BadOption(

@@ -138,7 +138,8 @@ class Budget:
             if self.bounded and self.cap == PRICE:
                 raise BudgetExhausted
             # A loop: another call of this process may take what was fetched while this one waited for the lock.
-            while (held := self._reserve_locally(usd)) is None:
+            # A tolerance, since the sum of what was fetched and taken is a float.
+            while self.calls < 1 or self.usd < usd - 1e-15:
                 if self.exhausted:
                     raise BudgetExhausted
                 # Many calls ahead, or else just this one: near the limit the whole batch would be refused though one
@@ -155,6 +156,9 @@ class Budget:
                     self.exhausted = True
                     raise BudgetExhausted
                 await asyncio.sleep(0.05)
+            self.calls -= 1
+            held = usd if self.calls else self.usd  # the last call takes the rest along
+            self.usd -= held
         return held
 
     def give_back(self, usd: float) -> None:
@@ -174,15 +178,6 @@ class Budget:
             return connection.execute(FORGET, values).rowcount == 0
 
         self.has_row = await self.writer.ask(give_back)
-
-    def _reserve_locally(self, usd: float) -> float | None:
-        # A tolerance, since the sum of what was fetched and taken is a float.
-        if self.calls < 1 or self.usd < usd - 1e-15:
-            return None
-        self.calls -= 1
-        held = usd if self.calls else self.usd  # the last call takes the rest along
-        self.usd -= held
-        return held
 
     async def _fetch(self, usd: float, calls: int) -> bool:
         values = self.values | KEYS | {"usd": usd, "calls": calls, "after": None}

@@ -288,7 +288,7 @@ class Caller:
         # Offline judges read the collection's documents too, and cost nothing: they are always asked.
         # A vote of several answers is a copy of one that this campaign has just been given.
         is_copy = question.slot[0] == "vote" and question.judge.generations > 1
-        asks = question.judge.provider == "offline" or (self.plan.fresh and not is_copy)
+        asks = question.judge.provider == "offline" or (self.plan.row.fresh and not is_copy)
         known = None if asks else await self.tools.cache.find(key)
         if known is not None:
             await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))
@@ -308,7 +308,7 @@ class Caller:
             judge=question.judge,
             document=claimed.inputs.document,
             price=price,
-            strict=self.plan.policy == "single",
+            strict=self.plan.row.policy == "single",
             may_repair=not (is_last or question.slot in claimed.problems or question.documents),
             messages=json.dumps(prompt.messages, ensure_ascii=False),
             expected=dict(question.expected),

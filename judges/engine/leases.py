@@ -209,9 +209,8 @@ def _with_material(
         return []
     # A pair that is claimed for the first time has no attempts.
     known = [one.pair for one in claimed.values() if again or one.fence > 1]
-    attempts = (
-        connection.cursor(row_factory=dict_row).execute(EVIDENCE, [plan.campaign, known]).fetchall() if known else []
-    )
+    cursor = connection.cursor(row_factory=dict_row)
+    attempts = cursor.execute(EVIDENCE, [plan.campaign, known]).fetchall() if known else []
     # A pair goes on as it began, whole or in windows, whatever the collection says by now: its answers are paid for.
     begun = {row["pair_id"]: row["window"] > 0 for row in attempts if row["counts"]}
     for pair, query, text, answers, own, title, document, key in connection.execute(MATERIAL, [list(claimed)]):

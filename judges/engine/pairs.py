@@ -31,8 +31,8 @@ SIDES = {side.value: side for side in Side}
 async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     """Ask everything that the policy needs and decide. Raises Cancelled, BudgetExhausted."""
     plan = caller.plan
-    policy = routing.RoutingPolicy(plan.policy)
-    if plan.long_documents == "people" and len(claimed.inputs.document) > SHOWN:
+    policy = routing.RoutingPolicy(plan.row.policy)
+    if plan.row.collection.long_documents == "people" and len(claimed.inputs.document) > SHOWN:
         return build_decision(plan, claimed, TOO_LONG)  # nobody is asked about a part of a document
     parts = claimed.parts
     await _gather_all([_ask_judges(caller, part, policy) for part in parts])
@@ -73,14 +73,14 @@ def _decide_outcome(plan: Plan, claimed: Claimed) -> RoutingOutcome:
     # The guard looks at the agreement that the debate ends with; without debaters there is none.
     move = _next_move(plan, turns) if plan.protocol.guard and plan.debaters else None
     return routing.decide(
-        plan.policy,
-        plan.rounds,
-        plan.majority,
+        plan.row.policy,
+        plan.row.rounds,
+        plan.row.majority,
         turns,
         votes_of(claimed),
-        failed_to_people=plan.failed_to_people,
+        failed_to_people=plan.row.failed_to_people,
         agents=plan.seats or debate.PAIR,
-        adjudicated=claimed.ended.get(("adjudicate", plan.rounds, 0)),
+        adjudicated=claimed.ended.get(("adjudicate", plan.row.rounds, 0)),
         filtered=filter_votes(claimed),
         collapsed=isinstance(move, debate.Agreed) and stance_flip_guard.relies_on_stance_flip(turns, move.round),
     )
@@ -109,9 +109,9 @@ async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
     if plan.adjudicator is None or not isinstance(_next_move(plan, turns), debate.Disagreed):
         return
     # The adjudicator sees only the last round. A turn without a verdict stands in no prompt.
-    last = {seat: turn for (round, seat), turn in turns.items() if round == plan.rounds and isinstance(turn, Turn)}
+    last = {seat: turn for (round, seat), turn in turns.items() if round == plan.row.rounds and isinstance(turn, Turn)}
     question = JudgeQuestion(
-        slot=("adjudicate", plan.rounds, 0),
+        slot=("adjudicate", plan.row.rounds, 0),
         judge=plan.adjudicator,
         prompt=render.adjudicate_prompt(claimed.inputs, last, plan.seats),
         schema=render.VOTE_SCHEMA,
@@ -126,7 +126,7 @@ async def play_debate(caller: Caller, claimed: Claimed) -> None:
 
 
 def _next_move(plan: Plan, turns: Turns) -> debate.Move:
-    return debate.next_move(turns, plan.rounds, plan.seats, play_on=plan.protocol.play_on)
+    return debate.next_move(turns, plan.row.rounds, plan.seats, play_on=plan.protocol.play_on)
 
 
 async def _ask_turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, seat: DebateAgent) -> None:
@@ -145,14 +145,14 @@ async def _ask_turn(caller: Caller, claimed: Claimed, move: debate.TurnRequest, 
 async def ask_panel(caller: Caller, claimed: Claimed) -> None:
     """Ask for the panel's votes. Only under `ensemble` may an early stop leave some unasked."""
     plan = caller.plan
-    size = 1 if plan.policy == routing.RoutingPolicy.SINGLE else len(plan.voters)
-    early = plan.early_stop and plan.policy == routing.RoutingPolicy.ENSEMBLE
+    size = 1 if plan.row.policy == routing.RoutingPolicy.SINGLE else len(plan.voters)
+    early = plan.row.early_stop and plan.row.policy == routing.RoutingPolicy.ENSEMBLE
     # Drawn for each pair, so that an early stop does not always spare the same judges.
-    seed = ensemble.pair_seed(plan.seed, claimed.pair)
+    seed = ensemble.pair_seed(plan.row.seed, claimed.pair)
     while True:
         votes = votes_of(claimed).items()
         cast = {place: None if isinstance(one, NoVerdict) else one.verdict for place, one in votes}
-        places = ensemble.next_votes(cast, size, plan.majority, early, seed)
+        places = ensemble.next_votes(cast, size, plan.row.majority, early, seed)
         if not places:
             return
         await _gather_all([_ask_voter(caller, claimed, place) for place in places])
@@ -205,11 +205,15 @@ def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Dec
     """Return the row of the outcome, and what people and audits need of it."""
     uncertainty = outcome.uncertainty
     place = pair_priority(
-        plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=uncertainty
+        plan.row.collection.order,
+        plan.row.collection.seed,
+        pair_id=claimed.pair,
+        query_id=claimed.query,
+        uncertainty=uncertainty,
     )
     route = _label_route(claimed, outcome) if outcome.label is not None else None
     # Only labels are audited: what goes to people is checked by them anyway.
-    probability = plan.audit if route else 0.0
+    probability = plan.row.collection.audit if route else 0.0
     return Decided(
         {
             "work": claimed.work,
@@ -227,11 +231,11 @@ def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Dec
             "priority": place,
             "overlap": plan.people,
             "assessor": plan.assessors.get(outcome.route, 0),
-            "grade": plan.relevant if outcome.label else 0,
-            "origin": routing.ORIGINS.get(outcome.route, plan.policy),
+            "grade": plan.row.collection.relevant_from if outcome.label else 0,
+            "origin": routing.ORIGINS.get(outcome.route, plan.row.policy),
             "stratum": route.key if route else None,
             "probability": probability,
-            "drawn": probability > 0 and audits.uniform_draw(plan.order_seed, claimed.pair) < probability,
+            "drawn": probability > 0 and audits.uniform_draw(plan.row.collection.seed, claimed.pair) < probability,
         }
     )
 

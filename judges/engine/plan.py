@@ -36,13 +36,8 @@ class Plan:
 
     campaign: int
     collection: int
-    policy: str
-    rounds: int
-    majority: int
-    early_stop: bool
-    failed_to_people: bool
+    row: Campaign  # As it was read, with its collection.
     rubric: Rubric
-    seed: int
     debaters: tuple[Judge, ...]
     voters: tuple[Judge, ...]
     # For each voter: how many copies of it stand before it on the panel (judges.domain.copies).
@@ -52,55 +47,42 @@ class Plan:
     prompt_ids: dict[tuple[str, str], int]
     # Under whose name a label stands, by the route to it: "" is the policy's own (judges.domain.routing).
     assessors: dict[str, int]
-    relevant: int  # The grade of "relevant": the collection's `relevant_from`.
-    overlap: int
-    order: str
-    order_seed: int
-    audit: float  # The share of labels that people shall check; 0: none.
-    pairs: int  # Of the campaign: what the size of a route is expected from.
     protocol: Protocol = field(default_factory=Protocol)
     filter: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None
     seats: tuple[DebateAgent, ...] = ()  # The places of the debate's agents, () without a debate.
     # Keys of routes that failed their audit: people get what comes by them (judges.campaigns.route_breakers).
     stopped: frozenset[str] = frozenset()
-    paused_because: str = ""  # What it waits for, as its row says.
-    starts: int = 0  # How often the campaign had been started again when this was read.
     bounded: bool = False  # The campaign has a budget or a number of calls, or its collection a budget.
-    collection_name: str = ""  # For log lines.
-    number: int = 0  # Of the campaign in its collection, for log lines.
-    name: str = ""  # Campaign.full_name.
     # What the team says that models cost, by provider and address, then by name.
     tables: dict[tuple[str, str], dict[str, Price]] = field(default_factory=dict)
-    long_documents: str = "cut"  # What is done with documents above corpus.document_limit.SHOWN characters.
-    fresh: bool = False  # Earlier answers to equal calls are not taken over.
     priced_at: int = 0  # The newest row of the price table when the prices were read.
 
     def log_fields(self, pair: int) -> dict[str, Any]:
         """Return the fields of every log line about one of its pairs."""
-        about = {"collection": self.collection_name, "campaign": self.number}
+        about = {"collection": self.row.collection.name, "campaign": self.row.number}
         return about | {"pair": pair} if pair else about  # What runs and conversations ask is about no pair.
 
     @property
     def start(self) -> str:
         """Return the name of this start of the campaign, also used in Redis."""
-        return f"{self.campaign}:{self.starts}"
+        return f"{self.campaign}:{self.row.starts}"
 
     @property
     def shown(self) -> int:
         """Return how many characters of a document its judges are shown at most."""
-        return WHOLE if self.long_documents == "context" else SHOWN
+        return WHOLE if self.row.collection.long_documents == "context" else SHOWN
 
     @property
     def by_windows(self) -> bool:
         """True if documents above SHOWN characters are judged window by window."""
-        return self.long_documents == "windows" and self.policy in WINDOWED
+        return self.row.collection.long_documents == "windows" and self.row.policy in WINDOWED
 
     @property
     def people(self) -> int:
         """Number of people who judge a pair that is escalated."""
-        human = self.policy == routing.RoutingPolicy.HUMAN
-        return max(routing.VOTES_OF_HUMAN, self.overlap) if human else self.overlap
+        human, overlap = self.row.policy == routing.RoutingPolicy.HUMAN, self.row.collection.overlap
+        return max(routing.VOTES_OF_HUMAN, overlap) if human else overlap
 
     @property
     def judges(self) -> tuple[Judge, ...]:
@@ -109,15 +91,15 @@ class Plan:
     @property
     def needed(self) -> tuple[Judge, ...]:
         """The judges without whom no pair can end."""
-        if self.policy in LABEL_NOTHING:
+        if self.row.policy in LABEL_NOTHING:
             return self.voters
-        rule = routing.RoutingPolicy(self.policy)
+        rule = routing.RoutingPolicy(self.row.policy)
         return (*self.filter, *(self.debaters if rule.debates else ()), *(self.voters if rule.votes else ()))
 
     @property
     def writes(self) -> bool:
         """True if judges write training targets for relevant pairs (judges.engine.targets) instead of labels."""
-        return self.policy == Campaign.Policy.EVIDENCE
+        return self.row.policy == Campaign.Policy.EVIDENCE
 
 
 def judge_of(version: JudgeVersion) -> Judge:
@@ -156,19 +138,13 @@ def load_plan(campaign_id: int) -> Plan | None:
     adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
     if campaign.policy in LABEL_NOTHING:
         voters = tuple(raise_output_limit(judge) for judge in voters)
-    counts = counters.read(campaign.pk)
     newest = price_rows.newest_number()  # Before the prices: one that comes in between is read again.
     everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
         campaign=campaign.pk,
         collection=collection.pk,
-        policy=campaign.policy,
-        rounds=campaign.rounds,
-        majority=campaign.majority,
-        early_stop=campaign.early_stop,
-        failed_to_people=campaign.failed_to_people,
+        row=campaign,
         rubric=campaign.relevance,
-        seed=campaign.seed,
         debaters=debaters,
         voters=voters,
         samples=copies.sample_indexes(voters),
@@ -176,30 +152,17 @@ def load_plan(campaign_id: int) -> Plan | None:
         limits={judge.account: limit_of(judge.account) for judge in everybody},
         prompt_ids=prompt_ids(campaign.relevance, everybody),
         assessors=_policy_assessors(campaign, protocol),
-        relevant=collection.relevant_from,
-        overlap=collection.overlap,
-        order=collection.order,
-        order_seed=collection.seed,
-        audit=collection.audit,
-        pairs=int(counts["pairs"]),
-        stopped=route_breakers.trip_routes(campaign.pk, collection.relevant_from, counts),
+        stopped=route_breakers.trip_routes(campaign.pk, collection.relevant_from, counters.read(campaign.pk)),
         protocol=protocol,
         filter=filters,
         adjudicator=adjudicator,
         seats=protocol.seats(len(debaters)) if debaters else (),
-        paused_because=campaign.paused_because,
-        starts=campaign.starts,
         bounded=any(
             limit is not None
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)
         ),
-        collection_name=collection.name,
-        number=campaign.number,
-        name=campaign.full_name,
         tables=_price_tables(everybody),
         priced_at=newest,
-        fresh=campaign.fresh,
-        long_documents=collection.long_documents,
     )
 
 

@@ -118,7 +118,13 @@ async def _ask_or_fail(caller: Caller, claimed: Claimed, question: JudgeQuestion
 def _target_row(plan: Plan, claimed: Claimed, tried: _Attempt, tries: int) -> Decided:
     target, problems, measures = tried
     target = target or EvidenceTarget("", "")
-    place = pair_priority(plan.order, plan.order_seed, pair_id=claimed.pair, query_id=claimed.query, uncertainty=1.0)
+    place = pair_priority(
+        plan.row.collection.order,
+        plan.row.collection.seed,
+        pair_id=claimed.pair,
+        query_id=claimed.query,
+        uncertainty=1.0,
+    )
     return Decided(
         {
             "work": claimed.work,

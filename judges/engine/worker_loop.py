@@ -47,7 +47,7 @@ class WorkerLoop:
         self.spent = False
         self.state = "running"
         self.refusal = ""
-        self.told = plan.paused_because
+        self.told = plan.row.paused_because
         for account, limit in plan.limits.items():
             self.tools.limits.account(account).apply_limit(limit)
         self.needed = [self.tools.limits.account(judge.account) for judge in plan.needed]
@@ -165,7 +165,7 @@ class WorkerLoop:
             await self._release([claimed])
             return
         except Exception as error:
-            logger.exception("pair %s of %s cannot be judged", claimed.pair, self.plan.name)
+            logger.exception("pair %s of %s cannot be judged", claimed.pair, self.plan.row.full_name)
             row = pairs.fail_pair(self.plan, claimed, error)
         try:
             await self.tools.writer.write(row)
@@ -202,7 +202,7 @@ class WorkerLoop:
         if not self.refusal or self.state != "running":
             # Only the state is compared here; the statement compares the start (`leases.PAUSE`).
             return
-        values = {"campaign": self.plan.campaign, "starts": self.plan.starts, "why": self.refusal}
+        values = {"campaign": self.plan.campaign, "starts": self.plan.row.starts, "why": self.refusal}
         await self.tools.writer.ask(lambda connection: connection.execute(leases.PAUSE, values).rowcount)
         await self._look()
 

@@ -10,6 +10,7 @@ from judges.offline.judges import (
     Lexicon,
     Need,
     information_needs,
+    join_sentences,
     matched_share,
     pick_sentences,
     read_sentences,
@@ -52,8 +53,7 @@ def _answer(question: str, documents: list[Told], lexicon: Lexicon) -> str:
 
 
 def _cite(need: Need, key: str, text: str) -> str:
-    chosen = pick_sentences(need, read_sentences(text), SENTENCES)
-    said = " ".join(text[one.start : one.end].strip() for one in chosen)
+    said = join_sentences(text, pick_sentences(need, read_sentences(text), SENTENCES))
     return f"{said} [{key}]" if said else ""
 
 

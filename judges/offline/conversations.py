@@ -9,7 +9,16 @@ from typing import Any
 from corpus.search.text import tokenize_text
 from judges.errors import Rejected
 from judges.offline import agents, synthesis
-from judges.offline.judges import Lexicon, information_needs, matched_share, pick_sentences, read_sentences, stem
+from judges.offline.judges import (
+    Lexicon,
+    information_needs,
+    join_sentences,
+    matched_share,
+    pick_sentences,
+    read_sentences,
+    sentence_stems,
+    stem,
+)
 from judges.prompts.conversations import NO_INFORMATION
 from judges.records import ModelRequest
 
@@ -35,9 +44,8 @@ def _answer_from_contexts(told: Told, lexicon: Lexicon) -> dict[str, object]:
     (need,) = information_needs(told["query"], (), lexicon)
     text = "\n".join(told["contexts"])
     chosen = pick_sentences(need, read_sentences(text), 2)
-    held = matched_share(need, {one for sentence in chosen for one in sentence.stems})
-    said = " ".join(text[one.start : one.end].strip() for one in chosen)
-    return {"Answer": said if chosen and held >= ENOUGH else NO_INFORMATION}
+    held = matched_share(need, sentence_stems(chosen))
+    return {"Answer": join_sentences(text, chosen) if chosen and held >= ENOUGH else NO_INFORMATION}
 
 
 def _check_answer(told: Told, lexicon: Lexicon) -> dict[str, object]:

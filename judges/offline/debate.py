@@ -45,9 +45,7 @@ def argue_turn(
     *,
     gives_in: bool = True,
 ) -> Turn:
-    """Make one turn.
-
-    `history`: the turns of the round before; None in round 1.
+    """Make one turn. `history`: the turns of the round before; None in round 1.
 
     An agent that never gives in says the best that can be said for its side, whatever the text says.
     """
@@ -80,7 +78,9 @@ def _defend(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
 
 def _attack(inputs: Inputs, wanted: tuple[Need, ...], bound: float) -> Turn:
     """Round 1 of the side against: the words that the best three sentences in a row lack."""
-    number, need, row = _best_row(inputs, wanted)
+    rows = [list(run) for run in runs_of(read_sentences(inputs.document), 3)]
+    options = [(number, need, row) for number, need in enumerate(wanted, 1) for row in rows]
+    number, need, row = max(options, key=lambda option: matched_share(option[1], sentence_stems(option[2])))
     held = matched_share(need, sentence_stems(row))
     missing = _list_terms(_need_terms(need, sentence_stems(row), present=False))
     what = _name_need(number, inputs)
@@ -163,13 +163,6 @@ def _best_sentences(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need
         (number, need, pick_sentences(need, read_sentences(inputs.document), QUOTED, 0.05))
         for number, need in enumerate(wanted, 1)
     ]
-    return max(options, key=lambda option: matched_share(option[1], sentence_stems(option[2])))
-
-
-def _best_row(inputs: Inputs, wanted: tuple[Need, ...]) -> tuple[int, Need, list[ReadSentence]]:
-    """Return the answer that three sentences in a row hold best, and those sentences."""
-    rows = [list(run) for run in runs_of(read_sentences(inputs.document), 3)]
-    options = [(number, need, row) for number, need in enumerate(wanted, 1) for row in rows]
     return max(options, key=lambda option: matched_share(option[1], sentence_stems(option[2])))
 
 

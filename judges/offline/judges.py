@@ -133,6 +133,11 @@ def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
     return sum(weight for term, weight in need.terms.items() if term in stems) / need.total if need.total else 0.0
 
 
+def join_sentences(text: str, chosen: Iterable[ReadSentence]) -> str:
+    """Return sentences of a text, one after the other."""
+    return " ".join(text[one.start : one.end].strip() for one in chosen)
+
+
 def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: float = 1e-9) -> list[ReadSentence]:
     """Pick up to `most` sentences, each adding most to what is held and at least `gain`, in the text's order."""
     chosen: list[ReadSentence] = []
@@ -167,7 +172,11 @@ def tfidf(inputs: Inputs, lexicon: Lexicon) -> float:
     spoken = [tuple(tokenize_text(inputs.document[one.start : one.end])) for one in read_sentences(inputs.document)]
     units = [_tfidf_vector(title + sum(run, ()), lexicon) for run in runs_of(spoken, 2)]
     asked = [_query_vector(f"{inputs.query} {answer}", lexicon) for answer in inputs.answers or ("",)]
-    return max(_cosine_similarity(left, right) for left in asked for right in units)
+    return max(
+        sum(value * there.get(term, 0.0) for term, value in own.items()) / (length * width) if length and width else 0.0
+        for own, length in asked
+        for there, width in units
+    )
 
 
 @lru_cache(maxsize=2048)
@@ -188,12 +197,6 @@ def _tfidf_vector(found: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, flo
                 weights[root] = lexicon.weight(word)
     vector = {root: (1.0 + log(number)) * weights[root] for root, number in counts.items()}
     return vector, sqrt(sum(value * value for value in vector.values()))
-
-
-def _cosine_similarity(left: tuple[dict[str, float], float], right: tuple[dict[str, float], float]) -> float:
-    if not left[1] or not right[1]:
-        return 0.0
-    return sum(value * right[0].get(term, 0.0) for term, value in left[0].items()) / (left[1] * right[1])
 
 
 def term_coverage(inputs: Inputs, lexicon: Lexicon) -> float:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from corpus.search.text import tokenize_text
-from judges.offline.judges import STOP_WORDS, Lexicon, information_needs, pick_sentences, read_sentences, stem
+from judges.offline.judges import (
+    STOP_WORDS,
+    Lexicon,
+    information_needs,
+    join_sentences,
+    pick_sentences,
+    read_sentences,
+    stem,
+)
 
 Told = Mapping[str, Any]
 # Words of questions that one passage seldom settles.
@@ -55,8 +63,7 @@ def pick_text(query: str, document: str, lexicon: Lexicon, most: int, without: f
     """Return the document's sentences that hold most of the query; none with a stem of `without`."""
     (need,) = information_needs(query, (), lexicon)
     spoken = [one for one in read_sentences(document) if without.isdisjoint(one.stems)]
-    chosen = pick_sentences(need, spoken, most)
-    return " ".join(document[one.start : one.end].strip() for one in chosen)
+    return join_sentences(document, pick_sentences(need, spoken, most))
 
 
 def _name_aspects(told: Told, lexicon: Lexicon) -> dict[str, object]:
