@@ -150,12 +150,10 @@ class JudgeSettings:
 
     @property
     def account_name(self) -> str:
-        """The account as people read it."""
         return " ".join(filter(None, self.account))
 
     @property
     def preset(self) -> Preset:
-        """Return the preset of the judge's provider."""
         return PRESETS[self.provider]
 
     @property
@@ -175,7 +173,6 @@ class JudgeSettings:
 
     @property
     def ignore_case(self) -> bool:
-        """True if "Yes" counts as yes."""
         return bool(self.parameters.get("ignore_case", False))
 
     @property
@@ -247,7 +244,6 @@ class Prompt:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The messages as chat completions have them."""
         system = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, {"role": "user", "content": self.user}]
 
@@ -339,7 +335,6 @@ class Reply:
 
     @property
     def truncated(self) -> bool:
-        """True if the answer was cut at the output limit."""
         return self.finish_reason == "length"
 
     @property

@@ -80,7 +80,6 @@ ask_canaries = shared_task(_ask_canaries, name=canaries.TASK, ignore_result=True
 
 
 def worker_engine() -> Any:
-    """Return the engine of this worker process, started on first use."""
     global _child
     if _child is None:
         from judges.engine.child import Child
@@ -105,14 +104,12 @@ def reclaim_budgets() -> None:
 
 
 def wake_running() -> None:
-    """Wake workers for running campaigns that nobody works on."""
     for campaign in _in_work().values_list("pk", flat=True):
         if not wakeups.is_drained(campaign):
             wakeups.notify_workers(campaign)
 
 
 def wake_due() -> None:
-    """Wake workers for campaigns whose wait is over."""
     for campaign in wakeups.pop_due():
         if _in_work().filter(pk=campaign).exists():
             wakeups.notify_workers(campaign)

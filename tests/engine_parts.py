@@ -12,7 +12,9 @@ from django.db.models import Sum
 
 from corpus.models import Collection, Pair
 from jobs import workers
-from judges.campaigns import counters
+from judges.campaigns import counters, lifecycle
+from judges.campaigns.configurations import build_configuration
+from judges.engine.plan import Plan, load_plan
 from judges.models import Campaign, JudgeVersion, Panel, Reservation
 from tests.conftest import Finished
 from tests.factories import make_collection, make_document, make_pair, make_query
@@ -51,6 +53,27 @@ def make_panel(
     voters = [make_judge(models, f"v{place}", model, **values).name for place, model in enumerate(votes, 1)]
     Panel.objects.update(is_default=False)
     return Panel.objects.create(name="main", debate=debaters, ensemble=voters, is_default=True)
+
+
+def begin(collection: Collection, *, budget: float | None = None, **options: Any) -> Campaign:
+    """A campaign with these options (CampaignOptions), which workers take up."""
+    wanted = build_configuration(**options)
+    campaign = lifecycle.start_campaign(collection=collection, wanted=wanted, budget=budget).campaign
+    assert campaign is not None
+    return campaign
+
+
+def plan_of(collection: Collection, **options: Any) -> Plan:
+    """The plan of a campaign that has begun."""
+    plan = load_plan(begin(collection, **options).pk)
+    assert plan is not None
+    return plan
+
+
+@pytest.fixture
+def unattended(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker hears of a campaign that begins."""
+    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
 
 
 def spent_by(campaign: Campaign) -> float:

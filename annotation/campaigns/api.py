@@ -72,13 +72,11 @@ class ControlledOut(Schema):
 
 
 def show_start(started: Started) -> dict[str, Any]:
-    """Return a start as StartedOut has it."""
     number = started.campaign.number if started.campaign else None
     return {"campaign": number, "added": started.added, "joined": started.joined}
 
 
 def show_cost(found: dict[str, Any]) -> dict[str, Any]:
-    """Return an estimate as EstimateOut has it."""
     people = found["people"]
     about = {"pairs_to_people": people["pairs"], "hours_of_people": people["hours"], "people_by": people["basis"]}
     return {"pairs": found["pairs"], **about, **show_estimate(found["estimate"])}

@@ -39,7 +39,6 @@ class CampaignRow:
 
     @property
     def pairs(self) -> int:
-        """Pairs that the campaign covers."""
         return self._sum("pairs")
 
     @property
@@ -54,7 +53,6 @@ class CampaignRow:
 
     @property
     def failed(self) -> int:
-        """Pairs that failed."""
         return self._sum("failed")
 
     @property
@@ -92,7 +90,6 @@ class CampaignRow:
 
     @property
     def calls(self) -> int:
-        """Calls that were sent."""
         return int(self.counts.get("calls", 0))
 
     @property

@@ -50,7 +50,6 @@ class PriceForm(forms.Form):
 
     @classmethod
     def of(cls, judge: Judge) -> "PriceForm":
-        """Filled with what the team says now."""
         return cls(initial={key: getattr(judge, key) for key in PRICES})
 
     @property
@@ -59,7 +58,6 @@ class PriceForm(forms.Form):
         return {key: self.cleaned_data[key] for key in PRICES if self.cleaned_data.get(key) is not None}
 
     def clean(self) -> dict[str, Any]:
-        """Prices that need each other."""
         if not self.errors and (problem := incomplete_price(self.prices)):
             self.add_error(problem[0], _("Enter both batch prices or neither."))
         return self.cleaned_data

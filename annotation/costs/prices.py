@@ -59,7 +59,6 @@ def price_changes(judge: Judge, wanted: Mapping[str, float]) -> list[tuple[str, 
 
 
 def describe_prices(prices: Mapping[str, float | None]) -> str:
-    """The prices of a row in one line."""
     if prices.get("input_price") is None:
         return _("removed")
     return ", ".join(f"{NAMES[key]} {format_price(prices[key])}" for key in PRICES if prices.get(key) is not None)

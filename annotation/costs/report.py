@@ -83,12 +83,10 @@ class CostReport:
 
     @property
     def machine(self) -> Paid:
-        """Cost of the campaign's calls."""
         return of_status(self.status)
 
     @property
     def together(self) -> Paid:
-        """Return the cost of judges and people together."""
         return self.machine + self.people.paid
 
     @property
@@ -98,7 +96,6 @@ class CostReport:
 
     @property
     def by_judge(self) -> list[Sum]:
-        """Return the entries' sums by judge, sorted by name."""
         return sorted(ledger.sum_by(self.entries, lambda entry: entry.judge), key=lambda one: one.name)
 
     @property

@@ -126,7 +126,6 @@ class Endpoint(ABC):
         """Ask the provider to end it early; answers that are there stay."""
 
     async def close(self) -> None:
-        """Close the connections."""
         await self.client.close()
 
 

@@ -183,7 +183,6 @@ def _create_batch(
 
 
 def open_batches(connection: Connection[Any], campaign: int) -> list[Out]:
-    """Return batches that have not ended, oldest first."""
     rows = connection.execute(OUT, [campaign]).fetchall()
     return [Out(id, name, provider, Judge(**judge), *rest) for id, name, provider, judge, *rest in rows]
 
@@ -223,7 +222,6 @@ def store_answers(connection: Connection[Any], attempts: Sequence[Attempted], id
 
 
 def renew_leases(connection: Connection[Any], campaign: int, holder: str) -> None:
-    """Keep the pairs and the money that wait for batches."""
     connection.execute(RENEW, {"campaign": campaign, "lease": LEASE_S})
     connection.execute(HOLD, {"campaign": campaign, "holder": holder, "lease": LEASE_S})
 
@@ -236,6 +234,5 @@ def put_back(connection: Connection[Any], campaign: int, holder: str) -> None:
 
 
 def delete_unsent_batch(connection: Connection[Any], batch: int) -> None:
-    """Delete a batch that was never sent, with its calls."""
     connection.execute("DELETE FROM judges_batchcall WHERE batch_id = %s", [batch])
     connection.execute("DELETE FROM judges_batch WHERE id = %s", [batch])

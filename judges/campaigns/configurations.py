@@ -250,7 +250,6 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
 
 
 def _filter_judges(names: Sequence[str]) -> list[Judge]:
-    """Return the filter's judges, all of different families. Raises BadOption."""
     found = _find_judges(names, "filter")
     # An entry may name its family itself: names of models do not always tell.
     families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
@@ -282,7 +281,6 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
 
 
 def find_panel(name: str | None) -> Panel:
-    """Return the named panel, or the default one. Raises BadInput."""
     ensure_offline()
     found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
     if found is None:

@@ -117,7 +117,6 @@ class Range:
 
 
 def exactly(value: float) -> Range:
-    """Return the range of what is known for sure."""
     return Range(value, value, value)
 
 
@@ -211,7 +210,6 @@ def of_calls(
 
 
 def _estimate_calls(judge: Judge, calls: Range, taken: Range, likely: int, mix: Mix, *, batch: bool) -> Estimate:
-    """Estimate so many calls of one judge, each with `taken` tokens of input."""
     thought = _reasoning_tokens(judge, mix) if likely else NOTHING
     given = calls.times(_answer_tokens(judge, likely, thought)) if likely else NOTHING
     money = _estimate_cost(judge, calls.times(taken), given, calls.times(thought), mix, batch=batch)

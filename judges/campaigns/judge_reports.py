@@ -35,7 +35,6 @@ class JudgeReport:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The report as a status document has it."""
         return {name: value for name, value in asdict(self).items() if name != "max_output_tokens"}
 
     @property

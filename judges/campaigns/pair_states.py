@@ -61,12 +61,10 @@ class PairStates:
 
     @property
     def pairs(self) -> int:
-        """Return the number of all pairs."""
         return sum(self.counts.values())
 
     @property
     def with_label(self) -> int:
-        """Return the number of pairs that have a label."""
         return self.counts[PairState.LABELLED] + self.counts[PairState.SETTLED]
 
     @property
@@ -75,7 +73,6 @@ class PairStates:
         return 100 * self.with_label // self.pairs if self.pairs else 0
 
     def add(self, row: tuple[str, int | None, str | None, str, int, bool, int]) -> None:
-        """Add pairs that are alike."""
         state, verdict, reason, origin, agreed, audited, pairs = row
         self.counts[PairState(state)] += pairs
         if state == PairState.LABELLED:

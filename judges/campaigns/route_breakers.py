@@ -32,7 +32,6 @@ class AnsweredAudits:
 
     @classmethod
     def together(cls, parts: Mapping[int, "AnsweredAudits"]) -> "AnsweredAudits":
-        """Return the route that sums these parts."""
         counts = ("drawn", "settled", "right", "conflicts", "size")
         return cls(**{name: sum(getattr(one, name) for one in parts.values()) for name in counts}, parts=parts)
 

@@ -52,7 +52,6 @@ class AttemptView:
 
     @property
     def voter(self) -> str:
-        """Return the judge's name, with a number where it gave several samples."""
         return voter_name(self.attempt)
 
     @property

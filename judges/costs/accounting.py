@@ -9,7 +9,6 @@ from django.utils.translation import ngettext
 
 
 def format_cost(usd: float | None) -> str:
-    """Return the cost in dollars, or that it is unknown."""
     if usd is None:
         return _("unknown cost")
     return f"${usd:,.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.5f}"

@@ -128,7 +128,6 @@ class Budget:
         return str(state) if free else "capped"
 
     async def stop(self) -> None:
-        """Stop the campaign, and say at which cap."""
         values = self.values | {"cap": self.cap}
         await self.writer.ask(lambda connection: connection.execute(STOP, values).rowcount)
 

@@ -85,7 +85,6 @@ class LedgerCounts:
 
     @property
     def paid(self) -> Paid:
-        """Cost of the calls, with what is missing from it."""
         return of_calls(self.cost, self.calls, self.unpriced, self.assumed, self.cost_assumed)
 
 
@@ -107,7 +106,6 @@ class LedgerRow(LedgerCounts):
 
     @property
     def place(self) -> tuple[int, int, str, str]:
-        """Return the entry's sort key in the ledger."""
         key = self._step_key
         return (list(STEPS).index(key), self.round if key == "debate" else 0, self.judge, self.outcome)
 
@@ -145,7 +143,6 @@ def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list
 
 
 def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
-    """Add the entries up under one name."""
     useful = sum(entry.calls for entry in group if entry.outcome == "labelled")
     counts = {one.name: sum(getattr(entry, one.name) for entry in group) for one in fields(LedgerCounts)}
     return Sum(**counts, name=name, useful=useful)

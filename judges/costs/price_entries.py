@@ -47,7 +47,6 @@ class PriceKeys(Table):
 
     @property
     def prices(self) -> dict[str, float]:
-        """The prices that are given, by key."""
         return {key: getattr(self, key) for key in PRICES if getattr(self, key) is not None}
 
     @model_validator(mode="after")

@@ -48,7 +48,6 @@ class Price:
         return not self.most(1, 1)
 
     def times(self, share: float) -> "Price":
-        """Return this price times a share."""
         written, reasoning = (None if one is None else one * share for one in (self.written, self.reasoning))
         return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
 

@@ -81,7 +81,6 @@ class Sent:
         return NoVerdict("error")
 
     def _book(self, reply: Reply) -> None:
-        """Note who answered, what was used, and what it cost."""
         usage = reply.usage
         price = price_of_reply(self.judge, reply, self.price, self.table, batch=self.batch)
         self.row.update(
@@ -178,7 +177,6 @@ SENT_CALL = TypeAdapter(Sent)  # Ten times as fast as `asdict`.
 
 
 def dump_answer(sent: Sent, body: Body) -> bytes:
-    """Return a call and its answer as one line of JSON."""
     return json.dumps({**SENT_CALL.dump_python(sent), "body": asdict(body)}).encode()
 
 

@@ -571,7 +571,6 @@ class Call:
         self.segment = self.spool.keep(dump_answer(self.sent, body))
 
     def stored(self) -> None:
-        """Note that the attempt is committed."""
         if self.segment is not None:
             self.spool.done(self.segment)
 
@@ -629,7 +628,6 @@ def read_failure(document: int, result: Reply | ProviderError, row: Mapping[str,
 
 
 def describe_refusal(judge: Judge, error: str) -> str:
-    """Return why an account refuses us, whose it is, and what to do."""
     return f"{judge.name}, account {judge.account_name}: {error}{refusals.advise(error)}"
 
 

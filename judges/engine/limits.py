@@ -438,7 +438,6 @@ class AccountLimits:
 
 
 def _round_up(seconds: float) -> int:
-    """Round a time limit up to whole half minutes."""
     return max(30, 30 * -(-int(seconds) // 30))
 
 

@@ -54,7 +54,6 @@ def bind_request(campaign: int) -> None:
 
 
 def queue_run(campaign: int, generation: int) -> None:
-    """Queue a drain."""
     message_sender().send_task(DRAIN, args=[campaign, generation], ignore_result=True)
 
 

@@ -93,12 +93,10 @@ def turns_of(claimed: Claimed) -> Turns:
 
 
 def votes_of(claimed: Claimed) -> Votes:
-    """Return the pair's votes so far, by place on the panel."""
     return {place: one for (role, _, place), one in claimed.ended.items() if role == "vote"}
 
 
 def filter_votes(claimed: Claimed) -> list[Turn | NoVerdict]:
-    """Return what the filter's judges said of the pair so far."""
     return [one for (role, _, _), one in claimed.ended.items() if role == "filter"]
 
 
@@ -249,7 +247,6 @@ def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
 
 
 def log_outcome(row: Decided) -> None:
-    """Log what became of a pair, once that is committed."""
     said = ("state", "label", "reason")
     logger.info("pair judged", extra={name: value for name in said if (value := row.row.get(name)) is not None})
 

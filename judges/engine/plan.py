@@ -75,7 +75,6 @@ class Plan:
 
     @property
     def by_windows(self) -> bool:
-        """True if documents above SHOWN characters are judged window by window."""
         return self.row.collection.long_documents == "windows" and self.row.policy in WINDOWED
 
     @property
@@ -108,7 +107,6 @@ def judge_of(version: JudgeVersion) -> Judge:
 
 
 def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
-    """Return the rows as records, in their order."""
     versions = list(versions)
     found = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
     # Offline judges and unsaved rows have no price rows, so nothing is read for them.

@@ -139,7 +139,6 @@ class Trials:
         return float(since), str(error)
 
     def meaning(self, doubt: Doubt, accounts: Accounts) -> Meaning:
-        """Return what the judge's failures mean by now."""
         return refusals.weigh(self.failures.get(doubt, ()), self._beside(doubt, accounts))
 
     def _beside(self, doubt: Doubt, accounts: Accounts) -> list[tuple[Failure, ...]]:
@@ -162,7 +161,6 @@ class Trials:
         return False
 
     def _calls_out(self, doubt: Doubt, accounts: Accounts) -> int:
-        """Return how many calls of the judge's account this process has out."""
         start, judge = doubt
         return sum(self.out[start, one] for one, account in accounts.items() if account == accounts.get(judge))
 
@@ -202,7 +200,6 @@ class Trials:
             self._tell()
 
     def _tell(self) -> None:
-        """Let whoever waits look again."""
         self.moved = time.monotonic()
         self.changed.set()
         self.changed.clear()

@@ -207,7 +207,6 @@ class WorkerLoop:
         await self._look()
 
     async def _wait(self, seconds: float) -> None:
-        """Wait until a pair has ended, but no longer than so many seconds."""
         self.changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -20,7 +20,6 @@ PATIENCE_S = 5.0  # A worker of somebody else may be free in a moment.
 
 
 def worker_command(processes: int, name: str = "judge") -> list[str]:
-    """Return the command line of a worker with so many processes."""
     # Fair scheduling hands a message only to a process that is idle: drains last for minutes.
     options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair"]
     # One machine's workers need no gossip between them, and each of these costs messages.

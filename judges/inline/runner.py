@@ -213,7 +213,6 @@ def open_finished_campaign(
 
 
 def _create_work(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
-    """Work that this process holds, with its texts."""
     # Nobody renews these leases: a day is longer than any command runs.
     until = timezone.now() + timedelta(days=1)
     values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}

@@ -68,7 +68,6 @@ class JudgingCommand(QuorumCommand):
         return self.end(collection, campaign, strict=True)
 
     def idle(self, collection: Collection) -> str:
-        """Explain why there is nothing to do."""
         if not collection.pair_set.filter(is_candidate=True).exists():
             return f"nothing to do: {collection.name} has no pairs: import some with --bm25, --runs or --pairs"
         return f"nothing to do: this panel and policy have judged all that was asked for of {collection.name}"
@@ -194,7 +193,6 @@ class JudgingCommand(QuorumCommand):
             self.note(f"it waits: {waits}; with --wait a worker is started for it")
 
     def note(self, line: str) -> None:
-        """Print a line about the work, never on standard output."""
         self.stderr.write(line)
         self.stderr.flush()
 

@@ -106,7 +106,6 @@ class Judging(models.Manager["Campaign"]):
     """Campaigns that label pairs, without those that write contribution and evidence, or keep the costs of a run."""
 
     def get_queryset(self) -> models.QuerySet["Campaign"]:
-        """Return the campaigns of the kind `judging` alone."""
         return super().get_queryset().filter(kind=Campaign.Kind.JUDGING)
 
 
@@ -370,7 +369,6 @@ class DecidingAttempts(models.Manager["Attempt"]):
     """Attempts that count, of a document in windows those of the window that decided: as the view counted_attempt."""
 
     def get_queryset(self) -> models.QuerySet["Attempt"]:
-        """Return the turns and votes on which the outcomes of pairs rest."""
         same = {name: models.OuterRef(name) for name in ("campaign", "pair", "window")}
         return super().get_queryset().filter(Q(window=0) | models.Exists(Work.objects.filter(**same)), counts=True)
 

@@ -23,5 +23,4 @@ class ModelJob(LeasedJob):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The job's options and limits."""
         return getattr(self, self.kept_in)  # type: ignore[no-any-return]

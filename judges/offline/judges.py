@@ -89,7 +89,6 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=512)
 def read_sentences(document: str) -> tuple[ReadSentence, ...]:
-    """Return the document's sentences with their stems."""
     spans = [(span.start, span.end) for span in split_sentences(document)]
     return tuple(ReadSentence(start, end, tuple(map(stem, tokenize_text(document[start:end])))) for start, end in spans)
 
@@ -118,7 +117,6 @@ def _weigh_terms(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[st
 
 
 def sentence_stems(spoken: Iterable[ReadSentence]) -> set[str]:
-    """Return all stems of the sentences."""
     return {term for sentence in spoken for term in sentence.stems}
 
 
@@ -134,7 +132,6 @@ def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
 
 
 def join_sentences(text: str, chosen: Iterable[ReadSentence]) -> str:
-    """Return sentences of a text, one after the other."""
     return " ".join(text[one.start : one.end].strip() for one in chosen)
 
 

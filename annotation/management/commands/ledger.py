@@ -19,19 +19,16 @@ class Command(QuorumCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """NAME and the campaign."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--campaign", type=int, metavar="N", help="number of the campaign (default: the newest)")
 
     def run(self, **options: Any) -> object:
-        """The ledger as one document."""
         found = cost_report(find_campaign(collection_named(options["name"]), options["campaign"]))
         if not self.as_json:
             self.tell(found)
         return build_json_document(found)
 
     def tell(self, found: CostReport) -> None:
-        """Print the costs of a campaign."""
         campaign, wasted = found.campaign, found.wasted
         self.say(f"campaign {campaign.number} ({campaign.policy}) on {found.collection.name}: {found.status['state']}")
         self.say(f"  judges   {found.machine}; {found.status['calls']:,} calls, {wasted.calls:,} without a verdict")
@@ -54,7 +51,6 @@ class Command(QuorumCommand):
             self.say(line)
 
     def table(self, title: str, lines: Sequence[Sum]) -> None:
-        """A line for each, with what it cost."""
         self.say(title.lower())
         for one in lines:
             tokens = f"{one.tokens_in:>12,} tokens in {one.tokens_out:>10,} out"

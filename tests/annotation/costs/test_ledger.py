@@ -220,21 +220,10 @@ def test_the_page_takes_few_statements_however_much_there_is(
         assert charlie.get(reverse("ledger", args=["books", campaign.number])).status_code == 200
 
 
-def test_an_admin_sets_caps_and_takes_them_away(books: Collection, charlie: Client) -> None:
-    address = reverse("cost_settings", args=["books"])
-    page = charlie.get(reverse("settings", args=["books"])).content.decode()
-    assert "Models cost $1.00 so far" in page and 'name="daily_budget"' in page
-    assert charlie.post(address, {"budget": "12.5", "daily_budget": "2", "hourly_rate": "30"}).status_code == 302
-    books.refresh_from_db()
-    assert (books.budget, books.daily_budget, books.hourly_rate) == (12.5, 2.0, 30.0)
+def test_the_ledger_says_what_the_caps_leave(books: Collection, charlie: Client) -> None:
+    Collection.objects.update(budget=12.5, daily_budget=2)
     ledger = charlie.get(reverse("ledger", args=["books", Campaign.objects.get().number])).content.decode()
     assert "$11.50 of the collection&#x27;s $12.50; $1.00 of $2.00 for today" in ledger
-    wrong = charlie.post(address, {"budget": "-1", "daily_budget": "2", "hourly_rate": "30"})
-    assert wrong.status_code == 422 and "greater than or equal to 0" in wrong.content.decode()
-    assert charlie.get(address).status_code == 405
-    charlie.post(address, {"budget": "", "daily_budget": "2", "hourly_rate": ""})
-    books.refresh_from_db()
-    assert (books.budget, books.daily_budget, books.hourly_rate) == (None, 2.0, None)
 
 
 def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Collection, charlie: Client) -> None:
@@ -275,15 +264,10 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
     assert done.status_code == 302 and Campaign.objects.count() == 2
 
 
-def test_annotators_and_strangers_see_no_money(books: Collection, client: Client) -> None:
-    client.force_login(make_member(books, "bob").user)
-    campaign = Campaign.objects.get().number
-    for name in ("ledger", "ledger_csv"):
-        assert client.get(reverse(name, args=["books", campaign])).status_code == 403
+def test_a_campaign_of_another_collection_shows_no_money_here(books: Collection, charlie: Client) -> None:
     stones = make_collection("stones")
     _first, other = (make_campaign(stones, [make_judge(name)]) for name in ("four", "five"))
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    assert client.get(reverse("ledger", args=["books", other.number])).status_code == 404
+    assert charlie.get(reverse("ledger", args=["books", other.number])).status_code == 404
 
 
 def test_the_overview_and_the_ledger_say_the_same_of_a_correct_label(books: Collection, client: Client) -> None:

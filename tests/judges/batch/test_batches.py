@@ -13,34 +13,22 @@ from django.db.models.functions import Now
 from google.genai.errors import ClientError
 
 from config.env import ROOT
-from corpus.models import Document
+from corpus.models import Collection, Document
 from jobs.processes import spawn_child, stop_children
 from judges.batch import store
 from judges.batch.batch_loop import is_of_account
 from judges.batch.endpoints import MOST, read_refusal
-from judges.campaigns import configurations, lifecycle, selectors
+from judges.campaigns import lifecycle, selectors
 from judges.campaigns.progress import summary_lines
 from judges.costs.price_rows import enter_price
 from judges.engine import notifications, worker_pool
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
 from judges.models.batches import Batch, BatchCall
 from judges.tasks import database_parameters
-from tests.engine_parts import (
-    FAST,
-    _standing_worker,
-    collection_of,
-    judge,
-    make_judge,
-    make_panel,
-    state_of,
-    sums_up,
-    worker,
-)
+from tests.engine_parts import FAST, begin, collection_of, judge, make_judge, make_panel, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_quick
-
-__all__ = ["_standing_worker", "worker"]
 
 PAIRS = 5
 
@@ -120,10 +108,7 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     collection_of(PAIRS)
     make_panel(model_server, debate=("converge", "converge"), provider="openai")
     model_server.batch_delay(1.5)
-    wanted = configurations.build_configuration(policy="debate", batch=True)
-    collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    campaign = lifecycle.start_campaign(collection=collection, wanted=wanted).campaign
-    assert campaign is not None
+    campaign = begin(Collection.objects.get(), policy="debate", batch=True)
     environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
     for round in (1, 2):
         child = spawn_child(worker_pool.worker_command(1, f"batch{round}"), environment, cwd=ROOT)
@@ -147,7 +132,7 @@ def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(
     collection_of(2)
     make_panel(model_server, provider="openai")
     model_server.batch_delay(3600)
-    judge_in_background("--policy", "debate")
+    begin(Collection.objects.get(), policy="debate", batch=True)
     until(lambda: Batch.objects.exclude(provider_id="").exists())
     campaign = Campaign.objects.get()
     Batch.objects.update(provider_id="", sent_at=Now())  # as the kill left it
@@ -162,15 +147,11 @@ PROVIDERS = ["openai", "anthropic", "google"]
 
 def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object) -> tuple[Campaign, int]:
     """A campaign of one judge whose batches meet such a server, and how many creations there were before."""
-    collection_of(pairs)
+    collection = collection_of(pairs)
     make_panel(models, provider=provider)
     before = models.stats()["batch_posts"]
     models.batches(**settings)
-    wanted = configurations.build_configuration(policy="single", judges=["v1"], batch=True)
-    collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    started = lifecycle.start_campaign(collection=collection, wanted=wanted)
-    assert started.campaign is not None
-    return started.campaign, before
+    return begin(collection, policy="single", judges=["v1"], batch=True), before
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
@@ -262,7 +243,7 @@ def test_a_provider_that_was_never_reached_gets_the_batch_later(
     make_panel(model_server, provider=provider)
     judges = JudgeVersion.objects.filter(name="v1")
     judges.update(base_url=right.replace(f"http://127.0.0.1:{model_server.port}", nowhere))
-    judge_in_background("--policy", "single")
+    begin(Collection.objects.get(), policy="single", batch=True)
     until(lambda: Batch.objects.exclude(problem="").exists())
     batch = Batch.objects.get()
     assert batch.sent_at is None and not batch.is_unconfirmed
@@ -476,19 +457,12 @@ def test_no_call_is_larger_in_its_batch_than_was_counted(
     Document.objects.update(text=long)
     make_panel(model_server, provider=provider)
     model_server.batch_delay(0.5)
-    judge_in_background("--policy", "single")
+    begin(Collection.objects.get(), policy="single", batch=True)
     until(lambda: BatchCall.objects.filter(size__gt=0).exists())
     counted = BatchCall.objects.get().size
     until(lambda: state_of(Campaign.objects.get()) == "finished")
     (request,) = model_server.requests()
     assert len(json.dumps(request["body"])) < counted < 2 * len(json.dumps(request["body"])) + 4096
-
-
-def judge_in_background(*options: str) -> None:
-    """Start it without waiting."""
-    wanted = configurations.build_configuration(policy=options[1], batch=True)
-    collection = Campaign._meta.get_field("collection").related_model.objects.get()
-    lifecycle.start_campaign(collection=collection, wanted=wanted)
 
 
 @pytest.mark.slow
@@ -516,7 +490,7 @@ def test_paused_batches_come_home_and_a_resumed_campaign_asks_only_what_is_missi
     collection_of(PAIRS)
     make_panel(model_server, debate=("converge", "converge"), provider="google")
     model_server.batch_delay(1.0)
-    judge_in_background("--policy", "debate")
+    begin(Collection.objects.get(), policy="debate", batch=True)
     until(lambda: Batch.objects.exclude(provider_id="").exists())
     campaign = lifecycle.pause(campaign=Campaign.objects.get())
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
@@ -532,7 +506,7 @@ def test_a_cancelled_campaign_ends_its_batches(worker: object, model_server: Loc
     collection_of(2)
     make_panel(model_server, provider="openai")
     model_server.batch_delay(3600)
-    judge_in_background("--policy", "debate")
+    begin(Collection.objects.get(), policy="debate", batch=True)
     until(lambda: Batch.objects.exclude(provider_id="").exists())
     lifecycle.cancel(campaign=Campaign.objects.get())
     until(lambda: not Batch.objects.filter(ended_at=None).exists())

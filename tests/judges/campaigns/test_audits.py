@@ -28,13 +28,12 @@ from judges.campaigns import audit_sampling, counters, selectors
 from judges.campaigns.route_breakers import AnsweredAudits
 from judges.domain.audits import Route, allocate_sample, audit_sample_size, route_of, uniform_draw
 from judges.models import Audit, Campaign, Work
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
+from tests.engine_parts import collection_of, judge, make_panel, sums_up
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.modelserver.fixtures import LocalModels
 from tests.reading import flat
 
-__all__ = ["_standing_worker", "worker"]
 SURE = Route(1, 5, 1)
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -157,13 +156,23 @@ def audited(collection: Collection, campaign: Campaign, route: Route, size: int,
     counters.add(campaign.pk, f"labelled:{route.label}", size)
     counters.add(campaign.pk, "pairs", size)
     counters.add(campaign.pk, "escalated:audit", drawn)
-    items = []
     for _ in range(drawn):
-        item = make_item(make_pair(collection), "audit", overlap=2, campaign=campaign.pk, place=next_place())
-        values = {"stratum": route.key, "probability": drawn / size, "label": route.label}
-        Audit.objects.create(campaign=campaign, pair=item.pair, item=item, **values)
-        items.append(item)
-    return items
+        draw(campaign, Work(pair=make_pair(collection), stratum=route.key, label=route.label), drawn / size)
+    return list(Item.objects.filter(audits__stratum=route.key).order_by("pk"))
+
+
+def charlie(books: Collection) -> Client:
+    """The admin's browser."""
+    client = Client()
+    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
+    return client
+
+
+def draw(campaign: Campaign, work: Work, probability: float) -> None:
+    """The pair of a label is drawn for people, with this chance."""
+    item = make_item(work.pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
+    values = {"stratum": work.stratum, "probability": probability, "label": work.label}
+    Audit.objects.create(campaign=campaign, pair=work.pair, item=item, **values)
 
 
 def answer(member, grade):
@@ -324,13 +333,12 @@ def test_the_sample_of_a_campaign_has_its_size_in_all_and_not_in_each_route(demo
 def test_what_was_drawn_with_the_label_is_part_of_the_sample(books, campaign):
     Collection.objects.filter(pk=books.pk).update(audit=0.1)
     labelled(books, campaign, SURE, 200)
-    early = [work.pair for work in Work.objects.select_related("pair") if uniform_draw(books.seed, work.pair_id) < 0.1]
-    for pair in early:
-        item = make_item(pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
-        Audit.objects.create(campaign=campaign, pair=pair, item=item, stratum=SURE.key, probability=0.1, label=1)
+    early = [work for work in Work.objects.select_related("pair") if uniform_draw(books.seed, work.pair_id) < 0.1]
+    for work in early:
+        draw(campaign, work, 0.1)
     fill_up(campaign)
     drawn = list(Audit.objects.values_list("pair", flat=True))
-    assert {pair.pk for pair in early} <= set(drawn) and len(drawn) == max(30, len(early))
+    assert {work.pair_id for work in early} <= set(drawn) and len(drawn) == max(30, len(early))
     by_number = sorted(Work.objects.values_list("pair", flat=True), key=lambda pair: uniform_draw(books.seed, pair))
     assert set(drawn) == set(by_number[: len(drawn)]), "those with the smallest numbers: as the hash in Python has it"
     assert set(Audit.objects.values_list("probability", flat=True)) == {len(drawn) / 200}, "also of the early ones"
@@ -355,9 +363,7 @@ def end_part(campaign: Campaign, part: int, share: float) -> int:
     works = Work.objects.filter(campaign=campaign, ended_at=EPOCH + timedelta(days=part)).select_related("pair")
     for work in works:
         if uniform_draw(campaign.collection.seed, work.pair_id) < share:
-            item = make_item(work.pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
-            values = {"stratum": work.stratum, "probability": share, "label": work.label}
-            Audit.objects.create(campaign=campaign, pair=work.pair, item=item, **values)
+            draw(campaign, work, share)
     filled = fill_up(campaign)
     ends = [EPOCH + timedelta(days=one, hours=12) for one in range(part + 1)]
     Campaign.objects.filter(pk=campaign.pk).update(sampled_at=ends)
@@ -432,8 +438,7 @@ def test_a_share_lowered_while_the_campaign_ran_is_no_second_probability(books, 
     works = list(Work.objects.order_by("pk").select_related("pair"))
     for place, work in enumerate(works):
         if uniform_draw(books.seed, work.pair_id) < (0.2 if place < 200 else 0.02):
-            item = make_item(work.pair, "audit", overlap=2, campaign=campaign.pk, place=next_place())
-            Audit.objects.create(campaign=campaign, pair=work.pair, item=item, stratum=SURE.key, probability=1, label=1)
+            draw(campaign, work, 1)
     fill_up(campaign)
     drawn = set(Audit.objects.values_list("pair", flat=True))
     by_number = sorted((work.pair_id for work in works), key=lambda pair: uniform_draw(books.seed, pair))
@@ -473,17 +478,15 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
     """What was drawn before the end stayed in the sample, while pairs labelled later came in by a smaller chance."""
     Collection.objects.filter(pk=books.pk).update(audit=0.02)
     labelled(books, campaign, SURE, 60)
-    make_member(books, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
-    draw = f"/c/books/audits/{campaign.number}/draw/"
+    client = charlie(books)
+    address = f"/c/books/audits/{campaign.number}/draw/"
     for state in ("running", "paused", "budget"):
         Campaign.objects.filter(pk=campaign.pk).update(state=state)
         campaign.refresh_from_db()
         with pytest.raises(BadInput, match="once the campaign has ended"):
             audit_sampling.draw_more(campaign=campaign, up_to=40)
         for form in ({"up_to": 40}, {"up_to": 40, "route": SURE.key}):
-            answered = client.post(draw, form, follow=True)
+            answered = client.post(address, form, follow=True)
             assert answered.status_code == 200 and Audit.objects.count() == 0
             (said,) = answered.context["messages"]
             assert "You can draw more once the campaign has ended" in str(said)
@@ -496,16 +499,14 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
     page = client.get("/c/books/quality/").text
     assert "not-yet" not in page and "more audits</button>" in page
     Campaign.objects.filter(pk=campaign.pk).update(state="cancelled")
-    client.post(draw, {"up_to": 50})
+    client.post(address, {"up_to": 50})
     assert Audit.objects.count() == 50
 
 
 def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_click(books, demo_like):
     fill_up(demo_like)
     Campaign.objects.filter(pk=demo_like.pk).update(state="finished")
-    make_member(books, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
+    client = charlie(books)
     page = client.get("/c/books/quality/")
     found = page.context["audits"]
     assert found.drawn == 30 and found.half > 0.05
@@ -541,10 +542,8 @@ def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
     met = [work.pair for work in Work.objects.exclude(pair__in=drawn).select_related("pair").order_by("-pk")[:37]]
     for pair in [*met, Audit.objects.filter(stratum=SURE.key).order_by("pk")[0].pair]:
         make_item(pair, "disagreement", place=next_place())
-    make_member(books, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
-    draw = f"/c/books/audits/{campaign.number}/draw/"
+    client = charlie(books)
+    address = f"/c/books/audits/{campaign.number}/draw/"
     for _press in range(20):
         page = client.get("/c/books/quality/")
         found = page.context["audits"]
@@ -557,9 +556,9 @@ def test_a_button_to_draw_more_draws_what_it_says(books, campaign):
             break
         before = Audit.objects.count()
         more, form = forms[0]
-        client.post(draw, form)
+        client.post(address, form)
         assert Audit.objects.count() == before + more, form
-        client.post(draw, form)
+        client.post(address, form)
         assert Audit.objects.count() == before + more, "pressed twice it is the same"
     assert not found.more and found.drawn == 72 - 37 and found.half > 0.05
     assert (

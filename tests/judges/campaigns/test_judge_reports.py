@@ -9,11 +9,9 @@ from django.urls import reverse
 
 from annotation.models import Role
 from corpus.models import Collection
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
+from tests.engine_parts import collection_of, judge, make_panel
 from tests.factories import make_member
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def test_a_judge_whose_answers_are_lost_is_said_with_the_key_that_helps(

@@ -27,13 +27,11 @@ from judges.engine import worker_pool
 from judges.models import Attempt, Campaign, Work
 from judges.models.batches import Batch
 from tests.conftest import Manage
-from tests.engine_parts import FAST, _standing_worker, judge, make_judge, make_panel, state_of, worker
+from tests.engine_parts import FAST, judge, make_judge, make_panel, state_of
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
-
-__all__ = ["_standing_worker", "worker"]
 
 TIDES = "The tides of the sea are caused by the pull of the moon and by that of the sun. "
 END = "The last sentence names the answer."

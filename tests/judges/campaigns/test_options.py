@@ -12,18 +12,15 @@ from judges.campaigns import configurations
 from judges.models import Attempt, Audit, Campaign, Work
 from judges.records import Judge
 from tests.called import call
-from tests.engine_parts import (
-    _standing_worker,
-    collection_of,
-    judge,
-    make_judge,
-    make_panel,
-    sums_up,
-    worker,
-)
+from tests.engine_parts import collection_of, judge, make_judge, make_panel, sums_up
 from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_standing_worker", "worker"]
+
+@pytest.fixture
+def pair(instance: dict[str, str], model_server: LocalModels) -> None:
+    """A collection of one pair, and the default panel."""
+    collection_of(1)
+    make_panel(model_server)
 
 
 def said(role: str) -> list[tuple[str, int, int, int | None]]:
@@ -31,9 +28,7 @@ def said(role: str) -> list[tuple[str, int, int, int | None]]:
     return [(row.judge.name, row.round, row.agent_pair + row.place, row.verdict) for row in rows]
 
 
-def test_irrelevant_first_gives_agent_a_the_other_stance(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server)
+def test_irrelevant_first_gives_agent_a_the_other_stance(worker: object, pair: None, model_server: LocalModels) -> None:
     assert judge("--policy", "debate", "--stance-order", "irrelevant-first").json["labels"] == {"1": 1}
     assert said("against") == [("a", 1, 0, 1)] and said("for") == [("b", 1, 0, 1)]
     first = Campaign.objects.get()
@@ -103,9 +98,7 @@ def test_the_filter_drops_only_what_all_three_families_reject(worker: object, mo
     assert Audit.objects.get(label=0).stratum == "r0.m0.n.filter"
 
 
-def test_a_filter_of_one_family_is_refused(model_server: LocalModels, instance: dict[str, str]) -> None:
-    collection_of(1)
-    make_panel(model_server)
+def test_a_filter_of_one_family_is_refused(pair: None, model_server: LocalModels, instance: dict[str, str]) -> None:
     for name in ("gpt-a", "gpt-b", "claude-c"):
         make_judge(model_server, name)
     refused = judge("--filter", "gpt-a,gpt-b,claude-c")
@@ -206,19 +199,15 @@ def test_what_is_said_to_debaters_is_refused_where_there_are_none(
     assert not Campaign.objects.exists()
 
 
-def test_the_campaigns_temperature_reaches_the_wire(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server)
+def test_the_campaigns_temperature_reaches_the_wire(worker: object, pair: None, model_server: LocalModels) -> None:
     judge("--policy", "debate", "--temperature", "0.6")
     assert {request["body"]["temperature"] for request in model_server.requests()} == {0.6}
 
 
 @pytest.mark.parametrize(("sdk", "own"), [("openai-compatible", '{"reason": "r", "score": '), ("google", '{"score": ')])
 def test_a_graded_judge_leaves_its_score_and_the_probability_of_its_tokens(
-    worker: object, model_server: LocalModels, sdk: str, own: str
+    worker: object, pair: None, model_server: LocalModels, sdk: str, own: str
 ) -> None:
-    collection_of(1)
-    make_panel(model_server)
     values = {"parameters": {"scale": "0-10", "logprobs": 5}, "provider": sdk}
     make_judge(model_server, "graded", "tens", **values)
     words = [[own, -0.5, []], ["1", math.log(0.8), []], ["0", math.log(0.5), []], ["}", 0.0, []]]
@@ -230,10 +219,8 @@ def test_a_graded_judge_leaves_its_score_and_the_probability_of_its_tokens(
 
 
 def test_without_log_probabilities_there_is_a_score_and_no_probability(
-    worker: object, model_server: LocalModels
+    worker: object, pair: None, model_server: LocalModels
 ) -> None:
-    collection_of(1)
-    make_panel(model_server)
     make_judge(model_server, "graded", "claude", provider="anthropic", parameters={"scale": "0-3"})
     model_server.script(claude={"score": 1})
     assert judge("--policy", "single", "--judges", "graded").json["labels"] == {"0": 1}
@@ -241,9 +228,7 @@ def test_without_log_probabilities_there_is_a_score_and_no_probability(
     assert (vote.score, vote.verdict, vote.probabilities) == (1, 0, None)
 
 
-def test_a_score_beyond_the_scale_is_no_verdict(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server)
+def test_a_score_beyond_the_scale_is_no_verdict(worker: object, pair: None, model_server: LocalModels) -> None:
     make_judge(model_server, "graded", "wild", parameters={"scale": "0-3"})
     model_server.script(wild={"score": 4})
     assert judge("--policy", "single", "--judges", "graded").json["failed"] == 1
@@ -252,10 +237,8 @@ def test_a_score_beyond_the_scale_is_no_verdict(worker: object, model_server: Lo
 
 @pytest.mark.parametrize("sdk", ["openai", "google"])
 def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(
-    worker: object, model_server: LocalModels, sdk: str
+    worker: object, pair: None, model_server: LocalModels, sdk: str
 ) -> None:
-    collection_of(1)
-    make_panel(model_server)
     values = {"parameters": {"scale": "0-3", "endpoint": "decisions"}, "provider": sdk}
     make_judge(model_server, "decider", "decider-1", **values)
     model_server.script(**{"decider-1": {"shares": [0.1, 0.2, 0.6, 0.1]}})
@@ -266,18 +249,14 @@ def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(
     assert vote.prompt.name == "decision-0-3-answers" and vote.tokens_in > 0
 
 
-def test_a_decisions_endpoint_that_declines_is_a_refusal(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server)
+def test_a_decisions_endpoint_that_declines_is_a_refusal(worker: object, pair: None, model_server: LocalModels) -> None:
     values = {"parameters": {"endpoint": "decisions"}, "provider": "openai"}
     make_judge(model_server, "decider", "declines+refused", **values)
     assert judge("--policy", "single", "--judges", "decider").json["failed"] == 1
     assert Attempt.objects.get(role="vote").outcome == "refused"
 
 
-def test_the_trained_reranker_votes_by_its_threshold(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server)
+def test_the_trained_reranker_votes_by_its_threshold(worker: object, pair: None, model_server: LocalModels) -> None:
     make_judge(model_server, "ours", "ours-1", provider="rerank-endpoint", parameters={"threshold": 0.7})
     model_server.script(**{"ours-1": {"shares": [0.65]}})
     assert judge("--policy", "single", "--judges", "ours").json["labels"] == {"0": 1}
@@ -288,10 +267,8 @@ def test_the_trained_reranker_votes_by_its_threshold(worker: object, model_serve
 
 
 def test_of_several_generations_the_one_nearest_the_mean_is_kept_and_none_is_a_copy(
-    worker: object, model_server: LocalModels
+    worker: object, pair: None, model_server: LocalModels
 ) -> None:
-    collection_of(1)
-    make_panel(model_server)
     parameters = {"scale": "0-10", "generations": 3, "temperature": 0.8}
     make_judge(model_server, "many", "many-1", parameters=parameters)
     model_server.script(**{"many-1": [{"score": 9, "times": 1}, {"score": 2, "times": 1}, {"score": 6, "times": 1}]})
@@ -304,14 +281,3 @@ def test_of_several_generations_the_one_nearest_the_mean_is_kept_and_none_is_a_c
     kept = Attempt.objects.get(role="generation", score=6)
     assert vote.reason == kept.reason and vote.cache_key == kept.cache_key
     assert status["calls"] == 3 and status["labels"] == {"1": 1}
-
-
-def test_cached_tokens_have_their_own_price(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server)
-    make_judge(model_server, "priced", "m", input_price=10.0, cached_input_price=1.0, output_price=0.0)
-    model_server.script(m={"verdict": "yes", "cached": 100})
-    judge("--policy", "single", "--judges", "priced")
-    vote = Attempt.objects.get(role="vote")
-    assert vote.tokens_cached == 100
-    assert vote.cost == pytest.approx(((vote.tokens_in - 100) * 10 + 100 * 1) / 1e6)

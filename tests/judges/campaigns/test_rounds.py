@@ -66,15 +66,3 @@ def test_a_whole_query_shows_it_so_too_and_adjudicators_read_all(client: Client,
     carol = signed_in(make_member(books, "carol", Role.ADJUDICATOR))
     page = carol.get("/c/books/adjudicate/").text
     assert EARLY in page and LATE in page
-
-
-def test_it_is_set_on_the_settings_page_and_nothing_else_is_taken(books: Collection, tmp_path) -> None:
-    admin = signed_in(make_member(books, "admin", Role.ADMIN))
-    form = {"title": "Books", "overlap": 1, "order": "random", "lease_minutes": 20, "relevant_from": 1}
-    assert admin.post("/c/books/settings/", {**form, "rounds": "final"}).status_code == 302
-    assert Collection.objects.get().rounds == "final"
-    assert admin.post("/c/books/settings/", {**form, "rounds": "first"}).status_code == 422
-    admin.post("/c/books/settings/", form)
-    assert Collection.objects.get().rounds == "final"
-    with pytest.raises(SystemExit):
-        configure(tmp_path, "first")

@@ -19,11 +19,9 @@ from judges.providers import anthropic, google, openai
 from judges.providers.replies import count_tokens
 from judges.records import Judge, Usage
 from tests.called import call
-from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, spent_by, worker
+from tests.engine_parts import collection_of, judge, make_judge, make_panel, spent_by
 from tests.factories import make_member
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 SILENT = {"*": {"fault": "no-usage", "verdict": "yes"}}
 

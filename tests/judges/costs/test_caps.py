@@ -15,10 +15,8 @@ from django.db.models import Sum
 
 from config.env import ROOT
 from corpus.collections.configure import configure_collection
-from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.processes import spawn_child
-from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.costs import budget
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
@@ -28,35 +26,15 @@ from judges.evidence.outputs import OutputRow
 from judges.models import Attempt, Campaign, Panel, Reservation
 from judges.models.costs import Ledger
 from judges.tasks import database_parameters
-from tests.engine_parts import (
-    FAST,
-    _standing_worker,
-    collection_of,
-    held,
-    judge,
-    make_judge,
-    make_panel,
-    pairs_of,
-    state_of,
-    worker,
-)
+from tests.engine_parts import FAST, begin, collection_of, held, judge, make_judge, make_panel, pairs_of, state_of
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.settings_files import read_settings
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def make_dear_panel(models: LocalModels) -> Panel:
     """A call costs six cents, and 36 at most."""
     return make_panel(models, input_price=100.0, output_price=200.0)
-
-
-def start(collection: Collection, policy: str) -> Campaign:
-    """A campaign that the standing worker takes up."""
-    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration(policy=policy))
-    assert started.campaign is not None
-    return started.campaign
 
 
 def spent() -> float:
@@ -81,7 +59,7 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
     collection = collection_of(12)
     configure_collection(collection, {"budget": 1.5})
     make_dear_panel(model_server)
-    both = [start(collection, "ensemble"), start(collection, "debate")]
+    both = [begin(collection, policy="ensemble"), begin(collection, policy="debate")]
     until(lambda: [state_of(one) for one in both] == ["budget", "budget"])
     account = booked()
     assert 0 < account.spent <= 1.5
@@ -149,7 +127,7 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
     collection = collection_of(64)
     make_panel(model_server, input_price=None, output_price=None)
     model_server.script({"*": {"verdict": "yes", "latency": 3.0}})
-    running = start(collection, "ensemble")
+    running = begin(collection, policy="ensemble")
     until(lambda: model_server.stats()["in_flight"] > 10)
     configure_collection(collection, {"daily_budget": 100.0})
     until(lambda: state_of(running) == "budget")
@@ -172,7 +150,7 @@ def test_a_killed_workers_reservation_comes_back_to_another_campaign(
     collection = collection_of(10)
     configure_collection(collection, {"budget": 20.0})
     make_dear_panel(model_server)
-    first = start(collection, "debate")
+    first = begin(collection, policy="debate")
     until(lambda: state_of(first) == "finished")
     Reservation.objects.create(  # a worker dies with nearly all that is left in its hands
         campaign=first,
@@ -258,7 +236,7 @@ def test_workers_that_are_killed_do_not_carry_the_collection_beyond_its_budget(
         for number in range(2)
     ]
     try:
-        both = [start(collection, "ensemble"), start(collection, "debate")]
+        both = [begin(collection, policy="ensemble"), begin(collection, policy="debate")]
         until(lambda: len(model_server.requests()) >= 60)
         os.killpg(workers[0].pid, signal.SIGKILL)
         # The ensemble's thousand calls would cost 60; the debate's four hundred may all be made before the end.
@@ -284,10 +262,3 @@ def test_the_settings_file_takes_caps_and_takes_them_away(db: object, tmp_path: 
     assert configure_collection(collection, read_settings(file)) == ["hourly_rate", "budget"]
     collection.refresh_from_db()
     assert (collection.budget, collection.daily_budget, collection.hourly_rate) == (None, 2.5, None)
-    for bad, said in (("budget = -1", "greater than or equal to 0"), ('daily_budget = "much"', "Enter a number")):
-        file.write_text(bad)
-        with pytest.raises(BadInput, match=said):
-            read_settings(file)
-    file.write_text('overlap = "none"')
-    with pytest.raises(BadInput, match="overlap: Enter a whole number"):
-        read_settings(file)

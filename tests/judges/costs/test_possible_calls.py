@@ -104,17 +104,19 @@ class Writer:
         return question(self.connection)
 
 
+def budget_of(campaign: Campaign | None = None, *, bounded: bool = False, holder: str = "") -> budget.Budget:
+    if campaign is None:
+        campaign = Campaign.objects.create(collection=make_collection("birds"), policy="single", panel="main")
+    mine = budget.Budget(cast(Any, Writer()), campaign.pk, holder or process_name(), 60.0)
+    mine.bounded = bounded
+    return mine
+
+
 @pytest.mark.parametrize("bounded", [True, False])
 def test_a_process_leaves_no_row_behind_once_none_of_its_calls_is_out(bounded: bool) -> None:
-    campaign = Campaign.objects.create(collection=make_collection("birds"), policy="single", panel="main")
-    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
-    mine.bounded = bounded
-
-    async def work() -> None:
-        await mine.reserve(0.5)
-        await mine.close()
-
-    async_to_sync(work)()
+    mine = budget_of(bounded=bounded)
+    async_to_sync(mine.reserve)(0.5)
+    async_to_sync(mine.close)()
     row = Reservation.objects.get()
     assert (row.usd, row.calls) == (0.5, 1), "its call is out"
     Reservation.objects.update(usd=0, calls=0)  # as the writer does once it has stored the call
@@ -126,8 +128,7 @@ def test_a_campaign_without_limits_removes_what_a_dead_worker_of_this_machine_le
     campaign, _account = reclaim("0123456789ab@elsewhere:7:00ff", until="2100-01-01T00:00:00Z")
     Reservation.objects.all().delete()
     Reservation.objects.create(campaign=campaign, holder="dead", usd=1.0, calls=1, until="2000-01-01T00:00:00Z")
-    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
-    async_to_sync(mine.reserve)(0.01)
+    async_to_sync(budget_of(campaign).reserve)(0.01)
     assert not Reservation.objects.filter(holder="dead").exists()
 
 
@@ -136,8 +137,7 @@ def test_a_batch_takes_back_what_a_dead_worker_of_this_machine_held(bounded: boo
     """Its own reservation is held by no process, so its name tells no machine."""
     campaign, _account = reclaim(f"{node_id()[:12]}@here:7:00ff", until="2100-01-01T00:00:00Z")
     Reservation.objects.update(until="2000-01-01T00:00:00Z")
-    mine = budget.Budget(cast(Any, Writer()), campaign.pk, f"batch:{campaign.pk}", 60.0)
-    mine.bounded = bounded
+    mine = budget_of(campaign, bounded=bounded, holder=f"batch:{campaign.pk}")
     async_to_sync(mine.reserve)(0.01)
     assert spent_by(campaign) == 0.0 and [row.holder for row in Reservation.objects.all()] == [mine.holder]
 
@@ -145,8 +145,7 @@ def test_a_batch_takes_back_what_a_dead_worker_of_this_machine_held(bounded: boo
 def test_a_time_slice_that_ends_without_pairs_gives_back_what_was_reserved_ahead() -> None:
     """The next slice has a budget of its own, and a living process' reservations never run out."""
     campaign = Campaign.objects.create(collection=make_collection("birds"), policy="single", panel="main", budget=10.0)
-    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
-    mine.bounded = True
+    mine = budget_of(campaign, bounded=True)
 
     class Loop:
         budget, held = mine, list[Any]()
@@ -169,7 +168,7 @@ def test_a_time_slice_that_ends_without_pairs_gives_back_what_was_reserved_ahead
 def test_calls_of_a_command_notice_a_limit_that_comes_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "LEASE_S", 0.04)
     campaign = Campaign.objects.create(collection=make_collection("birds"), policy="retrieval", panel="main")
-    mine = budget.Budget(cast(Any, Writer()), campaign.pk, process_name(), 60.0)
+    mine = budget_of(campaign)
 
     async def work() -> None:
         keeping = asyncio.create_task(runner._keep_budget(mine))

@@ -139,7 +139,6 @@ def test_rows_are_never_altered() -> None:
             '[[price]]\nprovider = "nobody"\nmodel = "m"\ninput_price = 1\noutput_price = 1',
             '[[price]] 1 provider "nobody" is none that has prices',
         ),
-        ('[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1', "[[price]] 1 output_price is missing"),
         (
             '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = -1\noutput_price = 1',
             "line 38: [[price]] 1 input_price must be a number from 0 to 1e+06",
@@ -151,10 +150,6 @@ def test_rows_are_never_altered() -> None:
         (
             '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\nbatch_input_price = 1',
             "[[price]] 1 batch_input_price needs batch_output_price beside it, or leave both out",
-        ),
-        (
-            '[[price]]\nprovider = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\nprices = 1',
-            "[[price]] 1 prices is unknown",
         ),
     ],
 )
@@ -193,16 +188,9 @@ def test_what_a_batch_costs() -> None:
     ("provider", "model"),
     [
         ("openai", "gpt-4o-mini"),
-        ("anthropic", "claude-haiku-4-5"),
-        ("google", "gemini-2.5-flash"),
-        ("azure", "gpt-4o-mini"),
         ("bedrock", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
         ("vertex", "gemini-2.5-flash"),
-        ("deepseek", "deepseek-chat"),
-        ("mistral", "mistral-small-latest"),
         ("xai", "grok-4"),
-        ("groq", "llama-3.3-70b-versatile"),
-        ("together", "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
         ("fireworks", "accounts/fireworks/models/deepseek-v4-pro"),
         ("openrouter", "openai/gpt-4o-mini"),
     ],
@@ -345,17 +333,6 @@ def test_a_wrong_price_is_said_and_the_form_kept(books: Collection, charlie: Cli
     assert "2.25" in wrong.content.decode() and not PriceRow.objects.exists()
     nothing = charlie.post(address, {"away": "1", "confirm": "1"}, follow=True).content.decode()
     assert "Nothing was changed: m-two has no entered price to remove." in nothing
-
-
-def test_prices_are_for_admins_and_posts_need_a_token(books: Collection, client: Client) -> None:
-    address = reverse("price", args=["books", JudgeVersion.objects.get(name="two").pk])
-    client.force_login(make_member(books, "bob").user)
-    for where in (address, reverse("prices", args=["books"])):
-        assert client.get(where).status_code == 403
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(make_member(books, "dora", Role.ADMIN).user)
-    assert strict.post(address, {"input_price": "1", "output_price": "1", "confirm": "1"}).status_code == 403
-    assert not PriceRow.objects.exists()
 
 
 def test_a_campaign_that_had_no_price_can_have_a_budget_once_it_was_entered(books: Collection) -> None:

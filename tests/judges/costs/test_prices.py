@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from judges.campaigns.estimates import CampaignSize, Range, estimate_campaign
-from judges.costs.prices import FREE, Price, cost_bound, input_bound, price_for_judge
+from judges.costs.prices import Price, cost_bound, input_bound, price_for_judge
 from judges.domain.debate import FOR
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, turn_prompt, vote_prompt
 from judges.records import Inputs, Judge, Prompt, Usage
@@ -16,15 +16,6 @@ OWN = Judge("own", "openai-compatible", "m", "http://127.0.0.1:1/v1", id=1, inpu
 LISTED = Judge("listed", "openai", "gpt-4o-mini", id=2)
 UNKNOWN = Judge("new", "openai", "a-model-of-tomorrow", id=3)
 OFFLINE = Judge("offline-bm25", "offline", "bm25", id=4)
-
-
-def test_the_judges_own_price_comes_before_the_table() -> None:
-    assert price_for_judge(replace(LISTED, input_price=7.0, output_price=8.0)) == Price(7.0, 7.0, 8.0)
-
-
-def test_offline_judges_cost_nothing_and_a_price_of_zero_is_a_price() -> None:
-    assert price_for_judge(OFFLINE) == FREE
-    assert price_for_judge(replace(UNKNOWN, input_price=0.0, output_price=0.0)) == FREE
 
 
 def test_a_listed_model_has_the_price_of_the_table() -> None:

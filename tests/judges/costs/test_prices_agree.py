@@ -22,10 +22,8 @@ from judges.probes import canaries, canary_texts, known_orders, self_check
 from judges.prompts.answering import fit_prompt
 from judges.prompts.render import TURN_SCHEMA, VOTE_SCHEMA, render_ballot
 from judges.records import Inputs, Judge, Prompt, Usage
-from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
+from tests.engine_parts import collection_of, judge, make_judge, make_panel
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 PAIRS = 3
 SAID = LIKELY["vote"]

@@ -3,11 +3,9 @@
 import pytest
 
 from judges.models import Attempt, Campaign, JudgeVersion, Work
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
+from tests.engine_parts import collection_of, judge, make_panel, sums_up
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
-
-__all__ = ["_standing_worker", "worker"]
 
 DEAD = 5
 

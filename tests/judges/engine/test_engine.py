@@ -8,10 +8,8 @@ import pytest
 
 from corpus.models import Item, Judgment, Label
 from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
-from tests.engine_parts import _standing_worker, collection_of, held, judge, make_panel, spent_by, sums_up, worker
+from tests.engine_parts import collection_of, held, judge, make_panel, spent_by, sums_up
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def test_the_protocol_is_as_the_papers_have_it(worker: object, model_server: LocalModels) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
 
 from corpus.errors import BadInput
 from corpus.models import Label
@@ -17,31 +16,22 @@ from judges.campaigns import configurations, counters, lifecycle
 from judges.costs.prices import Price
 from judges.domain.routing import EscalationReason, NoVerdict, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
-from judges.engine import plan as plans
 from judges.engine.answers import Sent, dump_answer, load_answer, recover_answers
 from judges.engine.pending_answers import PendingAnswerLog, orphaned_files
 from judges.engine.plan import Plan
-from judges.engine.rows import Attempted, Decided, Row, store_rows
+from judges.engine.rows import NO_ANSWER, Attempted, Decided, store_rows
 from judges.engine.writer import ResultWriter
 from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited
 from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.records import Body, Reply, slot_columns
 from judges.tasks import database_parameters
-from tests.engine_parts import collection_of
+from tests.engine_parts import collection_of, plan_of
 
 
 @pytest.fixture
-def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(unattended: None) -> Plan:
     """A running campaign of two pairs with the offline panel, whose work nobody has claimed."""
-    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
-    collection = collection_of(2)
-    started = lifecycle.start_campaign(
-        collection=collection, wanted=configurations.build_configuration(panel="offline")
-    )
-    assert started.campaign is not None and started.added == 2
-    found = plans.load_plan(started.campaign.pk)
-    assert found is not None
-    return found
+    return plan_of(collection_of(2), panel="offline")
 
 
 def claim(plan: Plan, lease: float) -> list[leases.Claimed]:
@@ -129,10 +119,7 @@ def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> Non
     with pytest.raises(BadInput, match="cancelled"):
         lifecycle.resume(campaign=campaign)
     fresh = lifecycle.start_campaign(collection=campaign.collection, wanted=wanted)
-    assert fresh.campaign != campaign and fresh.added == 2
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM judges_campaign")
-        assert cursor.fetchone() == (2,)
+    assert fresh.campaign != campaign and fresh.added == 2 and Campaign.objects.count() == 2
 
 
 def test_a_dead_workers_spool_is_taken_over_once(plan: Plan, tmp_path: Path) -> None:
@@ -181,13 +168,10 @@ async def taken_over(folder: Path) -> int:
 
 
 def sent_of(plan: Plan, held: leases.Claimed) -> Sent:
-    row: Row = {"id": 7, "work": held.work, "fence": held.fence, "campaign": plan.campaign, "pair": held.pair}
     judge = plan.voters[0]
+    row = NO_ANSWER | {"id": 7, "work": held.work, "fence": held.fence, "campaign": plan.campaign, "pair": held.pair}
     row |= {"judge": judge.id, "prompt": next(iter(plan.prompt_ids.values())), **slot_columns(("vote", 0, 0))}
-    row |= {"number": 1, "outcome": "error", "counts": False, "cached": False, "verdict": None, "reason": ""}
-    row |= {"quotes": [], "error": "", "status": None, "finish": "", "cost": None, "ms": 5, "key": "k", "holder": "h"}
-    row |= dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out", "tokens_reasoning", "usd", "calls", "bound"), 0)
-    row |= {"started": "2026-01-01T00:00Z"}
+    row |= {"number": 1, "cost": None, "key": "k", "holder": "h", "started": "2026-01-01T00:00Z"}
     return Sent(row, judge, "A document.", None, strict=False, may_repair=True, messages="[]")
 
 

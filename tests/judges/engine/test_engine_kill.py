@@ -13,25 +13,14 @@ from django.db import connection
 
 from config.env import ROOT
 from jobs.processes import spawn_child
-from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine import worker_pool
 from judges.models import Attempt
 from tests.conftest import Manage
-from tests.engine_parts import (
-    FAST,
-    _standing_worker,
-    collection_of,
-    make_panel,
-    state_of,
-    sums_up,
-    worker,
-)
+from tests.engine_parts import FAST, begin, collection_of, make_panel, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
-
-__all__ = ["_standing_worker", "worker"]
 
 
 @pytest.mark.slow
@@ -44,8 +33,7 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     model_server.script({"*": {"verdict": "yes", "latency": 0.3}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "8"}
     own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration())
-    assert started.campaign is not None
+    campaign = begin(collection)
     until(lambda: len(model_server.requests()) >= 40)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)
@@ -56,7 +44,7 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
     assert 0 < before < 24 * 7
     done = manage("judge", "books", "--wait", "--json", "--workers", 1, environment=FAST)
     assert done.json["labelled"] == 24 and sums_up(done.json)
-    assert done.json["campaign"] == started.campaign.number
+    assert done.json["campaign"] == campaign.number
     repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
     assert repeated == 0 and flying
     assert Attempt.objects.filter(counts=True).count() == 24 * 7
@@ -72,9 +60,7 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     collection = collection_of(20)
     make_panel(model_server)
     model_server.script({"*": {"verdict": "yes", "latency": 0.4}})
-    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration())
-    campaign = started.campaign
-    assert campaign is not None
+    campaign = begin(collection)
     until(lambda: len(model_server.requests()) >= 10)
     connection.close()
     os.kill(json.loads(announced.read_text())["pids"]["postgres"], signal.SIGQUIT)

@@ -2,33 +2,19 @@
 
 import asyncio
 import time
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db.models import F, Sum
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 
-from corpus.models import Collection
-from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine.limits import AccountLimits, RateLimits
-from judges.models import Attempt, Campaign, JudgeVersion, Work
-from tests.engine_parts import (
-    _standing_worker,
-    collection_of,
-    judge,
-    make_panel,
-    most_at_once,
-    state_of,
-    worker,
-)
+from judges.models import JudgeVersion
+from tests.engine_parts import begin, collection_of, judge, make_panel, most_at_once, state_of
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
@@ -38,12 +24,6 @@ def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
     panel.save()
     own = {"provider": "anthropic", "base_url": models.anthropic, "max_concurrency": None}
     JudgeVersion.objects.filter(name="v1").update(**own)
-
-
-def begin(collection: Collection) -> Campaign:
-    started = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration())
-    assert started.campaign is not None
-    return started.campaign
 
 
 @pytest.mark.slow
@@ -91,32 +71,6 @@ def test_twenty_errors_in_a_row_pause_only_their_account(worker: object, model_s
 
 def count(models: LocalModels, *names: str) -> int:
     return sum(request["model"] in names for request in models.requests())
-
-
-@pytest.mark.slow
-def test_requests_are_paced_over_the_minute_across_workers(worker: object, model_server: LocalModels) -> None:
-    """30 a minute are one in about two seconds, not 30 at once and then a minute of nothing."""
-    collection = collection_of(10)
-    make_panel(model_server, requests_per_minute=30)
-    campaign = begin(collection)
-    until(lambda: len(model_server.requests()) >= 5)
-    lifecycle.cancel(campaign=campaign)
-    arrived = sorted(request["arrived"] for request in model_server.requests())
-    assert all(later - earlier > 1.5 for earlier, later in pairwise(arrived)), arrived
-    assert arrived[4] - arrived[0] < 30, "and none waits for the next minute"
-
-
-@pytest.mark.slow
-def test_tokens_a_minute_hold_across_workers(worker: object, model_server: LocalModels) -> None:
-    collection = collection_of(40)
-    make_panel(model_server, tokens_per_minute=30_000)
-    campaign = begin(collection)
-    until(lambda: Attempt.objects.count() >= 5)
-    time.sleep(2)
-    used = Attempt.objects.aggregate(all=Sum(F("tokens_in") + F("tokens_out")))["all"]
-    assert 0 < used <= 30_000
-    assert Work.objects.filter(state="labelled").count() < 40, "the limit is what holds it back"
-    lifecycle.cancel(campaign=campaign)
 
 
 def test_what_ended_last_is_told_before_the_connection_is_released(instance: object) -> None:

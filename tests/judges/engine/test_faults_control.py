@@ -13,28 +13,19 @@ import pytest
 from django.db import connection
 
 from corpus.errors import BadInput
-from corpus.models import Collection, Label
-from judges.campaigns import configurations, lifecycle
+from corpus.models import Label
+from judges.campaigns import lifecycle
 from judges.engine import leases
-from judges.engine.plan import load_plan
 from judges.engine.writer import ResultWriter
-from judges.models import Campaign, Work
+from judges.models import Work
 from judges.tasks import database_parameters
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
+from tests.engine_parts import begin, collection_of, judge, make_panel, plan_of, state_of
 from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 
-__all__ = ["_standing_worker", "worker"]
-
 MODELS = {"debate": ("a", "b"), "votes": ("v1", "v2", "v3", "v4", "v5")}
 PAIRS = 60
-
-
-def begin(collection: Collection) -> Campaign:
-    campaign = lifecycle.start_campaign(collection=collection, wanted=configurations.build_configuration()).campaign
-    assert campaign is not None
-    return campaign
 
 
 def outcome_of(models: LocalModels) -> Outcome:
@@ -107,18 +98,9 @@ def test_what_was_paid_before_a_cancel_is_not_paid_again(worker: object, model_s
     assert outcome.holds, outcome
 
 
-def test_eight_claims_at_once_never_take_the_same_pair(
-    instance: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_eight_claims_at_once_never_take_the_same_pair(unattended: None) -> None:
     """Two workers on one pair: the second finds it taken; what a first one writes too late is refused (fence)."""
-    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
-    collection = collection_of(200)
-    campaign = lifecycle.start_campaign(
-        collection=collection, wanted=configurations.build_configuration(panel="offline")
-    ).campaign
-    assert campaign is not None
-    plan = load_plan(campaign.pk)
-    assert plan is not None
+    plan = plan_of(collection_of(200), panel="offline")
 
     def claim(_: int) -> list[int]:
         with psycopg.connect(**database_parameters()) as own:
@@ -132,18 +114,11 @@ def test_eight_claims_at_once_never_take_the_same_pair(
 
 
 def test_expired_leases_are_left_alone_while_postgresql_is_just_back(
-    instance: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    unattended: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nobody could renew a lease while it was away: whoever is back first must not take what others answered."""
-    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     monkeypatch.setattr("judges.engine.writer.STALL_S", 1.0)
-    collection = collection_of(2)
-    campaign = lifecycle.start_campaign(
-        collection=collection, wanted=configurations.build_configuration(panel="offline")
-    ).campaign
-    assert campaign is not None
-    plan = load_plan(campaign.pk)
-    assert plan is not None
+    plan = plan_of(collection_of(2), panel="offline")
 
     async def main() -> list[int]:
         writer = ResultWriter(database_parameters(), tmp_path)

@@ -10,12 +10,10 @@ import pytest
 from django.db import connection
 
 from judges.models import Attempt, JudgeVersion
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, sums_up, worker
+from tests.engine_parts import collection_of, judge, make_panel, sums_up
 from tests.fault_rig import CALLS, COUNTS, left, note
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
-
-__all__ = ["_standing_worker", "worker"]
 
 pytestmark = pytest.mark.slow
 

@@ -5,13 +5,11 @@ import pytest
 from judges.models import Attempt, Campaign, JudgeVersion
 from judges.presets import UNWRAPS
 from tests.called import call
-from tests.engine_parts import _standing_worker, collection_of, judge, state_of, worker
+from tests.engine_parts import collection_of, judge, state_of
 from tests.instances import until
 from tests.judges.domain.test_unwrapping import ANSWERS, LETTERS
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.stages import first_quick
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def make_judge(models: LocalModels, alike: str, unwrap: str) -> None:

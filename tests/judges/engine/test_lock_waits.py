@@ -9,36 +9,31 @@ import psycopg
 import pytest
 
 from corpus.collections.configure import configure_collection
-from judges.campaigns import configurations, counters, lifecycle
+from judges.campaigns import counters
 from judges.costs import budget
 from judges.costs.collection_budgets import collection_budget
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
-from judges.engine import plan as plans
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import NO_ANSWER, Attempted, Decided, store_rows
 from judges.models import Campaign, Reservation
 from judges.records import slot_columns
 from judges.tasks import database_parameters
-from tests.engine_parts import FAST, collection_of, held, spent_by
+from tests.engine_parts import FAST, collection_of, held, plan_of, spent_by
 from tests.instances import until
 from tests.standing import end_standing_worker
 from tools.bench import lock_waits
 
 
 @pytest.fixture
-def plan(instance: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(unattended: None) -> Plan:
     """A campaign of four pairs that has a budget, in a collection that has two; nobody works on it."""
-    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     lock_waits.make_panel()
     collection = collection_of(4)
     configure_collection(collection, {"budget": 10.0, "daily_budget": 10.0})
-    wanted = configurations.build_configuration(policy="debate")
-    started = lifecycle.start_campaign(collection=collection, wanted=wanted, budget=10.0)
-    assert started.campaign is not None
-    found = plans.load_plan(started.campaign.pk)
-    assert found is not None and found.bounded
+    found = plan_of(collection, policy="debate", budget=10.0)
+    assert found.bounded
     return found
 
 

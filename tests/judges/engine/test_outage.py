@@ -1,30 +1,19 @@
 """An account in trouble: its pairs wait and nothing fails; a dead key pauses the campaign and says why."""
 
 import time
-from typing import Any
 
 import pytest
 
-from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.called import call
-from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, state_of, sums_up, worker
+from tests.engine_parts import begin, collection_of, judge, make_judge, make_panel, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 PAIRS, CALLS = 300, 7
 OUTAGE = ("503", "drop", "500")
 YES = {"*": {"verdict": "yes", "latency": 0.05}}
-
-
-def begin(**values: Any) -> Campaign:
-    wanted = configurations.build_configuration(**values)
-    started = lifecycle.start_campaign(collection=collection_of(PAIRS), wanted=wanted)
-    assert started.campaign is not None
-    return started.campaign
 
 
 def answered(models: LocalModels) -> int:
@@ -52,7 +41,7 @@ def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: Loc
     """Five seconds, the circuit opens twice. On 45580ec pairs failed once four tries were over."""
     model_server.script(YES)
     make_panel(model_server)
-    campaign = begin()
+    campaign = begin(collection_of(PAIRS))
     until(lambda: answered(model_server) > PAIRS)
     down_for(5, model_server, fault)
     failing = [one for one in model_server.requests() if one["status"] != 200]
@@ -64,7 +53,7 @@ def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: Loc
 def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(worker: object, model_server: LocalModels) -> None:
     model_server.script(YES)
     make_panel(model_server)
-    campaign = begin()
+    campaign = begin(collection_of(PAIRS))
     until(lambda: answered(model_server) > PAIRS)
     down_for(30, model_server, "503")
     model_server.script({"*": {"fault": "503"}})

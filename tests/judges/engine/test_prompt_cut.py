@@ -14,12 +14,10 @@ from judges.campaigns.forecasts import forecast_judging
 from judges.costs.price_rows import enter_price
 from judges.models import Attempt, Campaign
 from judges.models.prices import PriceRow
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
+from tests.engine_parts import collection_of, judge, make_panel
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
-
-__all__ = ["_standing_worker", "worker"]
 
 ENGLISH = "The tides of the sea are caused by the pull of the moon and by that of the sun. "
 CHINESE = "潮汐主要是由月球的引力引起的，太阳的引力也有较小的作用。"

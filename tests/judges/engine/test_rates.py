@@ -13,7 +13,7 @@ from django.conf import settings
 from redis.asyncio import Redis as AsyncRedis
 
 from corpus.models import Collection
-from judges.campaigns import configurations, lifecycle
+from judges.campaigns import lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine.limits import Permit, RateLimits
 from judges.errors import Declined
@@ -22,12 +22,10 @@ from judges.providers.received import retry_after
 from judges.providers.replies import PACIFIC, refusal_error, seconds_of_day
 from judges.rates import Rate, read_duration, read_rate
 from judges.records import Judge
-from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, state_of, worker
+from tests.engine_parts import begin, collection_of, judge, make_panel, state_of
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
-
-__all__ = ["_standing_worker", "worker"]
 
 # As findings/providers.md has them, twelve times as fast; seconds that a provider says are divided likewise.
 SHAPES: dict[str, dict[str, Any]] = {
@@ -120,10 +118,7 @@ def test_a_day_that_is_used_up_is_waited_for_and_ends_when_somebody_resumes(
     make_panel(model_server, debate=(), votes=("m",))
     refusal = {"status": 429, "body": json.dumps(used_up(A_DAY))}
     model_server.script(m=[{"verdict": "yes", "times": 2}, refusal])
-    campaign = lifecycle.start_campaign(
-        collection=Collection.objects.get(), wanted=configurations.build_configuration(panel="main", policy="single")
-    ).campaign
-    assert campaign is not None
+    campaign = begin(Collection.objects.get(), panel="main", policy="single")
     until(lambda: campaign_status(campaign.collection)["paused_because"])
     midnight = datetime.now(UTC) + timedelta(seconds=seconds_of_day(datetime.now(PACIFIC)))
     time.sleep(2)

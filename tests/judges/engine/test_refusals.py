@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from judges.models import Attempt, Campaign, JudgeVersion, Work
-from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, sums_up, worker
+from tests.engine_parts import collection_of, judge, make_judge, make_panel, sums_up
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
-
-__all__ = ["_standing_worker", "worker"]
 
 FLAGGED = {"code": "The caller does not have permission", "error": "Content violates usage guidelines. Team: 7"}
 AZURE = {"error": {"code": "content_filter", "message": "The prompt triggered the content management policy."}}

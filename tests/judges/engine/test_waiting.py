@@ -16,16 +16,15 @@ from corpus.models import Collection
 from jobs import workers
 from jobs.notifications import redis_client
 from judges import tasks
-from judges.campaigns import configurations, lifecycle
+from judges.campaigns import lifecycle
 from judges.campaigns.selectors import campaign_status
 from judges.engine import notifications, worker_pool
 from judges.models import Campaign, JudgeVersion, Panel, Work
-from tests.engine_parts import FAST, _standing_worker, collection_of, make_judge, worker
+from tests import engine_parts as parts
+from tests.engine_parts import FAST, collection_of, make_judge
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
-
-__all__ = ["_standing_worker", "worker"]
 
 
 def begin(models: LocalModels, name: str, pairs: int, model: str, host: str) -> tuple[Collection, Campaign]:
@@ -34,10 +33,7 @@ def begin(models: LocalModels, name: str, pairs: int, model: str, host: str) -> 
     make_judge(models, f"judge-{name}", model)
     JudgeVersion.objects.filter(name=f"judge-{name}").update(base_url=models.openai.replace("127.0.0.1", host))
     Panel.objects.create(name=name, ensemble=[f"judge-{name}"])
-    wanted = configurations.build_configuration(panel=name, policy="single")
-    started = lifecycle.start_campaign(collection=collection, wanted=wanted)
-    assert started.campaign is not None
-    return collection, started.campaign
+    return collection, parts.begin(collection, panel=name, policy="single")
 
 
 @pytest.mark.parametrize(
@@ -75,11 +71,8 @@ def test_a_wait_ends_when_somebody_resumes_or_it_is_over(instance: object) -> No
     assert not notifications.rests(7)
 
 
-def test_a_cancelled_campaign_leaves_no_lease_and_no_alarm(
-    model_server: LocalModels, instance: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cancelled_campaign_leaves_no_lease_and_no_alarm(model_server: LocalModels, unattended: None) -> None:
     """Its worker was killed before the cancel, or dies after it."""
-    monkeypatch.setattr("judges.engine.notifications.notify_workers", lambda campaign: None)
     _, campaign = begin(model_server, "first", 3, "well", "127.0.0.1")
     gone, later = timezone.now() - timedelta(hours=1), timezone.now() + timedelta(hours=1)
     works = list(Work.objects.order_by("pk"))

@@ -277,8 +277,3 @@ def test_a_panel_that_comes_back_does_not_push_another_from_its_place():
     Panel.objects.all().delete()
     Panel.objects.create(name="main", is_default=True)
     assert ensure_offline().is_default is False
-
-
-def test_every_offline_judge_is_called_offline():
-    assert all(name.startswith("offline-") for name in OFFLINE_DEBATE + OFFLINE_ENSEMBLE)
-    assert set(offline_models().values()) == {"for", "against", *ASSESSORS}
