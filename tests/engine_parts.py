@@ -55,6 +55,12 @@ def make_panel(
     return Panel.objects.create(name="main", debate=debaters, ensemble=voters, is_default=True)
 
 
+def scene(models: LocalModels, pairs: int, **panel: Any) -> Collection:
+    """A collection of so many pairs, and a default panel (make_panel)."""
+    make_panel(models, **panel)
+    return collection_of(pairs)
+
+
 def begin(collection: Collection, *, budget: float | None = None, **options: Any) -> Campaign:
     """A campaign with these options (CampaignOptions), which workers take up."""
     wanted = build_configuration(**options)

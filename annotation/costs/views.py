@@ -9,8 +9,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation.audit_log.recording import record
 from annotation.costs import page
-from annotation.costs.forms_prices import PriceForm
-from annotation.costs.prices import describe_prices, judge_price, price_changes
+from annotation.costs.prices import PriceForm, describe_prices, judge_price, price_changes
 from annotation.costs.report import cost_report
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download

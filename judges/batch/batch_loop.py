@@ -316,7 +316,7 @@ class BatchWorkerLoop:
             await self._trouble(batch, problem)
             known = error if isinstance(error, ProviderError) else read_refusal(error)
             if known is not None and not known.retry and is_of_account(known):
-                await self._pause_for(batch, problem)
+                await self._pause(describe_refusal(batch.judge, problem))
 
     async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
         """Ask the provider to end the batch; where it did not hear that, it is asked again at the next look."""
@@ -427,12 +427,9 @@ class BatchWorkerLoop:
         self.refusals += 1
         if is_of_account(error) or self.refusals >= REFUSALS:
             # A fault of the account would refuse both halves, and theirs, down to single calls.
-            await self._pause_for(batch, why)
+            await self._pause(describe_refusal(batch.judge, why))
         elif not await self._ask(partial(store.split_batch, batch=batch, campaign=self.plan.campaign, problem=why)):
             await self._all_failed(batch, error)
-
-    async def _pause_for(self, batch: Out, why: str) -> None:
-        await self._pause(describe_refusal(batch.judge, why))
 
     async def _pause(self, why: str) -> None:
         """Let the campaign stand still: what was not sent goes back, and whoever mends the account resumes it."""

@@ -211,7 +211,9 @@ def of_calls(
 
 def _estimate_calls(judge: Judge, calls: Range, taken: Range, likely: int, mix: Mix, *, batch: bool) -> Estimate:
     thought = _reasoning_tokens(judge, mix) if likely else NOTHING
-    given = calls.times(_answer_tokens(judge, likely, thought)) if likely else NOTHING
+    said, most = min(likely, judge.max_output_tokens), output_bound(judge)
+    answer = Range(said / 4 + thought.low, min(said + thought.expected, most), most)
+    given = calls.times(answer) if likely else NOTHING
     money = _estimate_cost(judge, calls.times(taken), given, calls.times(thought), mix, batch=batch)
     if money is not None and (price := price_for_judge(judge)) and price.call:
         money = calls.times(exactly(price.call))  # A web search: nothing depends on its tokens.
@@ -239,18 +241,12 @@ def _expected_calls(options: CampaignSize) -> list[tuple[Judge, Range, str]]:
         found += [(judge, Range(0, ESCALATED * expected_rounds, rounds), "debate") for judge in options.debaters]
     if options.policy in ("single", "ensemble", "debate+ensemble"):
         voters = options.voters[:1] if options.policy == "single" else options.voters
-        vote = _share_asked(options)
+        vote = exactly(1)
+        if options.early_stop and (size := len(options.voters)) and options.policy == "ensemble":
+            likely = expected_votes(size, options.majority or usual_majority(size))
+            vote = Range(asked_first(size) / size, likely / size, 1)  # The share that an early stop leaves.
         found += [(judge, vote.times(exactly(judge.generations)), "vote") for judge in voters]
     return found
-
-
-def _share_asked(options: CampaignSize) -> Range:
-    """Return the share of the panel's votes that are cast: 1, or what an early stop leaves (of `ensemble` alone)."""
-    size = len(options.voters)
-    if not options.early_stop or not size or options.policy != "ensemble":
-        return exactly(1)
-    likely = expected_votes(size, options.majority or usual_majority(size))
-    return Range(asked_first(size) / size, likely / size, 1)
 
 
 def _input_tokens(prompts: Sequence[Prompt], kind: str, schema: dict[str, Any]) -> Range:
@@ -294,11 +290,6 @@ def _reasoning_tokens(judge: Judge, mix: Mix) -> Range:
     most = output_bound(judge)
     expected = min(mix.reasoning if mix.answers else assumed, most)
     return Range(expected / 4, expected, most)
-
-
-def _answer_tokens(judge: Judge, likely: int, thought: Range) -> Range:
-    said, most = min(likely, judge.max_output_tokens), output_bound(judge)
-    return Range(said / 4 + thought.low, min(said + thought.expected, most), most)
 
 
 def _estimate_notes(judge: Judge, mix: Mix, thought: Range) -> list[str]:

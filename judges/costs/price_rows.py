@@ -29,19 +29,15 @@ def newest_rows() -> list[PriceRow]:
     return list(newest.distinct("provider", "base_url", "model"))
 
 
-def row_for(judge: Judge, rows: Sequence[PriceRow]) -> PriceRow | None:
-    """Return the row that holds for the judge's model; rows that took a price away count for nothing."""
-    fitting = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
-    return max(
-        fitting,
+def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
+    """Return the judge with the prices that hold: its own, as of its version, or a row's."""
+    # Rows that took a price away count for nothing.
+    fits = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
+    row = max(
+        [] if judge.provider == "offline" else fits,
         key=lambda row: (not row.model.endswith("*"), len(row.model), bool(row.base_url), row.pk),
         default=None,
     )
-
-
-def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
-    """Return the judge with the prices that hold: its own, as of its version, or a row's."""
-    row = None if judge.provider == "offline" else row_for(judge, rows)
     own = judge.input_price is not None
     if row is None or (own and not (row.source == PriceRow.Source.PAGE and row.created_at > made_at)):
         return replace(judge, priced_by="file") if own else judge

@@ -15,6 +15,7 @@ from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
 PAIRS = 200
+START = {"panel": "offline", "policy": "debate+ensemble", "rounds": 2}
 
 
 @pytest.fixture
@@ -59,8 +60,7 @@ def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client,
         make_pair(books, query, make_document(books, f"document {number}"))
     earlier(books, "debate+ensemble", 75, 25)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    chosen = {"panel": "offline", "policy": "debate+ensemble", "rounds": 2}
-    response = client.post("/c/books/campaigns/start/", chosen)
+    response = client.post("/c/books/campaigns/start/", START)
     people = response.context["people"]
     assert response.status_code == 200 and (people["pairs"], people["judgments"]) == (10, 20)
     assert "25.0%" in response.content.decode() and f"{people['hours']:.1f} h" in response.content.decode()
@@ -69,7 +69,7 @@ def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client,
 
 def test_a_collection_without_pairs_is_not_said_to_be_judged(client, books: Collection) -> None:
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    page = client.post("/c/books/campaigns/start/", {"panel": "offline", "policy": "debate+ensemble", "rounds": 2}).text
+    page = client.post("/c/books/campaigns/start/", START).text
     assert "no pairs yet" in page and 'href="/c/books/import/"' in page and "judged every pair" not in page
 
 
@@ -80,9 +80,7 @@ def test_a_binary_panel_on_a_graded_scale_says_before_the_start_which_labels_wil
     Collection.objects.filter(pk=books.pk).update(grades=grades, relevant_from=min(2, grades))
     make_pair(books)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    chosen = {"panel": "offline", "policy": "debate+ensemble", "rounds": 2}
-    page = flat(client.post("/c/books/campaigns/start/", chosen).content.decode())
-    assert ("Models only decide relevant or not relevant" in page) is is_said
+    page = flat(client.post("/c/books/campaigns/start/", START).content.decode())
     assert ("their labels will be “2 relevant” or “0 not relevant”; only people give other grades." in page) is is_said
 
 

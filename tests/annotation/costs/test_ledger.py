@@ -169,9 +169,7 @@ def test_the_command_prints_the_same_as_one_document(books: Collection) -> None:
     assert sum(one["calls"] for one in told["ledger"]) == told["calls"] == 18
     text = StringIO()
     call_command("ledger", "books", "--campaign", str(told["campaign"]), stdout=text)
-    for line in ("at least $1.00 (8 calls without a price)", "by judge", "by round", "to people: split"):
-        assert line in text.getvalue()
-    assert "at least $0.33" in text.getvalue()
+    assert "at least $1.00 (8 calls without a price)" in text.getvalue() and "at least $0.33" in text.getvalue()
 
 
 def test_status_says_at_least_too(books: Collection) -> None:
@@ -242,19 +240,11 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
     Panel.objects.create(name="dear", ensemble=["one"], majority=1)
     Collection.objects.update(budget=1.0 + 1e-6)
     start = {"panel": "dear", "policy": "ensemble", "rounds": "2", "stance_order": "relevant-first"}
-    asked = charlie.post(reverse("start_campaign", args=["books"]), start).content.decode()
-    assert (
-        "Start this campaign?" in asked
-        and "Remaining: $0.00" in asked
-        and "the campaign will stop at this limit" in asked
-    )
+    asked = charlie.post(reverse("start_campaign", args=["books"]), start)
+    assert asked.context["short"] and "Remaining: $0.00" in asked.content.decode()
     wanted = {"write-writer": "one", "write-measure": ""}
-    asked = charlie.post(reverse("write_evidence", args=["books"]), wanted).content.decode()
-    assert (
-        "Generate contribution and evidence?" in asked
-        and "estimate (USD; $" in asked
-        and "generation will stop at this limit" in asked
-    )
+    asked = charlie.post(reverse("write_evidence", args=["books"]), wanted)
+    assert asked.context["short"] and "estimate (USD; $" in asked.content.decode()
     unknown = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-measure": "two"})
     assert "at least $" in unknown.content.decode() and "No price is known for two" in unknown.content.decode()
     assert Campaign.objects.count() == 1

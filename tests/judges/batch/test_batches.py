@@ -9,7 +9,6 @@ import psycopg
 import pytest
 from django.core.management import call_command
 from django.db.models import Sum
-from django.db.models.functions import Now
 from google.genai.errors import ClientError
 
 from config.env import ROOT
@@ -21,11 +20,11 @@ from judges.batch.endpoints import MOST, read_refusal
 from judges.campaigns import lifecycle, selectors
 from judges.campaigns.progress import summary_lines
 from judges.costs.price_rows import enter_price
-from judges.engine import notifications, worker_pool
+from judges.engine import worker_pool
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
 from judges.models.batches import Batch, BatchCall
 from judges.tasks import database_parameters
-from tests.engine_parts import FAST, begin, collection_of, judge, make_judge, make_panel, state_of, sums_up
+from tests.engine_parts import FAST, begin, collection_of, judge, make_judge, make_panel, scene, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_quick
@@ -44,14 +43,13 @@ def asked(models: LocalModels) -> Counter[tuple[str, str, int, str]]:
 
 
 @pytest.mark.parametrize("provider", first_quick(["openai", "anthropic", "google"]))
-def test_each_round_is_a_batch_at_half_the_price(worker: object, model_server: LocalModels, provider: str) -> None:
-    collection_of(PAIRS)
-    make_panel(model_server, debate=("converge", "converge"), votes=("hash",) * 5, provider=provider)
+def test_each_round_is_a_batch_at_half_the_price(models: LocalModels, provider: str) -> None:
+    scene(models, PAIRS, debate=("converge", "converge"), votes=("hash",) * 5, provider=provider)
     found = judge("--batch")
     assert found.code == 0, found.err
     status = found.json
     assert status["labelled"] == PAIRS and status["agreed_in_round"] == {"2": PAIRS} and sums_up(status)
-    sent = model_server.requests()
+    sent = models.requests()
     assert len(sent) == status["calls"] == PAIRS * (4 + 5) and all("batch" in request for request in sent)
     first, second = Batch.objects.filter(model="converge").order_by("id")
     assert (first.calls, second.calls) == (2 * PAIRS, 2 * PAIRS)
@@ -62,42 +60,31 @@ def test_each_round_is_a_batch_at_half_the_price(worker: object, model_server: L
     assert not BatchCall.objects.exists() and not Batch.objects.filter(ended_at=None).exists()
 
 
-def test_judges_without_a_batch_endpoint_are_asked_at_once(worker: object, model_server: LocalModels) -> None:
-    collection_of(2)
-    make_panel(model_server, provider="openai")
-    make_judge(model_server, "own", "yes", provider="openai-compatible")
+def test_judges_without_a_batch_endpoint_are_asked_at_once(models: LocalModels) -> None:
+    scene(models, 2, provider="openai")
+    make_judge(models, "own", "yes", provider="openai-compatible")
     status = judge("--batch", "--policy", "ensemble", "--judges", "v1,v2,own").json
     assert status["labels"] == {"1": 2}
-    assert Counter("batch" in request for request in model_server.requests()) == {True: 4, False: 2}
+    assert Counter("batch" in request for request in models.requests()) == {True: 4, False: 2}
     own = Attempt.objects.filter(judge__name="own").first()
     batched = Attempt.objects.filter(judge__name="v1").first()
     assert own is not None and batched is not None and own.cost is not None and batched.cost is not None
     assert own.cost == pytest.approx(2 * batched.cost, rel=0.2)
 
 
-def test_a_judge_asked_at_once_whose_key_is_dead_pauses_the_batch_campaign_too(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(2)
-    make_panel(model_server, provider="openai")
-    make_judge(model_server, "own", "yes-own", provider="openai-compatible")
-    model_server.script({"yes-own": {"fault": "401"}})
+def test_a_judge_asked_at_once_whose_key_is_dead_pauses_the_batch_campaign_too(models: LocalModels) -> None:
+    scene(models, 2, provider="openai")
+    make_judge(models, "own", "yes-own", provider="openai-compatible")
+    models.script({"yes-own": {"fault": "401"}})
     found = judge("--batch", "--policy", "ensemble", "--judges", "v1,v2,own")
     assert (found.code, found.json["state"], found.json["failed"]) == (3, "paused", 0), found.err
     assert "own" in found.json["paused_because"] and "401" in found.json["paused_because"]
-    model_server.script({"yes-own": {"verdict": "yes"}})
+    models.script({"yes-own": {"verdict": "yes"}})
     campaign = Campaign.objects.get()
     lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
-    assert set(asked(model_server).values()) <= {1, 2}, "only the refused calls are asked again"
+    assert set(asked(models).values()) <= {1, 2}, "only the refused calls are asked again"
     assert Work.objects.filter(state="labelled").count() == 2
-
-
-def test_a_panel_that_no_batch_endpoint_serves_is_refused(model_server: LocalModels, instance: dict[str, str]) -> None:
-    collection_of(1)
-    make_panel(model_server)
-    refused = judge("--batch")
-    assert refused.code == 2 and "--batch: None of the judges has a batch endpoint" in refused.err
 
 
 @pytest.mark.slow
@@ -105,8 +92,7 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     instance: dict[str, str], instance_environment: dict[str, str], model_server: LocalModels
 ) -> None:
     """Every worker is killed while the first round's batch is out, and once more while the second is."""
-    collection_of(PAIRS)
-    make_panel(model_server, debate=("converge", "converge"), provider="openai")
+    scene(model_server, PAIRS, debate=("converge", "converge"), provider="openai")
     model_server.batch_delay(1.5)
     campaign = begin(Collection.objects.get(), policy="debate", batch=True)
     environment = {**instance_environment, **FAST, "QUORUM_LOOPBACK_ONLY": "1"}
@@ -126,89 +112,66 @@ def test_a_restart_between_rounds_goes_on_and_pays_nothing_twice(
     assert Attempt.objects.filter(counts=True).count() == PAIRS * 4
 
 
-def test_a_batch_that_was_sent_by_a_process_that_died_at_once_is_found_again(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(2)
-    make_panel(model_server, provider="openai")
-    model_server.batch_delay(3600)
-    begin(Collection.objects.get(), policy="debate", batch=True)
-    until(lambda: Batch.objects.exclude(provider_id="").exists())
-    campaign = Campaign.objects.get()
-    Batch.objects.update(provider_id="", sent_at=Now())  # as the kill left it
-    model_server.batch_delay(0)
-    notifications.notify_workers(campaign.pk)
-    until(lambda: state_of(campaign) == "finished")
-    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4
-
-
 PROVIDERS = ["openai", "anthropic", "google"]
 
 
 def begun(models: LocalModels, provider: str, pairs: int = 3, **settings: object) -> tuple[Campaign, int]:
     """A campaign of one judge whose batches meet such a server, and how many creations there were before."""
-    collection = collection_of(pairs)
-    make_panel(models, provider=provider)
+    collection = scene(models, pairs, provider=provider)
     before = models.stats()["batch_posts"]
     models.batches(**settings)
     return begin(collection, policy="single", judges=["v1"], batch=True), before
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_a_lost_answer_makes_one_creation_and_the_batch_is_adopted(
-    worker: object, model_server: LocalModels, provider: str
-) -> None:
+def test_a_lost_answer_makes_one_creation_and_the_batch_is_adopted(models: LocalModels, provider: str) -> None:
     """The provider begins the batch and its answer never arrives: it is found, and nothing is sent a second time."""
-    campaign, before = begun(model_server, provider, lose=1, delay=1.0)
+    campaign, before = begun(models, provider, lose=1, delay=1.0)
     until(lambda: state_of(campaign) == "finished")
-    stats = model_server.stats()
+    stats = models.stats()
     assert stats["batch_posts"] - before == 1
     assert stats["batch_keys"][-1] == ("" if provider == "google" else Batch.objects.get().name)
-    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 3
+    assert set(asked(models).values()) == {1} and len(asked(models)) == 3
     assert Work.objects.filter(state="labelled").count() == 3 and not BatchCall.objects.exists()
 
 
 @pytest.mark.slow
-def test_a_lost_batch_without_a_name_is_adopted_while_it_is_under_way(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_a_lost_batch_without_a_name_is_adopted_while_it_is_under_way(models: LocalModels) -> None:
     """Anthropic's was lost for up to a day, until it had ended; and could be sent, and paid for, a second time."""
-    campaign, before = begun(model_server, "anthropic", pairs=7, lose=1, delay=4.0)
+    campaign, before = begun(models, "anthropic", pairs=7, lose=1, delay=4.0)
     until(lambda: Batch.objects.filter(likely=True).exists())
     (shown,) = selectors.campaign_status(campaign.collection, campaign)["batches"]
     assert shown["state"] != "lost" and "is taken for it" in shown["problem"]
     assert lifecycle.send_again(campaign=campaign) == 0
     until(lambda: state_of(campaign) == "finished")
-    assert model_server.stats()["batch_posts"] - before == 1
-    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 7
+    assert models.stats()["batch_posts"] - before == 1
+    assert set(asked(models).values()) == {1} and len(asked(models)) == 7
     assert Work.objects.filter(state="labelled").count() == 7
 
 
 @pytest.mark.slow
-def test_somebody_elses_batch_that_fits_is_given_back_and_never_cancelled(
-    worker: object, model_server: LocalModels
-) -> None:
-    campaign, before = begun(model_server, "anthropic", pairs=8, lose=1, delay=2.0)
+def test_somebody_elses_batch_that_fits_is_given_back_and_never_cancelled(models: LocalModels) -> None:
+    campaign, before = begun(models, "anthropic", pairs=8, lose=1, delay=2.0)
     until(lambda: Batch.objects.filter(likely=True).exists())
     ours = Batch.objects.get()
     renamed = f"{ours.name[:-1]}{'a' if ours.name[-1] != 'a' else 'b'}"
     Batch.objects.filter(pk=ours.pk).update(name=renamed)  # so what fits holds calls of another name
     lifecycle.cancel(campaign=campaign)
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
-    assert len(asked(model_server)) == 8, "it was not cancelled"
+    assert len(asked(models)) == 8, "it was not cancelled"
     assert set(Attempt.objects.values_list("outcome", "cost")) == {("error", None)}, "its answers are not ours"
-    assert model_server.stats()["batch_posts"] - before == 1
+    assert models.stats()["batch_posts"] - before == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
-    worker: object, model_server: LocalModels, provider: str, capsys: pytest.CaptureFixture[str]
+    models: LocalModels, provider: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    campaign, before = begun(model_server, provider, refuse=[502, 1])
+    campaign, before = begun(models, provider, refuse=[502, 1])
     until(lambda: Batch.objects.exclude(problem="").exists())
     time.sleep(1.0)  # ten polls
-    assert model_server.stats()["batch_posts"] - before == 1 and state_of(campaign) == "running"
+    assert models.stats()["batch_posts"] - before == 1 and state_of(campaign) == "running"
     (shown,) = selectors.campaign_status(campaign.collection, campaign)["batches"]
     assert (shown["state"], shown["calls"]) == ("lost", 3) and "is not known" in shown["problem"]
     assert ("certain only when it has ended" in shown["problem"]) == (provider == "anthropic")
@@ -217,32 +180,29 @@ def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     call_command("campaign", "books", "send-again")
     assert "1 lost batches are sent again" in capsys.readouterr().out
     until(lambda: state_of(campaign) == "finished")
-    assert model_server.stats()["batch_posts"] - before == 2
+    assert models.stats()["batch_posts"] - before == 2
     assert Work.objects.filter(state="labelled").count() == 3
 
 
-def test_a_lost_batch_of_a_cancelled_campaign_counts_as_paid_for(worker: object, model_server: LocalModels) -> None:
-    campaign, before = begun(model_server, "google", refuse=[500, 1])
+def test_a_lost_batch_of_a_cancelled_campaign_counts_as_paid_for(models: LocalModels) -> None:
+    campaign, before = begun(models, "google", refuse=[500, 1])
     until(lambda: Batch.objects.exclude(problem="").exists())
     lifecycle.cancel(campaign=campaign)
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
-    assert model_server.stats()["batch_posts"] - before == 1
+    assert models.stats()["batch_posts"] - before == 1
     assert set(Attempt.objects.values_list("outcome", "cost")) == {("error", None)}
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_a_provider_that_was_never_reached_gets_the_batch_later(
-    worker: object, model_server: LocalModels, provider: str
-) -> None:
+def test_a_provider_that_was_never_reached_gets_the_batch_later(models: LocalModels, provider: str) -> None:
     """Nobody listens at first: nothing can have been created, so no admin is needed. It is priced as it leaves."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nowhere = f"http://127.0.0.1:{free.getsockname()[1]}"
-    right = {name: model_server.base_url(name) for name in PROVIDERS}[provider]
-    collection_of(2)
-    make_panel(model_server, provider=provider)
+    right = {name: models.base_url(name) for name in PROVIDERS}[provider]
+    scene(models, 2, provider=provider)
     judges = JudgeVersion.objects.filter(name="v1")
-    judges.update(base_url=right.replace(f"http://127.0.0.1:{model_server.port}", nowhere))
+    judges.update(base_url=right.replace(f"http://127.0.0.1:{models.port}", nowhere))
     begin(Collection.objects.get(), policy="single", batch=True)
     until(lambda: Batch.objects.exclude(problem="").exists())
     batch = Batch.objects.get()
@@ -251,58 +211,56 @@ def test_a_provider_that_was_never_reached_gets_the_batch_later(
     batch.judge["base_url"] = right
     batch.save()
     until(lambda: state_of(Campaign.objects.get()) == "finished")
-    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 2
+    assert set(asked(models).values()) == {1} and len(asked(models)) == 2
     assert {round(one.cost / ((one.tokens_in + 2 * one.tokens_out) / 1e6), 3) for one in Attempt.objects.all()} == {5}
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_a_refused_batch_is_split_and_not_failed(worker: object, model_server: LocalModels, provider: str) -> None:
+def test_a_refused_batch_is_split_and_not_failed(models: LocalModels, provider: str) -> None:
     """The server takes what is two calls large; six come."""
-    collection_of(7)
-    make_panel(model_server, provider=provider)
+    scene(models, 7, provider=provider)
     judge("--policy", "single", "--judges", "v1", "--batch", "--limit", "1", check=True)
-    (size,) = [len(json.dumps(request["body"])) for request in model_server.requests()]
-    model_server.batches(size=int(2.5 * size) + 300)
+    (size,) = [len(json.dumps(request["body"])) for request in models.requests()]
+    models.batches(size=int(2.5 * size) + 300)
     status = judge("--policy", "single", "--judges", "v1", "--batch").json
     assert (status["labelled"], status["failed"], status["calls_failed"]) == (7, 0, 0)
-    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 7
+    assert set(asked(models).values()) == {1} and len(asked(models)) == 7
     assert max(Batch.objects.values_list("calls", flat=True)) <= 2 and not Batch.objects.filter(ended_at=None).exists()
 
 
 @pytest.mark.slow
-def test_what_validation_refuses_is_split_too(worker: object, model_server: LocalModels) -> None:
-    campaign, before = begun(model_server, "openai", pairs=6, calls=2)
+def test_what_validation_refuses_is_split_too(models: LocalModels) -> None:
+    campaign, before = begun(models, "openai", pairs=6, calls=2)
     until(lambda: state_of(campaign) == "finished")
     assert Work.objects.filter(state="labelled").count() == 6
-    assert model_server.stats()["batch_posts"] - before == 1 + 2 + 2 * 2 and set(asked(model_server).values()) == {1}
+    assert models.stats()["batch_posts"] - before == 1 + 2 + 2 * 2 and set(asked(models).values()) == {1}
 
 
 @pytest.mark.slow
-def test_a_full_queue_is_waited_for(worker: object, model_server: LocalModels) -> None:
+def test_a_full_queue_is_waited_for(models: LocalModels) -> None:
     """OpenAI refuses what is beyond the tokens that may be out: it goes when the others have come home."""
-    collection_of(3)
-    make_panel(model_server, provider="openai", votes=("yes+a", "yes+b", "yes+c", "yes+d", "yes+e"))
-    model_server.batches(enqueued=7, delay=0.7)
+    scene(models, 3, provider="openai", votes=("yes+a", "yes+b", "yes+c", "yes+d", "yes+e"))
+    models.batches(enqueued=7, delay=0.7)
     status = judge("--policy", "ensemble", "--batch").json
     assert (status["labelled"], status["failed"], status["calls"], status["calls_failed"]) == (3, 0, 15, 0)
     assert set(Batch.objects.values_list("calls", flat=True)) == {3}, "waited for, not split"
 
 
 @pytest.mark.slow
-def test_a_fault_of_all_batches_ends_after_twenty_refusals(worker: object, model_server: LocalModels) -> None:
-    campaign, before = begun(model_server, "anthropic", pairs=40, refuse=[400, 999])
+def test_a_fault_of_all_batches_ends_after_twenty_refusals(models: LocalModels) -> None:
+    campaign, before = begun(models, "anthropic", pairs=40, refuse=[400, 999])
     until(lambda: state_of(campaign) == "paused")
     until(lambda: not Work.objects.filter(state="running").exists())
-    assert model_server.stats()["batch_posts"] - before == 20
+    assert models.stats()["batch_posts"] - before == 20
     assert Work.objects.filter(state="failed").count() == 0
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_a_dead_key_is_one_creation(worker: object, model_server: LocalModels, provider: str) -> None:
-    campaign, before = begun(model_server, provider, pairs=8, refuse=[401, 999])
+def test_a_dead_key_is_one_creation(models: LocalModels, provider: str) -> None:
+    campaign, before = begun(models, provider, pairs=8, refuse=[401, 999])
     until(lambda: state_of(campaign) == "paused")
     until(lambda: not Work.objects.filter(state="running").exists())
-    assert model_server.stats()["batch_posts"] - before == 1
+    assert models.stats()["batch_posts"] - before == 1
     assert Work.objects.filter(state="pending").count() == 8
 
 
@@ -310,17 +268,17 @@ def test_a_dead_key_is_one_creation(worker: object, model_server: LocalModels, p
 @pytest.mark.parametrize("lost", [0, 1], ids=["looked at", "looked for"])
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
 def test_a_key_that_dies_while_a_batch_is_out_pauses_the_campaign(
-    worker: object, model_server: LocalModels, provider: str, lost: int
+    models: LocalModels, provider: str, lost: int
 ) -> None:
     """Nothing is sent again: with a key that lives, what the provider has is taken in."""
-    campaign, before = begun(model_server, provider, delay=3600, lose=lost, look=[401, 9999])
+    campaign, before = begun(models, provider, delay=3600, lose=lost, look=[401, 9999])
     until(lambda: state_of(campaign) == "paused")
     campaign.refresh_from_db()
     assert "v1, account" in campaign.paused_because and "401" in campaign.paused_because
-    model_server.batches(look=[0, 0], delay=0)
+    models.batches(look=[0, 0], delay=0)
     lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
-    assert model_server.stats()["batch_posts"] - before == 1 and set(asked(model_server).values()) == {1}
+    assert models.stats()["batch_posts"] - before == 1 and set(asked(models).values()) == {1}
 
 
 def test_a_wrong_key_of_google_is_of_the_account() -> None:
@@ -333,17 +291,17 @@ def test_a_wrong_key_of_google_is_of_the_account() -> None:
     assert other is not None and not is_of_account(other)
 
 
-def test_a_look_that_failed_for_a_moment_pauses_nothing(worker: object, model_server: LocalModels) -> None:
-    campaign, _ = begun(model_server, "openai", delay=0.5, look=[429, 2])
+def test_a_look_that_failed_for_a_moment_pauses_nothing(models: LocalModels) -> None:
+    campaign, _ = begun(models, "openai", delay=0.5, look=[429, 2])
     until(lambda: state_of(campaign) == "finished")
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_only_a_line_feed_ends_an_answer(worker: object, model_server: LocalModels, provider: str) -> None:
+def test_only_a_line_feed_ends_an_answer(models: LocalModels, provider: str) -> None:
     """Other separators of lines are text, and stand in the file of answers as they are."""
     said = "one\u2028two\u2029three\u0085four\x0bfive\x1csix"
-    model_server.script(**{"*": {"text": json.dumps({"reason": said, "response": "yes"}, ensure_ascii=False)}})
-    campaign, _ = begun(model_server, provider)
+    models.script(**{"*": {"text": json.dumps({"reason": said, "response": "yes"}, ensure_ascii=False)}})
+    campaign, _ = begun(models, provider)
     until(lambda: state_of(campaign) == "finished")
     assert set(Attempt.objects.values_list("outcome", "reason")) == {("labelled", said)}
 
@@ -351,27 +309,27 @@ def test_only_a_line_feed_ends_an_answer(worker: object, model_server: LocalMode
 @pytest.mark.parametrize(
     ("provider", "spoil"), first_quick([("openai", "broken"), ("openai", "foreign"), ("google", "keyless")])
 )
-def test_a_spoilt_line_spoils_only_itself(worker: object, model_server: LocalModels, provider: str, spoil: str) -> None:
+def test_a_spoilt_line_spoils_only_itself(models: LocalModels, provider: str, spoil: str) -> None:
     """What else the batch brought is taken in; only the call whose answer cannot be read is asked again."""
-    model_server.batches(spoil=spoil)
-    campaign, _ = begun(model_server, provider)
+    models.batches(spoil=spoil)
+    campaign, _ = begun(models, provider)
     until(lambda: Batch.objects.exclude(ended_at=None).exists())
-    model_server.batches(spoil="")
+    models.batches(spoil="")
     until(lambda: state_of(campaign) == "finished")
     assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
-    assert sum(asked(model_server).values()) - len(asked(model_server)) == (spoil == "broken")
+    assert sum(asked(models).values()) - len(asked(models)) == (spoil == "broken")
 
 
-def test_answers_that_come_a_little_later_pause_nothing(worker: object, model_server: LocalModels) -> None:
-    campaign, _ = begun(model_server, "openai", late=3)
+def test_answers_that_come_a_little_later_pause_nothing(models: LocalModels) -> None:
+    campaign, _ = begun(models, "openai", late=3)
     until(lambda: state_of(campaign) == "finished")
     assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
 
 
-def test_an_account_whose_money_is_spent_creates_one_batch(worker: object, model_server: LocalModels) -> None:
-    campaign, before = begun(model_server, "openai", pairs=8, unpaid=True)
+def test_an_account_whose_money_is_spent_creates_one_batch(models: LocalModels) -> None:
+    campaign, before = begun(models, "openai", pairs=8, unpaid=True)
     until(lambda: state_of(campaign) == "paused")
-    assert model_server.stats()["batch_posts"] - before <= 2  # one for each model of the panel
+    assert models.stats()["batch_posts"] - before <= 2  # one for each model of the panel
     assert "Billing hard limit" in Campaign.objects.get().paused_because
 
 
@@ -393,45 +351,45 @@ OF_ALL = {
     first_quick([("anthropic", "setting"), ("openai", "spend"), ("anthropic", "key"), ("openai", "useless")]),
 )
 def test_a_batch_that_is_refused_to_the_last_call_pauses_and_costs_nobody_a_vote(
-    worker: object, model_server: LocalModels, provider: str, case: str
+    models: LocalModels, provider: str, case: str
 ) -> None:
     behaviour, words = OF_ALL[case]
-    model_server.script(**{"*": behaviour})
-    campaign, before = begun(model_server, provider, pairs=24)
+    models.script(**{"*": behaviour})
+    campaign, before = begun(models, provider, pairs=24)
     until(lambda: state_of(campaign) == "paused")
     campaign.refresh_from_db()
     assert campaign.paused_because.startswith("v1, account ") and words in campaign.paused_because
-    assert model_server.stats()["batch_posts"] - before == 1
+    assert models.stats()["batch_posts"] - before == 1
     until(lambda: not Work.objects.filter(state="running").exists())
     assert set(Work.objects.values_list("state", flat=True)) == {"pending"}
-    model_server.script(**{"*": {"verdict": "yes"}})
+    models.script(**{"*": {"verdict": "yes"}})
     lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
     assert set(Work.objects.values_list("state", flat=True)) == {"labelled"}
 
 
 def test_twenty_answers_of_a_batch_in_a_row_with_none_usable_pause_though_others_are_usable(
-    worker: object, model_server: LocalModels
+    models: LocalModels,
 ) -> None:
     useful = {"contains": "mapping number 40 map", "verdict": "yes"}
-    model_server.script(**{"*": [useful, {"text": "It depends."}]})
-    campaign, before = begun(model_server, "openai", pairs=45)
+    models.script(**{"*": [useful, {"text": "It depends."}]})
+    campaign, before = begun(models, "openai", pairs=45)
     until(lambda: state_of(campaign) == "paused")
     campaign.refresh_from_db()
     assert campaign.paused_because.startswith("v1, account ")
     assert "20 answers in a row and none usable" in campaign.paused_because
-    assert model_server.stats()["batch_posts"] - before == 1, "what was useless is not asked about once more"
+    assert models.stats()["batch_posts"] - before == 1, "what was useless is not asked about once more"
     assert Counter(Attempt.objects.values_list("outcome", flat=True)) == {"unparsed": 44, "labelled": 1}
 
 
-def test_some_refused_calls_of_a_batch_are_their_pairs_own(worker: object, model_server: LocalModels) -> None:
+def test_some_refused_calls_of_a_batch_are_their_pairs_own(models: LocalModels) -> None:
     flagged = {"status": 400, "body": said("Content Exists Risk"), "every": 2}
-    model_server.script(**{"*": [flagged, {"verdict": "yes"}]})
-    campaign, _ = begun(model_server, "openai", pairs=30)
+    models.script(**{"*": [flagged, {"verdict": "yes"}]})
+    campaign, _ = begun(models, "openai", pairs=30)
     until(lambda: state_of(campaign) == "finished")
     states = Counter(Work.objects.values_list("state", "reason"))
     assert states == {("labelled", ""): 15, ("failed", "refused"): 15}
-    assert len(model_server.requests()) == 30, "none was asked again"
+    assert len(models.requests()) == 30, "none was asked again"
 
 
 def test_batches_are_cut_by_calls_and_by_bytes() -> None:
@@ -448,28 +406,25 @@ def test_the_bounds_leave_room_within_what_the_providers_take() -> None:
 
 
 @pytest.mark.parametrize("provider", first_quick(PROVIDERS))
-def test_no_call_is_larger_in_its_batch_than_was_counted(
-    worker: object, model_server: LocalModels, provider: str
-) -> None:
+def test_no_call_is_larger_in_its_batch_than_was_counted(models: LocalModels, provider: str) -> None:
     """Chinese text, quotation marks and half a kilobyte of line feeds: whichever way the provider's SDK writes them."""
     collection_of(1)
     long = '映射"把键"映到值。\n' * 200
     Document.objects.update(text=long)
-    make_panel(model_server, provider=provider)
-    model_server.batch_delay(0.5)
+    make_panel(models, provider=provider)
+    models.batch_delay(0.5)
     begin(Collection.objects.get(), policy="single", batch=True)
     until(lambda: BatchCall.objects.filter(size__gt=0).exists())
     counted = BatchCall.objects.get().size
     until(lambda: state_of(Campaign.objects.get()) == "finished")
-    (request,) = model_server.requests()
+    (request,) = models.requests()
     assert len(json.dumps(request["body"])) < counted < 2 * len(json.dumps(request["body"])) + 4096
 
 
 @pytest.mark.slow
-def test_failed_calls_of_a_batch_are_in_the_next_one(worker: object, model_server: LocalModels) -> None:
-    collection_of(3)
-    make_panel(model_server, debate=("a", "b"), provider="anthropic")
-    model_server.script(
+def test_failed_calls_of_a_batch_are_in_the_next_one(models: LocalModels) -> None:
+    scene(models, 3, debate=("a", "b"), provider="anthropic")
+    models.script(
         a=[{"fault": "503", "times": 2}, {"fault": "garbage", "times": 1}, {"verdict": "yes"}], b={"verdict": "yes"}
     )
     status = judge("--batch", "--policy", "debate").json
@@ -484,56 +439,39 @@ def test_failed_calls_of_a_batch_are_in_the_next_one(worker: object, model_serve
 
 
 @pytest.mark.slow
-def test_paused_batches_come_home_and_a_resumed_campaign_asks_only_what_is_missing(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(PAIRS)
-    make_panel(model_server, debate=("converge", "converge"), provider="google")
-    model_server.batch_delay(1.0)
+def test_paused_batches_come_home_and_a_resumed_campaign_asks_only_what_is_missing(models: LocalModels) -> None:
+    scene(models, PAIRS, debate=("converge", "converge"), provider="google")
+    models.batch_delay(1.0)
     begin(Collection.objects.get(), policy="debate", batch=True)
     until(lambda: Batch.objects.exclude(provider_id="").exists())
     campaign = lifecycle.pause(campaign=Campaign.objects.get())
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
     until(lambda: not Work.objects.filter(state="running").exists())
     assert Attempt.objects.filter(counts=True).count() == 2 * PAIRS and state_of(campaign) == "paused"
-    model_server.batch_delay(0)
+    models.batch_delay(0)
     lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
-    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4 * PAIRS
-
-
-def test_a_cancelled_campaign_ends_its_batches(worker: object, model_server: LocalModels) -> None:
-    collection_of(2)
-    make_panel(model_server, provider="openai")
-    model_server.batch_delay(3600)
-    begin(Collection.objects.get(), policy="debate", batch=True)
-    until(lambda: Batch.objects.exclude(provider_id="").exists())
-    lifecycle.cancel(campaign=Campaign.objects.get())
-    until(lambda: not Batch.objects.filter(ended_at=None).exists())
-    assert not model_server.requests() and not Attempt.objects.filter(counts=True).exists()
+    assert set(asked(models).values()) == {1} and len(asked(models)) == 4 * PAIRS
 
 
 @pytest.mark.parametrize(("status", "asked_for"), first_quick([(503, 3), (429, 3), (409, 1)]))
-def test_a_cancel_that_was_not_heard_is_said_again(
-    worker: object, model_server: LocalModels, status: int, asked_for: int
-) -> None:
+def test_a_cancel_that_was_not_heard_is_said_again(models: LocalModels, status: int, asked_for: int) -> None:
     """At 409 there is nothing left to cancel."""
-    campaign, _ = begun(model_server, "openai", delay=3600)
+    campaign, _ = begun(models, "openai", delay=3600)
     until(lambda: Batch.objects.exclude(provider_id="").exists())
-    model_server.batches(cancel=[status, asked_for if status == 409 else asked_for - 1])
+    models.batches(cancel=[status, asked_for if status == 409 else asked_for - 1])
     lifecycle.cancel(campaign=campaign)
     if status == 409:
         time.sleep(1.0)  # ten polls: it is only looked at
         assert not Batch.objects.filter(ended_at__isnull=False).exists()
-        model_server.batches(delay=0)
+        models.batches(delay=0)
     until(lambda: not Batch.objects.filter(ended_at=None).exists())
-    assert bool(model_server.requests()) == (status == 409)
+    assert bool(models.requests()) == (status == 409)
 
 
 @pytest.mark.slow
-def test_limits_hold_and_raised_ones_go_on(worker: object, model_server: LocalModels) -> None:
-    collection_of(4)
-    make_panel(model_server, provider="openai")
+def test_limits_hold_and_raised_ones_go_on(models: LocalModels) -> None:
+    scene(models, 4, provider="openai")
     options = ("--batch", "--policy", "single", "--judges", "v1")
     poor = judge(*options, "--budget", "0.000001")
     assert poor.code == 3 and poor.json["state"] == "budget" and poor.json["calls"] == 0
@@ -542,7 +480,7 @@ def test_limits_hold_and_raised_ones_go_on(worker: object, model_server: LocalMo
     assert some.json["running"] == 0 and not Reservation.objects.filter(calls__gt=0).exists()
     rich = judge(*options, "--budget", "1").json
     assert rich["labelled"] == 4 and rich["campaign"] == poor.json["campaign"]
-    assert set(asked(model_server).values()) == {1} and len(asked(model_server)) == 4
+    assert set(asked(models).values()) == {1} and len(asked(models)) == 4
 
 
 def test_only_one_process_works_on_it(instance: dict[str, str]) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from corpus.models import Pair
 from judges.campaigns.selectors import latency_medians, latency_of
-from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion
+from judges.models import Attempt, Campaign, JudgeVersion
 from tests.engine_parts import collection_of
+from tests.evidence import make_attempt, make_judge
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -18,25 +19,11 @@ def campaign(db: None) -> Campaign:
     return Campaign.objects.create(collection=collection_of(5), policy="debate", panel="main")
 
 
-def sent(campaign: Campaign, pair: Pair, after: float, milliseconds: int, *, cached: bool = False) -> None:
-    judge, _ = JudgeVersion.objects.get_or_create(name="Charlie", provider="openai", model="m")
-    prompt, _ = PromptVersion.objects.get_or_create(name="p", sha256="0")
-    number = Attempt.objects.filter(pair=pair).count()
-    Attempt.objects.create(
-        campaign=campaign,
-        pair=pair,
-        judge=judge,
-        prompt=prompt,
-        role="vote",
-        place=number,
-        number=number,
-        outcome="error",
-        counts=False,
-        cached=cached,
-        milliseconds=milliseconds,
-        cache_key="",
-        started_at=NOON + timedelta(seconds=after),
-    )
+def sent(campaign: Campaign, pair: Pair, after: float, milliseconds: int, **values: object) -> None:
+    judge = JudgeVersion.objects.filter(name="Charlie").first() or make_judge("Charlie")
+    place = Attempt.objects.filter(pair=pair).count()
+    about = {"place": place, "number": place, "outcome": "error", "counts": False, "milliseconds": milliseconds}
+    make_attempt(campaign, pair, judge, None, started_at=NOON + timedelta(seconds=after), **about, **values)
 
 
 def test_calls_side_by_side_take_their_sum_and_less_by_the_clock(campaign: Campaign) -> None:

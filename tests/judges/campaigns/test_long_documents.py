@@ -47,16 +47,14 @@ def books(**settings: object) -> Collection:
     return Collection.objects.get(pk=collection.pk)
 
 
-def test_long_documents_are_cut_and_that_is_said(
-    worker: object, model_server: LocalModels, client: Client, tmp_path: Path
-) -> None:
+def test_long_documents_are_cut_and_that_is_said(models: LocalModels, client: Client, tmp_path: Path) -> None:
     collection = books()
-    make_panel(model_server, debate=(), votes=("yes",))
+    make_panel(models, debate=(), votes=("yes",))
     estimate = forecast_judging(collection, build_configuration(panel="main", policy="single"))
     assert estimate is not None
     assert "2 pairs have documents of more than 24,000 characters: judges read their beginning" in estimate.line()
     judge("--policy", "single", check=True)
-    assert not any(END in request["user"] for request in model_server.requests())
+    assert not any(END in request["user"] for request in models.requests())
     out = StringIO()
     call_command("export", "books", "--format", "csv", "--out", str(tmp_path / "out"), "--json", stdout=out)
     told = json.loads(out.getvalue())["long_documents"]
@@ -67,22 +65,22 @@ def test_long_documents_are_cut_and_that_is_said(
         assert ("more than the 24,000 that judges are shown" in page) is (len(pair.document.text) > SHOWN)
 
 
-def test_people_get_the_long_ones_without_a_call(worker: object, model_server: LocalModels) -> None:
+def test_people_get_the_long_ones_without_a_call(models: LocalModels) -> None:
     books(long_documents="people")
-    make_panel(model_server, debate=(), votes=("yes",))
+    make_panel(models, debate=(), votes=("yes",))
     done = judge("--policy", "single", check=True)
     assert (done.json["labelled"], done.json["escalated"]) == (2, 2) and done.json["escalations"]["long"] == 2
-    assert len(model_server.requests()) == 2 == Attempt.objects.count()
+    assert len(models.requests()) == 2 == Attempt.objects.count()
     items = Item.objects.filter(reason="long").select_related("pair__document")
     assert len(items) == 2 and all(len(item.pair.document.text) > SHOWN for item in items)
 
 
-def test_judges_read_them_whole_where_that_is_asked_for(worker: object, model_server: LocalModels) -> None:
+def test_judges_read_them_whole_where_that_is_asked_for(models: LocalModels) -> None:
     books(long_documents="context")
-    make_panel(model_server, debate=(), votes=("yes",))
+    make_panel(models, debate=(), votes=("yes",))
     judge("--policy", "single", check=True)
-    assert sum(END in request["user"] for request in model_server.requests()) == 2
-    assert not any("cut: the first" in request["user"] for request in model_server.requests())
+    assert sum(END in request["user"] for request in models.requests()) == 2
+    assert not any("cut: the first" in request["user"] for request in models.requests())
 
 
 def windowed(**settings: object) -> Collection:
@@ -94,20 +92,18 @@ def windowed(**settings: object) -> Collection:
     return Collection.objects.get(pk=collection.pk)
 
 
-def test_one_relevant_window_makes_a_document_relevant(
-    worker: object, model_server: LocalModels, client: Client, tmp_path: Path
-) -> None:
+def test_one_relevant_window_makes_a_document_relevant(models: LocalModels, client: Client, tmp_path: Path) -> None:
     collection = windowed()
-    make_panel(model_server, debate=("debater", "debater"), votes=("voter",) * 3)
+    make_panel(models, debate=("debater", "debater"), votes=("voter",) * 3)
     wanted = build_configuration(panel="main", policy="debate+ensemble")
     estimate = forecast_judging(collection, wanted)
     assert estimate is not None and (estimate.calls.low, estimate.calls.upper) == (4 * (2 + 3), 4 * (4 + 3))
     assert "its 3 windows, each apart" in estimate.line()
     turn = json.dumps({"reference": [END], "reason": "It names it.", "response": "yes"})
     yes, no = {"contains": END, "verdict": "yes"}, {"verdict": "no"}
-    model_server.script({"debater": [yes | {"text": turn}, no], "voter": [yes, no]})
+    models.script({"debater": [yes | {"text": turn}, no], "voter": [yes, no]})
     done = judge("--policy", "debate+ensemble", check=True)
-    assert done.json["labels"] == {"0": 1, "1": 1} and done.json["calls"] == 4 * 5 == len(model_server.requests())
+    assert done.json["labels"] == {"0": 1, "1": 1} and done.json["calls"] == 4 * 5 == len(models.requests())
     work = Work.objects.get(window__gt=0)
     assert (work.window, work.label, work.agreed_in_round) == (3, 1, 1)
     long = work.pair
@@ -116,7 +112,7 @@ def test_one_relevant_window_makes_a_document_relevant(
     assert set(asked.filter(window__lt=3).values_list("verdict", flat=True)) == {0}
     # Each window was shown whole with its place, and quotes are places in the whole document.
     windows = cut_windows(len(long.document.text))
-    for request in model_server.requests():
+    for request in models.requests():
         part = next(
             (one for one in windows if f"part {one.number} of 3: characters {one.start + 1} to" in request["user"]),
             None,
@@ -140,67 +136,65 @@ def test_one_relevant_window_makes_a_document_relevant(
 
 
 def test_a_window_that_fails_fails_the_document_unless_another_is_relevant_and_is_asked_alone(
-    worker: object, model_server: LocalModels
+    models: LocalModels,
 ) -> None:
     windowed()
-    make_panel(model_server, debate=(), votes=("voter",))
+    make_panel(models, debate=(), votes=("voter",))
     refused, no = {"contains": "part 2 of 3", "fault": "refused"}, {"verdict": "no"}
-    model_server.script({"voter": [refused, no]})
+    models.script({"voter": [refused, no]})
     done = judge("--policy", "single").json
     assert (done["failed"], done["labels"], done["calls"]) == (1, {"0": 1}, 4)
     # Whatever the collection asks for by now: what is paid for in windows goes on in windows.
     Collection.objects.update(long_documents="cut")
-    model_server.script({"voter": [{"contains": END, "verdict": "yes"}, no]})
+    models.script({"voter": [{"contains": END, "verdict": "yes"}, no]})
     campaign = Campaign.objects.get()
     lifecycle.retry_failed(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
-    assert len(model_server.requests()) == 5 and "part 2 of 3" in model_server.requests()[-1]["user"]
+    assert len(models.requests()) == 5 and "part 2 of 3" in models.requests()[-1]["user"]
     assert Work.objects.get(window__gt=0).label == 0
     # Asked anew, with a second window that is refused for good and a third one that is relevant.
     Collection.objects.update(long_documents="windows")
-    model_server.script({"voter": [refused, {"contains": END, "verdict": "yes"}, no]})
+    models.script({"voter": [refused, {"contains": END, "verdict": "yes"}, no]})
     done = judge("--policy", "single", "--again", "--fresh", check=True).json
     assert (done["failed"], done["labels"], done["calls"]) == (0, {"0": 1, "1": 1}, 4)
 
 
-def test_people_get_the_debate_of_the_window_that_is_for_them(worker: object, model_server: LocalModels) -> None:
+def test_people_get_the_debate_of_the_window_that_is_for_them(models: LocalModels) -> None:
     windowed()
-    make_panel(model_server, debate=("yes", "no"), votes=("v+no", "w+no", "unsure"))
+    make_panel(models, debate=("yes", "no"), votes=("v+no", "w+no", "unsure"))
     unsure = [{"contains": "part 2 of 3", "fault": "garbage"}, {"verdict": "no"}]
-    model_server.script({"unsure": unsure})
+    models.script({"unsure": unsure})
     done = judge("--policy", "ensemble", check=True).json
     assert (done["escalations"], done["labels"]) == ({"split": 1}, {"0": 1})
     assert Work.objects.get(state="escalated").window == 2
     assert set(Attempt.objects.filter(role__in=("for", "against")).values_list("window", flat=True)) == {2}
 
 
-def test_windows_are_judged_in_batches_too(worker: object, model_server: LocalModels) -> None:
+def test_windows_are_judged_in_batches_too(models: LocalModels) -> None:
     windowed()
-    model_server.batch_delay(0.0)
-    make_panel(model_server, debate=(), votes=("voter",) * 3, provider="openai")
-    model_server.script({"voter": [{"contains": END, "verdict": "yes"}, {"verdict": "no"}]})
+    models.batch_delay(0.0)
+    make_panel(models, debate=(), votes=("voter",) * 3, provider="openai")
+    models.script({"voter": [{"contains": END, "verdict": "yes"}, {"verdict": "no"}]})
     done = judge("--policy", "ensemble", "--batch", check=True).json
     assert (done["labels"], done["calls"]) == ({"0": 1, "1": 1}, 4 * 3) and Batch.objects.get().calls == 4 * 3
     assert Work.objects.get(label=1).window == 3
 
 
-def test_evidence_is_written_from_the_window_that_made_the_document_relevant(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_evidence_is_written_from_the_window_that_made_the_document_relevant(models: LocalModels) -> None:
     windowed()
-    make_panel(model_server, debate=(), votes=("voter",))
-    make_judge(model_server, "writer")
+    make_panel(models, debate=(), votes=("voter",))
+    make_judge(models, "writer")
     text = {"contribution": "It says what causes tides.", "evidence": "The pull of the moon causes tides."}
-    model_server.script(
+    models.script(
         {
             "voter": [{"contains": "tide 0", "verdict": "yes"}, {"contains": END, "verdict": "yes"}, {"verdict": "no"}],
             "writer": {"text": json.dumps(text)},
         }
     )
     assert judge("--policy", "single", check=True).json["labels"] == {"1": 2}
-    asked = len(model_server.requests())
+    asked = len(models.requests())
     call_command("write_evidence", "books", "--wait", "--json", "--writer", "writer", stdout=StringIO())
-    prompts = [request["user"] for request in model_server.requests()[asked:]]
+    prompts = [request["user"] for request in models.requests()[asked:]]
     long = [prompt for prompt in prompts if "tide 1" in prompt]
     assert long and all("part 3 of 3" in prompt and END in prompt for prompt in long)
     short = [prompt for prompt in prompts if "tide 0" in prompt]

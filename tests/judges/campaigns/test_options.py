@@ -12,15 +12,14 @@ from judges.campaigns import configurations
 from judges.models import Attempt, Audit, Campaign, Work
 from judges.records import Judge
 from tests.called import call
-from tests.engine_parts import collection_of, judge, make_judge, make_panel, sums_up
+from tests.engine_parts import collection_of, judge, make_judge, make_panel, scene, sums_up
 from tests.modelserver.fixtures import LocalModels
 
 
 @pytest.fixture
 def pair(instance: dict[str, str], model_server: LocalModels) -> None:
     """A collection of one pair, and the default panel."""
-    collection_of(1)
-    make_panel(model_server)
+    scene(model_server, 1)
 
 
 def said(role: str) -> list[tuple[str, int, int, int | None]]:
@@ -28,7 +27,7 @@ def said(role: str) -> list[tuple[str, int, int, int | None]]:
     return [(row.judge.name, row.round, row.agent_pair + row.place, row.verdict) for row in rows]
 
 
-def test_irrelevant_first_gives_agent_a_the_other_stance(worker: object, pair: None, model_server: LocalModels) -> None:
+def test_irrelevant_first_gives_agent_a_the_other_stance(pair: None, models: LocalModels) -> None:
     assert judge("--policy", "debate", "--stance-order", "irrelevant-first").json["labels"] == {"1": 1}
     assert said("against") == [("a", 1, 0, 1)] and said("for") == [("b", 1, 0, 1)]
     first = Campaign.objects.get()
@@ -36,51 +35,46 @@ def test_irrelevant_first_gives_agent_a_the_other_stance(worker: object, pair: N
     assert judge("--policy", "debate").json["campaign"] != first.number  # another order is another campaign
 
 
-def test_four_agents_of_two_judges_hold_both_stances_each_and_all_must_agree(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(1)
-    make_panel(model_server, debate=("yes", "d"))
-    model_server.script(d={"verdict": {"C": ["no", "yes"], "D": ["yes", "yes"], "A": "yes", "B": "yes", "vote": "yes"}})
+def test_four_agents_of_two_judges_hold_both_stances_each_and_all_must_agree(models: LocalModels) -> None:
+    scene(models, 1, debate=("yes", "d"))
+    models.script(d={"verdict": {"C": ["no", "yes"], "D": ["yes", "yes"], "A": "yes", "B": "yes", "vote": "yes"}})
     status = judge("--policy", "debate", "--agents", "4").json
     assert status["agreed_in_round"] == {"2": 1} and status["calls"] == 8
     assert said("for") == [("a", 1, 0, 1), ("b", 1, 1, 0), ("a", 2, 0, 1), ("b", 2, 1, 1)]
     assert said("against") == [("a", 1, 0, 1), ("b", 1, 1, 1), ("a", 2, 0, 1), ("b", 2, 1, 1)]
 
 
-def test_three_agents_that_do_not_all_agree_go_to_people(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server, debate=("yes", "yes"))
-    make_judge(model_server, "c", "no")
+def test_three_agents_that_do_not_all_agree_go_to_people(models: LocalModels) -> None:
+    scene(models, 1, debate=("yes", "yes"))
+    make_judge(models, "c", "no")
     status = judge("--policy", "debate", "--debaters", "a,b,c").json
     assert status["escalations"] == {"disagreement": 1} and status["calls"] == 6
 
 
-def test_a_judge_settles_what_the_debate_leaves_open(worker: object, model_server: LocalModels) -> None:
+def test_a_judge_settles_what_the_debate_leaves_open(models: LocalModels) -> None:
     collection_of(1).save()
-    make_panel(model_server, debate=("stance", "stance"))
-    make_judge(model_server, "senior", "no")
+    make_panel(models, debate=("stance", "stance"))
+    make_judge(models, "senior", "no")
     status = judge("--policy", "debate", "--adjudicator", "senior").json
     assert status["labels"] == {"0": 1} and status["agreed_in_round"] == {} and sums_up(status)
     assert said("adjudicate") == [("senior", 2, 0, 0)]
-    user = next(r for r in model_server.requests() if r["model"] == "no")["user"]
+    user = next(r for r in models.requests() if r["model"] == "no")["user"]
     assert "settle" in user.lower() and "Scripted yes of A in round 2" in user and "round 1" not in user
 
 
-def test_an_adjudicator_that_refuses_leaves_the_pair_to_people(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server, debate=("stance", "stance"))
-    make_judge(model_server, "senior", "no+refused")
+def test_an_adjudicator_that_refuses_leaves_the_pair_to_people(models: LocalModels) -> None:
+    scene(models, 1, debate=("stance", "stance"))
+    make_judge(models, "senior", "no+refused")
     status = judge("--policy", "debate", "--adjudicator", "senior").json
     assert status["escalations"] == {"disagreement": 1}
 
 
-def test_the_filter_drops_only_what_all_three_families_reject(worker: object, model_server: LocalModels) -> None:
+def test_the_filter_drops_only_what_all_three_families_reject(models: LocalModels) -> None:
     books = collection_of(3)
     books.audit = 1.0
     books.save()
-    make_panel(model_server)
-    model_server.script(
+    make_panel(models)
+    models.script(
         gemma=[
             {"verdict": "no", "contains": "number 0"},
             {"verdict": "no", "contains": "number 2"},
@@ -90,7 +84,7 @@ def test_the_filter_drops_only_what_all_three_families_reject(worker: object, mo
         phi=[{"fault": "refused", "contains": "number 2"}, {"verdict": "no"}],
     )
     for name in ("gemma", "mistral", "phi"):
-        make_judge(model_server, name)
+        make_judge(models, name)
     status = judge("--filter", "gemma,mistral,phi").json
     assert status["labels"] == {"0": 1, "1": 2} and sums_up(status)
     assert len(said("filter")) == 9 and len(said("vote")) == 10  # nothing else is asked of the dropped pair
@@ -106,10 +100,9 @@ def test_a_filter_of_one_family_is_refused(pair: None, model_server: LocalModels
     assert not Campaign.objects.exists()
 
 
-def test_play_on_stores_every_round_and_keeps_the_first_agreement(worker: object, model_server: LocalModels) -> None:
-    collection_of(1)
-    make_panel(model_server, debate=("a", "b"))
-    model_server.script(
+def test_play_on_stores_every_round_and_keeps_the_first_agreement(models: LocalModels) -> None:
+    scene(models, 1, debate=("a", "b"))
+    models.script(
         a={"verdict": {"A": ["yes", "yes", "no"], "vote": "yes"}},
         b={"verdict": {"B": ["yes", "no", "no"], "vote": "yes"}},
     )
@@ -118,11 +111,10 @@ def test_play_on_stores_every_round_and_keeps_the_first_agreement(worker: object
     assert [row[3] for row in said("against")] == [1, 0, 0]
 
 
-def test_labels_say_when_a_filter_or_an_adjudicator_gave_them(worker: object, model_server: LocalModels) -> None:
+def test_labels_say_when_a_filter_or_an_adjudicator_gave_them(models: LocalModels) -> None:
     """On 45580ec both carried the policy's name, as if the debate had agreed."""
-    books = collection_of(3)
-    make_panel(model_server, debate=("stance", "d2"))
-    model_server.script(
+    books = scene(models, 3, debate=("stance", "d2"))
+    models.script(
         gemma=[{"verdict": "no", "contains": "number 0"}, {"verdict": "yes"}],
         mistral={"verdict": "no"},
         phi={"verdict": "no"},
@@ -131,7 +123,7 @@ def test_labels_say_when_a_filter_or_an_adjudicator_gave_them(worker: object, mo
         senior={"verdict": "yes"},
     )
     for name in ("gemma", "mistral", "phi", "senior"):
-        make_judge(model_server, name)
+        make_judge(models, name)
     judge("--policy", "debate", "--filter", "gemma,mistral,phi", "--adjudicator", "senior", check=True)
     origins = list(Label.objects.order_by("pair").values_list("origin", flat=True))
     assert origins == ["filter", "debate", "llm-adjudicator"]
@@ -199,49 +191,47 @@ def test_what_is_said_to_debaters_is_refused_where_there_are_none(
     assert not Campaign.objects.exists()
 
 
-def test_the_campaigns_temperature_reaches_the_wire(worker: object, pair: None, model_server: LocalModels) -> None:
+def test_the_campaigns_temperature_reaches_the_wire(pair: None, models: LocalModels) -> None:
     judge("--policy", "debate", "--temperature", "0.6")
-    assert {request["body"]["temperature"] for request in model_server.requests()} == {0.6}
+    assert {request["body"]["temperature"] for request in models.requests()} == {0.6}
 
 
 @pytest.mark.parametrize(("sdk", "own"), [("openai-compatible", '{"reason": "r", "score": '), ("google", '{"score": ')])
 def test_a_graded_judge_leaves_its_score_and_the_probability_of_its_tokens(
-    worker: object, pair: None, model_server: LocalModels, sdk: str, own: str
+    pair: None, models: LocalModels, sdk: str, own: str
 ) -> None:
     values = {"parameters": {"scale": "0-10", "logprobs": 5}, "provider": sdk}
-    make_judge(model_server, "graded", "tens", **values)
+    make_judge(models, "graded", "tens", **values)
     words = [[own, -0.5, []], ["1", math.log(0.8), []], ["0", math.log(0.5), []], ["}", 0.0, []]]
-    model_server.script(tens={"text": f"{own}10}}", "tokens": words})
+    models.script(tens={"text": f"{own}10}}", "tokens": words})
     assert judge("--policy", "single", "--judges", "graded").json["labels"] == {"1": 1}
     vote = Attempt.objects.get(role="vote")
     assert (vote.score, vote.verdict) == (10, 1)
     assert vote.probabilities == {"10": pytest.approx(0.4)}
 
 
-def test_without_log_probabilities_there_is_a_score_and_no_probability(
-    worker: object, pair: None, model_server: LocalModels
-) -> None:
-    make_judge(model_server, "graded", "claude", provider="anthropic", parameters={"scale": "0-3"})
-    model_server.script(claude={"score": 1})
+def test_without_log_probabilities_there_is_a_score_and_no_probability(pair: None, models: LocalModels) -> None:
+    make_judge(models, "graded", "claude", provider="anthropic", parameters={"scale": "0-3"})
+    models.script(claude={"score": 1})
     assert judge("--policy", "single", "--judges", "graded").json["labels"] == {"0": 1}
     vote = Attempt.objects.get(role="vote")
     assert (vote.score, vote.verdict, vote.probabilities) == (1, 0, None)
 
 
-def test_a_score_beyond_the_scale_is_no_verdict(worker: object, pair: None, model_server: LocalModels) -> None:
-    make_judge(model_server, "graded", "wild", parameters={"scale": "0-3"})
-    model_server.script(wild={"score": 4})
+def test_a_score_beyond_the_scale_is_no_verdict(pair: None, models: LocalModels) -> None:
+    make_judge(models, "graded", "wild", parameters={"scale": "0-3"})
+    models.script(wild={"score": 4})
     assert judge("--policy", "single", "--judges", "graded").json["failed"] == 1
     assert set(Attempt.objects.filter(role="vote").values_list("outcome", flat=True)) == {"out_of_range"}
 
 
 @pytest.mark.parametrize("sdk", ["openai", "google"])
 def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(
-    worker: object, pair: None, model_server: LocalModels, sdk: str
+    pair: None, models: LocalModels, sdk: str
 ) -> None:
     values = {"parameters": {"scale": "0-3", "endpoint": "decisions"}, "provider": sdk}
-    make_judge(model_server, "decider", "decider-1", **values)
-    model_server.script(**{"decider-1": {"shares": [0.1, 0.2, 0.6, 0.1]}})
+    make_judge(models, "decider", "decider-1", **values)
+    models.script(**{"decider-1": {"shares": [0.1, 0.2, 0.6, 0.1]}})
     assert judge("--policy", "single", "--judges", "decider").json["labels"] == {"1": 1}
     vote = Attempt.objects.get(role="vote")
     assert (vote.score, vote.verdict) == (2, 1)
@@ -249,16 +239,16 @@ def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(
     assert vote.prompt.name == "decision-0-3-answers" and vote.tokens_in > 0
 
 
-def test_a_decisions_endpoint_that_declines_is_a_refusal(worker: object, pair: None, model_server: LocalModels) -> None:
+def test_a_decisions_endpoint_that_declines_is_a_refusal(pair: None, models: LocalModels) -> None:
     values = {"parameters": {"endpoint": "decisions"}, "provider": "openai"}
-    make_judge(model_server, "decider", "declines+refused", **values)
+    make_judge(models, "decider", "declines+refused", **values)
     assert judge("--policy", "single", "--judges", "decider").json["failed"] == 1
     assert Attempt.objects.get(role="vote").outcome == "refused"
 
 
-def test_the_trained_reranker_votes_by_its_threshold(worker: object, pair: None, model_server: LocalModels) -> None:
-    make_judge(model_server, "ours", "ours-1", provider="rerank-endpoint", parameters={"threshold": 0.7})
-    model_server.script(**{"ours-1": {"shares": [0.65]}})
+def test_the_trained_reranker_votes_by_its_threshold(pair: None, models: LocalModels) -> None:
+    make_judge(models, "ours", "ours-1", provider="rerank-endpoint", parameters={"threshold": 0.7})
+    models.script(**{"ours-1": {"shares": [0.65]}})
     assert judge("--policy", "single", "--judges", "ours").json["labels"] == {"0": 1}
     vote = Attempt.objects.get(role="vote")
     assert vote.probabilities == {"yes": 0.65, "no": pytest.approx(0.35)}
@@ -267,13 +257,13 @@ def test_the_trained_reranker_votes_by_its_threshold(worker: object, pair: None,
 
 
 def test_of_several_generations_the_one_nearest_the_mean_is_kept_and_none_is_a_copy(
-    worker: object, pair: None, model_server: LocalModels
+    pair: None, models: LocalModels
 ) -> None:
     parameters = {"scale": "0-10", "generations": 3, "temperature": 0.8}
-    make_judge(model_server, "many", "many-1", parameters=parameters)
-    model_server.script(**{"many-1": [{"score": 9, "times": 1}, {"score": 2, "times": 1}, {"score": 6, "times": 1}]})
+    make_judge(models, "many", "many-1", parameters=parameters)
+    models.script(**{"many-1": [{"score": 9, "times": 1}, {"score": 2, "times": 1}, {"score": 6, "times": 1}]})
     status = judge("--policy", "single", "--judges", "many").json
-    assert len(model_server.requests()) == 3  # three answers were asked for, and none taken from the cache
+    assert len(models.requests()) == 3  # three answers were asked for, and none taken from the cache
     scores = sorted(Attempt.objects.filter(role="generation").values_list("score", flat=True))
     assert scores == [2, 6, 9]  # mean 5.67
     vote = Attempt.objects.get(role="vote")

@@ -79,14 +79,10 @@ def test_the_page_says_what_stopped_and_takes_the_admins_word(campaign: Campaign
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     found = measure_audits(books, campaign, counters.read(campaign.pk))
     assert [route.stopped for route in found.routes if route.key == ROUTE] == [True]
-    page = client.get("/c/books/quality/").content.decode()
-    assert '<span class="badge warn">stopped</span>' in page and "Resume automatic labelling" in page
+    stopped = '<span class="badge warn">stopped</span>'
+    assert stopped in client.get("/c/books/quality/").content.decode()
     told = client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": ROUTE}, follow=True).content.decode()
-    assert (
-        "Automatic labelling resumed" in told
-        and '<span class="badge warn">stopped</span>' not in told
-        and "Stop automatic labelling" in told
-    )
+    assert stopped not in told
     assert of(campaign) == frozenset()
     client.post(f"/c/books/audits/{campaign.number}/go-on/", {"route": ROUTE, "stop": "1"})
     assert of(campaign) == {ROUTE}

@@ -26,7 +26,18 @@ from judges.evidence.outputs import OutputRow
 from judges.models import Attempt, Campaign, Panel, Reservation
 from judges.models.costs import Ledger
 from judges.tasks import database_parameters
-from tests.engine_parts import FAST, begin, collection_of, held, judge, make_judge, make_panel, pairs_of, state_of
+from tests.engine_parts import (
+    FAST,
+    begin,
+    collection_of,
+    held,
+    judge,
+    make_judge,
+    make_panel,
+    pairs_of,
+    scene,
+    state_of,
+)
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.settings_files import read_settings
@@ -53,12 +64,10 @@ def booked() -> CollectionBudget:
     return account
 
 
-def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(models: LocalModels) -> None:
     collection = collection_of(12)
     configure_collection(collection, {"budget": 1.5})
-    make_dear_panel(model_server)
+    make_dear_panel(models)
     both = [begin(collection, policy="ensemble"), begin(collection, policy="debate")]
     until(lambda: [state_of(one) for one in both] == ["budget", "budget"])
     account = booked()
@@ -72,13 +81,13 @@ def test_a_collections_budget_holds_for_two_campaigns_at_once_and_more_goes_on(
     assert judge("--policy", "debate", check=True).json["labelled"] == 12
     done = judge("--policy", "ensemble", check=True).json
     assert done["labelled"] == 12 and "stopped_by" not in done
-    assert len(model_server.requests()) == 12 * 2 + 12 * 5
+    assert len(models.requests()) == 12 * 2 + 12 * 5
 
 
-def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server: LocalModels) -> None:
+def test_a_days_budget_stops_today_and_not_tomorrow(models: LocalModels) -> None:
     collection = collection_of(6)
     configure_collection(collection, {"daily_budget": 1.0})
-    make_dear_panel(model_server)
+    make_dear_panel(models)
     stopped = judge("--policy", "ensemble")
     assert (stopped.code, stopped.json["stopped_by"]) == (3, "day")
     assert "a day" in stopped.err and "midnight UTC" in stopped.err
@@ -94,41 +103,27 @@ def test_a_days_budget_stops_today_and_not_tomorrow(worker: object, model_server
     assert before < account.spent <= before + 1.0 and account.today == pytest.approx(account.spent - before)
 
 
-def test_what_was_spent_before_there_was_a_cap_counts(worker: object, model_server: LocalModels) -> None:
+def test_what_was_spent_before_there_was_a_cap_counts(models: LocalModels) -> None:
     """And a cap that is reached lets offline judges go on: they cost nothing."""
     collection = collection_of(3)
-    make_dear_panel(model_server)
+    make_dear_panel(models)
     judge("--policy", "ensemble", check=True)
     configure_collection(collection, {"budget": booked().spent})
-    before = len(model_server.requests())
+    before = len(models.requests())
     assert judge("--policy", "debate").json["stopped_by"] == "collection"
-    assert len(model_server.requests()) == before
+    assert len(models.requests()) == before
     assert judge("--panel", "offline", check=True).json["state"] == "finished"
 
 
-def test_a_campaigns_own_budget_still_stops_it_first(worker: object, model_server: LocalModels) -> None:
-    collection = collection_of(8)
-    configure_collection(collection, {"budget": 100.0, "daily_budget": 100.0})
-    make_dear_panel(model_server)
-    stopped = judge("--policy", "ensemble", "--budget", "1.5")
-    assert stopped.json["stopped_by"] == "budget" and stopped.json["cost"] <= 1.5
-    assert "with a larger budget or call limit" in stopped.err
-    calls = judge("--policy", "debate", "--max-calls", 5)
-    assert (calls.json["stopped_by"], calls.json["calls"]) == ("max-calls", 5)
-
-
-def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(models: LocalModels) -> None:
     """A cap that is set while such a campaign runs stops it: nobody could say what its calls cost.
 
     256 of the 320 calls can be out when it is set; those that only waited for a place are not sent.
     """
-    collection = collection_of(64)
-    make_panel(model_server, input_price=None, output_price=None)
-    model_server.script({"*": {"verdict": "yes", "latency": 3.0}})
+    collection = scene(models, 64, input_price=None, output_price=None)
+    models.script({"*": {"verdict": "yes", "latency": 3.0}})
     running = begin(collection, policy="ensemble")
-    until(lambda: model_server.stats()["in_flight"] > 10)
+    until(lambda: models.stats()["in_flight"] > 10)
     configure_collection(collection, {"daily_budget": 100.0})
     until(lambda: state_of(running) == "budget")
     until(lambda: campaign_status(collection, running)["running"] == 0)
@@ -138,7 +133,7 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(
     refused = judge("--policy", "ensemble")
     assert (refused.code, refused.out) == (2, "") and "has a budget, which needs a price" in refused.err
     configure_collection(collection, {"daily_budget": None})
-    model_server.script({"*": {"verdict": "yes"}})
+    models.script({"*": {"verdict": "yes"}})
     assert judge("--policy", "ensemble", check=True).json["labelled"] == 64
 
 

@@ -24,7 +24,7 @@ from judges.panels import configuration
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.records import Judge
-from tests.factories import make_collection, make_member
+from tests.factories import make_member
 from tests.money_scene import judged_books
 
 JUDGES = "".join(
@@ -238,16 +238,11 @@ def test_the_list_has_prices_of_batches_and_of_tiers() -> None:
 
 @pytest.mark.django_db
 def test_a_local_server_is_free_only_when_that_was_said() -> None:
-    collection = make_collection("books")
     configuration.store_judges_file(parse(FILE))
     assert price_for_judge(held("a")) is None and describe_price_source(held("a")) == "unknown"
-    with pytest.raises(BadInput) as error:
-        check_budget(collection, configured(), 1.0, None, None)
-    assert "\n" not in str(error.value) and "(0 and 0 where it costs nothing)" in str(error.value)
     free = FILE.replace("base_url", "input_price = 0\noutput_price = 0\nbase_url")
     configuration.store_judges_file(parse(free))
     assert price_for_judge(held("a")) == FREE and describe_price_source(held("a")) == "free (set by you): judges file"
-    check_budget(collection, configured(), 1.0, None, None)
 
 
 @pytest.fixture
@@ -266,17 +261,8 @@ def test_the_page_says_each_price_and_where_it_is_from(books: Collection, charli
     JudgeVersion.objects.create(name="listed", provider="openai", model="gpt-4o-mini")
     JudgeVersion.objects.create(name="local", provider="openai-compatible", model="l", input_price=0, output_price=0)
     page = charlie.get(reverse("prices", args=["books"])).content.decode()
-    for words in (
-        "judges file",
-        "unknown",
-        "genai-prices 0.",
-        "$0.15",
-        "Batch input: $0.075",
-        "free (set by you)",
-    ):
+    for words in ("judges file", "unknown", "genai-prices 0.", "$0.15", "Batch input: $0.075", "free (set by you)"):
         assert words in page, words
-    settings = charlie.get(reverse("settings", args=["books"])).content.decode()
-    assert reverse("prices", args=["books"]) in settings
 
 
 def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(books: Collection, charlie: Client) -> None:
@@ -287,22 +273,17 @@ def test_an_admin_enters_a_price_after_a_question_and_what_was_booked_stays(book
     ledger = charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().number])).content
     given = {"input_price": "0.5", "output_price": "2", "reasoning_price": "3", "note": "invoice of May"}
     asked = charlie.post(address, given).content.decode()
-    assert "Save this price?" in asked and "$0.5" in asked and "twin" in asked and not PriceRow.objects.exists()
+    assert "$0.5" in asked and "twin" in asked and not PriceRow.objects.exists()
     assert charlie.post(address, {**given, "confirm": "1"}).status_code == 302
     assert price_for_judge(held("two")) == Price(0.5, 0.5, 2.0, None, 3.0) == price_for_judge(held("twin"))
-    assert AuditEntry.objects.get(act="price.changed").details["prices"] == [
-        "input_price 0.5",
-        "output_price 2",
-        "reasoning_price 3",
-    ]
-    page = charlie.get(address).content.decode()
-    assert "entered on the Prices page" in page and "invoice of May" in page and "Remove" in page
+    noted = AuditEntry.objects.get(act="price.changed").details["prices"]
+    assert noted == ["input_price 0.5", "output_price 2", "reasoning_price 3"]
+    assert "invoice of May" in charlie.get(address).content.decode()
     assert charlie.post(address, {**given, "input_price": "0.7", "confirm": "1"}).status_code == 302
     page = charlie.get(address).content.decode()
     assert "Input $0.5," in page and "Input $0.7," in page, "the earlier price stays in the history"
     assert list(Attempt.objects.order_by("pk").values_list("pk", "cost")) == booked
     assert charlie.get(reverse("ledger_csv", args=["books", Campaign.objects.get().number])).content == ledger
-    assert "Remove this price?" in charlie.post(address, {"away": "1"}).content.decode()
     assert charlie.post(address, {"away": "1", "confirm": "1"}).status_code == 302
     assert price_for_judge(held("two")) is None and PriceRow.objects.count() == 3
 

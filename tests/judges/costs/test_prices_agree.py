@@ -130,13 +130,11 @@ def asked(models: LocalModels, table: Table) -> Judge:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("name", "batch"), CASES)
-def test_estimate_and_ledger_agree_with_what_was_worked_by_hand(
-    worker: object, model_server: LocalModels, name: str, batch: bool
-) -> None:
+def test_estimate_and_ledger_agree_with_what_was_worked_by_hand(models: LocalModels, name: str, batch: bool) -> None:
     table = TABLES[name]
-    model_server.batch_delay(0.0)
+    models.batch_delay(0.0)
     collection_of(PAIRS)
-    one = asked(model_server, table)
+    one = asked(models, table)
     found = judge("--policy", "single", "--judges", "priced", *(["--batch"] if batch else []))
     assert found.code == 0 and found.json["labelled"] == PAIRS, found.err
     by_hand = (table.batch if batch else table.usual) * PAIRS / 1e6  # type: ignore[operator]

@@ -8,15 +8,14 @@ import pytest
 
 from corpus.models import Item, Judgment, Label
 from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
-from tests.engine_parts import collection_of, held, judge, make_panel, spent_by, sums_up
+from tests.engine_parts import held, judge, scene, spent_by, sums_up
 from tests.modelserver.fixtures import LocalModels
 
 
-def test_the_protocol_is_as_the_papers_have_it(worker: object, model_server: LocalModels) -> None:
+def test_the_protocol_is_as_the_papers_have_it(models: LocalModels) -> None:
     """Round 1 carries the stances, round 2 both turns of round 1; both sides are asked before either answers."""
-    collection_of(3)
-    make_panel(model_server, debate=("d1", "d2"))
-    model_server.script(
+    scene(models, 3, debate=("d1", "d2"))
+    models.script(
         {
             "d1": {"verdict": {"A": ["yes", "yes"]}, "latency": 1.0},
             "d2": {"verdict": {"B": ["no", "yes"]}, "latency": 1.0},
@@ -28,7 +27,7 @@ def test_the_protocol_is_as_the_papers_have_it(worker: object, model_server: Loc
     assert status["labelled"] == 3
     assert status["calls"] == 3 * (4 + 5)
     assert sums_up(status)
-    requests = model_server.requests()
+    requests = models.requests()
     assert Counter(r["side"] for r in requests) == {"A": 6, "B": 6, "vote": 15}
     first = min(requests, key=lambda request: request["arrived"])
     for number in range(3):
@@ -48,14 +47,13 @@ def test_the_protocol_is_as_the_papers_have_it(worker: object, model_server: Loc
     assert "response" in said
 
 
-def test_outcomes_become_judgments_labels_and_items(worker: object, model_server: LocalModels) -> None:
-    collection = collection_of(7)
-    make_panel(model_server, debate=("d1", "d2"), votes=("v1", "v2", "v3", "v4", "v5"))
+def test_outcomes_become_judgments_labels_and_items(models: LocalModels) -> None:
+    collection = scene(models, 7, debate=("d1", "d2"), votes=("v1", "v2", "v3", "v4", "v5"))
 
     def on(number: int, **behaviour: object) -> dict[str, object]:
         return {"contains": f"mapping number {number} ", **behaviour}
 
-    model_server.script(
+    models.script(
         {
             "d1": [on(1, verdict="yes"), on(3, fault="refused"), on(4, fault="garbage"), {"verdict": "yes"}],
             "d2": [on(1, verdict="no"), on(6, fault="500"), {"verdict": "yes"}],
@@ -98,37 +96,33 @@ def test_outcomes_become_judgments_labels_and_items(worker: object, model_server
         assert attempt.finish_reason and attempt.tokens_in and attempt.cost
 
     # The failed pair alone is asked again, and only what has no answer yet.
-    model_server.reset()
-    model_server.script({"*": {"verdict": "yes"}})
+    models.reset()
+    models.script({"*": {"verdict": "yes"}})
     again = judge("--retry-failed")
     assert again.code == 0, again.err
     assert again.json["labelled"] == 2 and again.json["failed"] == 0
-    assert [r["side"] for r in model_server.requests()] == ["B"]
+    assert [r["side"] for r in models.requests()] == ["B"]
 
 
-def test_the_same_command_joins_and_again_takes_answers_from_the_cache(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(4)
-    make_panel(model_server)
+def test_the_same_command_joins_and_again_takes_answers_from_the_cache(models: LocalModels) -> None:
+    scene(models, 4)
     first = judge("--limit", 2, check=True).json
     assert first["pairs"] == 2
     second = judge(check=True).json
     assert (second["campaign"], second["pairs"], second["labelled"]) == (first["campaign"], 4, 4)
     assert "nothing to do" in judge(check=True).err
-    calls = len(model_server.requests())
+    calls = len(models.requests())
     third = judge("--again", check=True).json
     assert third["campaign"] != first["campaign"]
     assert (third["calls"], third["calls_cached"], third["cost"]) == (0, 28, 0)
-    assert len(model_server.requests()) == calls
+    assert len(models.requests()) == calls
     assert Judgment.objects.filter(superseded_by=None).count() == 4
     single = judge("--policy", "single", check=True).json
     assert single["campaign"] != third["campaign"] and single["calls_cached"] == 4
 
 
-def test_an_ensemble_that_splits_gets_a_debate_for_people(worker: object, model_server: LocalModels) -> None:
-    collection_of(2)
-    make_panel(model_server, debate=("stance", "stance"), votes=("yes", "yes", "no", "no", "no"))
+def test_an_ensemble_that_splits_gets_a_debate_for_people(models: LocalModels) -> None:
+    scene(models, 2, debate=("stance", "stance"), votes=("yes", "yes", "no", "no", "no"))
     Panel.objects.filter(name="main").update(majority=4)
     status = judge("--policy", "ensemble", check=True).json
     assert status["escalations"] == {"split": 2}
@@ -136,9 +130,8 @@ def test_an_ensemble_that_splits_gets_a_debate_for_people(worker: object, model_
     assert Attempt.objects.filter(role="for", counts=True).count() == 4
 
 
-def test_single_leaves_a_refusal_failed_and_never_labelled(worker: object, model_server: LocalModels) -> None:
-    collection_of(2)
-    make_panel(model_server, votes=("refused", "yes", "yes", "yes", "yes"))
+def test_single_leaves_a_refusal_failed_and_never_labelled(models: LocalModels) -> None:
+    scene(models, 2, votes=("refused", "yes", "yes", "yes", "yes"))
     done = judge("--policy", "single")
     assert (done.code, done.json["failed"], done.json["labelled"]) == (3, 2, 0)
     assert not Label.objects.exists()
@@ -147,27 +140,26 @@ def test_single_leaves_a_refusal_failed_and_never_labelled(worker: object, model
     assert Item.objects.filter(reason="error").count() == 2
 
 
-def test_money_stops_the_campaign_and_more_money_goes_on(worker: object, model_server: LocalModels) -> None:
-    collection_of(12)
-    make_panel(model_server)
+def test_money_stops_the_campaign_and_more_money_goes_on(models: LocalModels) -> None:
+    scene(models, 12)
     done = judge("--budget", "0.05")
     assert done.code == 3, done.err
-    assert done.json["state"] == "budget"
+    assert (done.json["state"], done.json["stopped_by"]) == ("budget", "budget")
     assert 0 < done.json["cost"] <= 0.05
     campaign = Campaign.objects.get()
     assert held() == (0.0, 0) and spent_by(campaign) == pytest.approx(done.json["cost"])
     more = judge("--budget", "5")
     assert more.code == 0, more.err
     assert more.json["campaign"] == campaign.number and more.json["labelled"] == 12
-    assert more.json["calls"] == 12 * 7 == len(model_server.requests())
+    assert more.json["calls"] == 12 * 7 == len(models.requests())
 
 
-def test_max_calls_is_a_limit_on_calls(worker: object, model_server: LocalModels) -> None:
-    collection_of(6)
-    make_panel(model_server, input_price=None, output_price=None)
+def test_max_calls_is_a_limit_on_calls(models: LocalModels) -> None:
+    scene(models, 6, input_price=None, output_price=None)
     refused = judge("--budget", "1")
     assert (refused.code, refused.out) == (2, "")
     assert "price" in refused.err
     done = judge("--max-calls", 10)
-    assert done.code == 3 and done.json["calls"] == 10 == len(model_server.requests())
+    assert (done.code, done.json["stopped_by"]) == (3, "max-calls")
+    assert done.json["calls"] == 10 == len(models.requests())
     assert done.json["cost"] is None and done.json["calls_without_price"] == 10

@@ -12,7 +12,7 @@ from config.env import ROOT
 from judges.engine import notifications
 from judges.models import Campaign
 from tests.conftest import Manage
-from tests.engine_parts import FAST, collection_of, judge, make_panel, state_of, sums_up
+from tests.engine_parts import FAST, collection_of, judge, make_panel, scene, state_of, sums_up
 from tests.instances import PATIENCE, until
 from tests.modelserver.fixtures import LocalModels
 
@@ -31,29 +31,26 @@ def start(instance: dict[str, str], *args: str) -> "subprocess.Popen[str]":
     )
 
 
-def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(
-    worker: object, model_server: LocalModels, instance: dict[str, str]
-) -> None:
+def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(models: LocalModels, instance: dict[str, str]) -> None:
     collection_of(12)
-    make_panel(model_server, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
-    model_server.script({"*": {"verdict": "yes", "latency": 0.2}})
+    make_panel(models, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))
+    models.script({"*": {"verdict": "yes", "latency": 0.2}})
     both = [start(instance, "judge", "books", "--wait", "--json") for _ in range(2)]
     ended = [one.communicate(timeout=PATIENCE) for one in both]
     assert [one.returncode for one in both] == [0, 0], ended
     statuses = [json.loads(out) for out, _ in ended]
     assert Campaign.objects.count() == 1
     assert all(found["labelled"] == 12 and sums_up(found) for found in statuses)
-    sent = Counter(request["sha256"] for request in model_server.requests())
+    sent = Counter(request["sha256"] for request in models.requests())
     assert len(sent) == 12 * 7 and set(sent.values()) == {1}
 
 
 @pytest.mark.slow
-def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, instance: dict[str, str]) -> None:
-    collection_of(12)
-    make_panel(model_server)
-    model_server.script({"*": {"verdict": "yes", "latency": 4.0}})
+def test_ctrl_c_says_what_goes_on(models: LocalModels, instance: dict[str, str]) -> None:
+    scene(models, 12)
+    models.script({"*": {"verdict": "yes", "latency": 4.0}})
     waiting = start(instance, "judge", "books", "--wait", "--json")
-    until(lambda: len(model_server.requests()) > 0)
+    until(lambda: len(models.requests()) > 0)
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=PATIENCE)
     assert (waiting.returncode, out) == (130, "")
@@ -63,27 +60,24 @@ def test_ctrl_c_says_what_goes_on(worker: object, model_server: LocalModels, ins
 
 
 @pytest.mark.slow
-def test_a_campaign_is_paused_resumed_cancelled_and_retried(
-    worker: object, model_server: LocalModels, manage: Manage
-) -> None:
-    collection_of(30)
-    make_panel(model_server, votes=("yes", "yes", "v3", "yes", "yes"), max_concurrency=4)
+def test_a_campaign_is_paused_resumed_cancelled_and_retried(models: LocalModels, manage: Manage) -> None:
+    scene(models, 30, votes=("yes", "yes", "v3", "yes", "yes"), max_concurrency=4)
     answers = {"verdict": "yes", "latency": 0.05}
     broken = [{"contains": f"mapping number {number} ", "fault": "500"} for number in range(0, 30, 3)]
-    model_server.script({"*": answers, "v3": [*broken, answers]})
+    models.script({"*": answers, "v3": [*broken, answers]})
     assert manage("judge", "books", "--json").json["state"] == "running"
-    until(lambda: len(model_server.requests()) >= 10)
+    until(lambda: len(models.requests()) >= 10)
     assert manage("campaign", "books", "pause", "--json").json["state"] == "paused"
     until(lambda: manage("status", "books", "--json").json["running"] == 0)
-    paused = len(model_server.requests())
+    paused = len(models.requests())
     refused = judge()
     assert refused.code == 2 and "paused" in refused.err
-    assert len(model_server.requests()) == paused, "nothing is sent meanwhile"
+    assert len(models.requests()) == paused, "nothing is sent meanwhile"
     assert manage("campaign", "books", "resume", "--json").json["state"] == "running"
     until(lambda: state_of(Campaign.objects.get()) == "finished")
     failed = manage("status", "books", "--json").json
     assert failed["failed"] == 10 and sums_up(failed)
-    model_server.script({"*": {"verdict": "yes"}})
+    models.script({"*": {"verdict": "yes"}})
     assert "10 failed pairs are judged again" in manage("campaign", "books", "retry-failed").out
     until(lambda: state_of(Campaign.objects.get()) == "finished")
     assert manage("status", "books", "--json").json["labelled"] == 30

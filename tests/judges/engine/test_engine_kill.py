@@ -17,7 +17,7 @@ from judges.campaigns.selectors import campaign_status
 from judges.engine import worker_pool
 from judges.models import Attempt
 from tests.conftest import Manage
-from tests.engine_parts import FAST, begin, collection_of, make_panel, state_of, sums_up
+from tests.engine_parts import FAST, begin, collection_of, make_panel, scene, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.repeated import repeated_beyond_flight
@@ -52,16 +52,15 @@ def test_answers_of_a_killed_worker_are_stored_and_nothing_is_paid_twice(
 
 
 @pytest.mark.skipif("PYTEST_XDIST_WORKER" in os.environ, reason="others use it; test_faults_processes kills its own")
-def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: LocalModels) -> None:
+def test_postgresql_is_killed_under_a_live_worker(models: LocalModels) -> None:
     """The keeper starts it again; answers wait meanwhile, and are stored without asking again."""
     announced = Path(os.environ["QUORUM_VAR"]) / "services.json"
     if not announced.exists():
         pytest.skip("this session's PostgreSQL is not an embedded one")
-    collection = collection_of(20)
-    make_panel(model_server)
-    model_server.script({"*": {"verdict": "yes", "latency": 0.4}})
+    collection = scene(models, 20)
+    models.script({"*": {"verdict": "yes", "latency": 0.4}})
     campaign = begin(collection)
-    until(lambda: len(model_server.requests()) >= 10)
+    until(lambda: len(models.requests()) >= 10)
     connection.close()
     os.kill(json.loads(announced.read_text())["pids"]["postgres"], signal.SIGQUIT)
     time.sleep(0.5)
@@ -69,7 +68,7 @@ def test_postgresql_is_killed_under_a_live_worker(worker: object, model_server: 
     until(lambda: state_of(campaign) == "finished")
     found = campaign_status(collection)
     assert found["labelled"] == 20 and sums_up(found)
-    assert found["calls"] == len(model_server.requests()) == 20 * 7
+    assert found["calls"] == len(models.requests()) == 20 * 7
 
 
 def reachable() -> bool:

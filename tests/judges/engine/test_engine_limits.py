@@ -27,10 +27,10 @@ def panel_of_two_accounts(models: LocalModels, **debaters: Any) -> None:
 
 
 @pytest.mark.slow
-def test_concurrency_holds_and_a_429_slows_only_its_account(worker: object, model_server: LocalModels) -> None:
+def test_concurrency_holds_and_a_429_slows_only_its_account(models: LocalModels) -> None:
     collection_of(10)
-    panel_of_two_accounts(model_server, max_concurrency=3)
-    model_server.script(
+    panel_of_two_accounts(models, max_concurrency=3)
+    models.script(
         {
             "v1": [{"fault": "429", "retry_after": "4", "times": 1}, {"verdict": "yes"}],
             "*": {"verdict": "yes", "latency": 0.15},
@@ -38,7 +38,7 @@ def test_concurrency_holds_and_a_429_slows_only_its_account(worker: object, mode
     )
     done = judge()
     assert done.json["labelled"] == 10 and done.json["calls_failed"] == 1
-    requests = model_server.requests()
+    requests = models.requests()
     debate = [r for r in requests if r["model"] in ("d1", "d2")]
     assert most_at_once(debate) <= 3
     votes = [r for r in requests if r["model"] == "v1"]
@@ -50,23 +50,23 @@ def test_concurrency_holds_and_a_429_slows_only_its_account(worker: object, mode
 
 
 @pytest.mark.slow
-def test_twenty_errors_in_a_row_pause_only_their_account(worker: object, model_server: LocalModels) -> None:
+def test_twenty_errors_in_a_row_pause_only_their_account(models: LocalModels) -> None:
     collection = collection_of(40)
-    panel_of_two_accounts(model_server, max_concurrency=4)
-    model_server.script(
+    panel_of_two_accounts(models, max_concurrency=4)
+    models.script(
         {"d1": {"fault": "500"}, "d2": {"fault": "500"}, "v1": {"verdict": "yes", "latency": 0.05}},
     )
     campaign = begin(collection)
-    until(lambda: count(model_server, "d1", "d2") >= 20)
+    until(lambda: count(models, "d1", "d2") >= 20)
     time.sleep(0.5)
-    failed = [request for request in model_server.requests() if request["model"] in ("d1", "d2")]
+    failed = [request for request in models.requests() if request["model"] in ("d1", "d2")]
     open_until = failed[19]["answered"] + 1.9  # two seconds; then one at a time tries
     assert sum(request["arrived"] < open_until for request in failed) <= 20 + 4, "the circuit is open"
-    model_server.script({"*": {"verdict": "yes"}})
+    models.script({"*": {"verdict": "yes"}})
     until(lambda: state_of(campaign) == "finished")
     found = campaign_status(collection)
     assert (found["labelled"], found["failed"]) == (40, 0)
-    assert count(model_server, "v1") == 40, "what the other account answered is not bought again"
+    assert count(models, "v1") == 40, "what the other account answered is not bought again"
 
 
 def count(models: LocalModels, *names: str) -> int:
@@ -89,13 +89,13 @@ def test_what_ended_last_is_told_before_the_connection_is_released(instance: obj
         assert client.hvals(closed.keys[2]) in ([], [b"0"])
 
 
-def test_a_key_that_is_not_accepted_pauses_the_campaign_at_once(worker: object, model_server: LocalModels) -> None:
+def test_a_key_that_is_not_accepted_pauses_the_campaign_at_once(models: LocalModels) -> None:
     """Each of two processes has four calls out until the account has answered one; a few are just let go meanwhile."""
     collection_of(250)
-    panel_of_two_accounts(model_server)
-    model_server.script({"v1": {"fault": "401"}, "*": {"verdict": "yes"}})
+    panel_of_two_accounts(models)
+    models.script({"v1": {"fault": "401"}, "*": {"verdict": "yes"}})
     done = judge("--policy", "single")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    assert 1 <= len(model_server.requests()) <= 20
+    assert 1 <= len(models.requests()) <= 20
     for word in ("v1", "401", "QUORUM_TEST_KEY"):
         assert word in done.json["paused_because"]

@@ -19,7 +19,7 @@ from judges.engine import leases
 from judges.engine.writer import ResultWriter
 from judges.models import Work
 from judges.tasks import database_parameters
-from tests.engine_parts import begin, collection_of, judge, make_panel, plan_of, state_of
+from tests.engine_parts import begin, collection_of, judge, plan_of, scene, state_of
 from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
@@ -40,14 +40,11 @@ def outcome_of(models: LocalModels) -> Outcome:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
-    worker: object, model_server: LocalModels, seed: int
-) -> None:
+def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(models: LocalModels, seed: int) -> None:
     """Some pairs fail at first (500 four times); all acts come at random, 10 to 150 ms apart, until all is judged."""
-    collection = collection_of(PAIRS)
-    make_panel(model_server, **MODELS, max_concurrency=16)
+    collection = scene(models, PAIRS, **MODELS, max_concurrency=16)
     once = [{"contains": f"mapping number {n} ", "fault": "500", "times": 4} for n in range(0, PAIRS, 6)]
-    model_server.script({"v2": [*once, {"verdict": "yes", "latency": 0.05}], "*": {"verdict": "yes", "latency": 0.05}})
+    models.script({"v2": [*once, {"verdict": "yes", "latency": 0.05}], "*": {"verdict": "yes", "latency": 0.05}})
     campaign, drawn = begin(collection), random.Random(seed)
     acts = [lifecycle.pause, lifecycle.resume, lifecycle.retry_failed]
     done = Counter()
@@ -68,32 +65,31 @@ def test_a_storm_of_pauses_resumes_and_retries_changes_nothing(
         lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")
     assert min(done["pause"], done["resume"], done["retry_failed"]) > 0, done
-    outcome = outcome_of(model_server)
+    outcome = outcome_of(models)
     note(f"pause, resume and retry at random, seed {seed}", outcome)
     assert outcome.holds, outcome
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 60, 250])
-def test_what_was_paid_before_a_cancel_is_not_paid_again(worker: object, model_server: LocalModels, after: int) -> None:
+def test_what_was_paid_before_a_cancel_is_not_paid_again(models: LocalModels, after: int) -> None:
     """Cancelled after so many calls: nothing more is sent, and a new campaign takes the answers from the cache."""
-    collection = collection_of(PAIRS)
-    make_panel(model_server, **MODELS, max_concurrency=16)
-    model_server.script({"*": {"verdict": "yes", "latency": 0.05}})
+    collection = scene(models, PAIRS, **MODELS, max_concurrency=16)
+    models.script({"*": {"verdict": "yes", "latency": 0.05}})
     campaign = begin(collection)
-    until(lambda: len(model_server.requests()) >= after)
+    until(lambda: len(models.requests()) >= after)
     lifecycle.cancel(campaign=campaign)
     until(lambda: not Work.objects.filter(campaign=campaign, state="running").exists())
     time.sleep(0.3)
-    sent = len(model_server.requests())
+    sent = len(models.requests())
     time.sleep(1.0)
-    assert len(model_server.requests()) == sent, "nothing is sent after it"
+    assert len(models.requests()) == sent, "nothing is sent after it"
     ended = Work.objects.filter(campaign=campaign, state="labelled").count()
     again = judge(check=True).json
     assert again["campaign"] != campaign.number and again["labelled"] == PAIRS - ended
     assert again["calls_cached"] == sent - ended * CALLS
-    assert Label.objects.count() == PAIRS and len(model_server.requests()) == PAIRS * CALLS
-    outcome = outcome_of(model_server)
+    assert Label.objects.count() == PAIRS and len(models.requests()) == PAIRS * CALLS
+    outcome = outcome_of(models)
     note(f"cancel after {after} calls", outcome)
     assert outcome.holds, outcome
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from judges.models import Attempt, JudgeVersion
-from tests.engine_parts import collection_of, judge, make_panel, sums_up
+from tests.engine_parts import judge, scene, sums_up
 from tests.fault_rig import CALLS, COUNTS, left, note
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
@@ -51,19 +51,16 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", first_slow(FAULTS, 3))
-def test_a_provider_that_misbehaves_costs_its_own_calls_and_nothing_else(
-    worker: object, model_server: LocalModels, fault: str
-) -> None:
+def test_a_provider_that_misbehaves_costs_its_own_calls_and_nothing_else(models: LocalModels, fault: str) -> None:
     expected = FAULTS[fault]
-    collection_of(PAIRS)
-    make_panel(model_server, debate=("a", "b"), votes=("v1", "v2", "v3", "v4", "v5"))
+    scene(models, PAIRS, debate=("a", "b"), votes=("v1", "v2", "v3", "v4", "v5"))
     JudgeVersion.objects.update(parameters={"timeout_s": 1.0})
     once = [{"contains": f"mapping number {n} ", "fault": fault, "times": 1, "verdict": "yes"} for n in range(TIMES)]
-    model_server.script({"v3": [*once, {"verdict": "yes"}], "*": {"verdict": "yes"}})
+    models.script({"v3": [*once, {"verdict": "yes"}], "*": {"verdict": "yes"}})
     done = judge()
     assert done.code == 0, done.err
     assert done.json["labelled"] == PAIRS and sums_up(done.json)
-    requests = model_server.requests()
+    requests = models.requests()
     sent = Counter(request["sha256"] for request in requests)
     repeated = sum(times - 1 for times in sent.values())
     assert len(requests) == PAIRS * CALLS + TIMES * (expected.again or expected.repaired)

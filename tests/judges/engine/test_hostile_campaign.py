@@ -26,18 +26,16 @@ def make_judge(models: LocalModels, alike: str, unwrap: str) -> None:
 
 
 @pytest.mark.parametrize("unwrap", first_quick(UNWRAPS))
-def test_hostile_answers_become_labels_only_where_the_rule_says_so(
-    worker: object, model_server: LocalModels, unwrap: str
-) -> None:
+def test_hostile_answers_become_labels_only_where_the_rule_says_so(models: LocalModels, unwrap: str) -> None:
     """Each pair has its own answer, given to the first question and to the repair alike."""
     collection_of(len(ANSWERS))
-    make_judge(model_server, "ollama", unwrap)
+    make_judge(models, "ollama", unwrap)
     expected, script = {}, []
     for number, (text, letters) in enumerate(ANSWERS.values()):
         asks = {"contains": f"mapping number {number} map"}
         script.append({**asks, "text": text} if text else {**asks, "fault": "empty"})
         expected[f"What does mapping number {number} map?"] = letters[UNWRAPS.index(unwrap)]
-    model_server.script({"judge": script})
+    models.script({"judge": script})
     judge("--policy", "single", "--judges", "judge")
     while state_of(Campaign.objects.get()) == "paused":  # as often as twenty answers in a row could not be used
         call("campaign", "books", "resume")
@@ -52,12 +50,12 @@ def test_hostile_answers_become_labels_only_where_the_rule_says_so(
     assert {one.outcome for one in attempts} <= {"labelled", "unparsed", "out_of_range"}
 
 
-def test_thoughts_without_a_parser_are_no_verdicts(worker: object, model_server: LocalModels) -> None:
+def test_thoughts_without_a_parser_are_no_verdicts(models: LocalModels) -> None:
     """vLLM started without a reasoning parser: the verdict in the thoughts is another than the answer's."""
     collection_of(5)
-    make_judge(model_server, "vllm+inline", "both")
+    make_judge(models, "vllm+inline", "both")
     thought = 'It could be {"reason": "It says so.", "response": "yes"}.'
-    model_server.script({"judge": {"verdict": "no", "reasoning": 100, "thought": thought}})
+    models.script({"judge": {"verdict": "no", "reasoning": 100, "thought": thought}})
     assert judge("--policy", "single", "--judges", "judge", check=True).json["labelled"] == 5
     attempts = list(Attempt.objects.all())
     assert {(one.verdict, one.reasoning) for one in attempts} == {(0, thought)}

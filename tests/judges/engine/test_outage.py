@@ -7,7 +7,7 @@ import pytest
 from judges.campaigns.selectors import campaign_status
 from judges.models import Attempt, Campaign, JudgeVersion, Work
 from tests.called import call
-from tests.engine_parts import begin, collection_of, judge, make_judge, make_panel, state_of, sums_up
+from tests.engine_parts import begin, collection_of, judge, make_judge, make_panel, scene, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 
@@ -37,47 +37,45 @@ def ends_whole(campaign: Campaign, models: LocalModels) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", OUTAGE)
-def test_an_outage_in_the_middle_fails_no_pair(worker: object, model_server: LocalModels, fault: str) -> None:
+def test_an_outage_in_the_middle_fails_no_pair(models: LocalModels, fault: str) -> None:
     """Five seconds, the circuit opens twice. On 45580ec pairs failed once four tries were over."""
-    model_server.script(YES)
-    make_panel(model_server)
+    models.script(YES)
+    make_panel(models)
     campaign = begin(collection_of(PAIRS))
-    until(lambda: answered(model_server) > PAIRS)
-    down_for(5, model_server, fault)
-    failing = [one for one in model_server.requests() if one["status"] != 200]
+    until(lambda: answered(models) > PAIRS)
+    down_for(5, models, fault)
+    failing = [one for one in models.requests() if one["status"] != 200]
     assert 20 <= len(failing) < 20 + 2 * 128 + 10, "the circuit is open: what was out failed, and a try now and then"
-    ends_whole(campaign, model_server)
+    ends_whole(campaign, models)
 
 
 @pytest.mark.weekly
-def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(worker: object, model_server: LocalModels) -> None:
-    model_server.script(YES)
-    make_panel(model_server)
+def test_a_minute_of_outage_in_the_middle_of_300_pairs_fails_none(models: LocalModels) -> None:
+    models.script(YES)
+    make_panel(models)
     campaign = begin(collection_of(PAIRS))
-    until(lambda: answered(model_server) > PAIRS)
-    down_for(30, model_server, "503")
-    model_server.script({"*": {"fault": "503"}})
+    until(lambda: answered(models) > PAIRS)
+    down_for(30, models, "503")
+    models.script({"*": {"fault": "503"}})
     time.sleep(1)
     assert campaign_status(campaign.collection, campaign)["paused_because"]
-    down_for(30, model_server, "503")
-    ends_whole(campaign, model_server)
+    down_for(30, models, "503")
+    ends_whole(campaign, models)
 
 
 @pytest.mark.slow
-def test_a_slow_account_with_few_places_fails_no_pair_either(worker: object, model_server: LocalModels) -> None:
+def test_a_slow_account_with_few_places_fails_no_pair_either(models: LocalModels) -> None:
     """Two calls at a time: a call's four tries are over before twenty errors have opened the circuit."""
-    collection = collection_of(12)
-    make_panel(model_server, max_concurrency=2)
-    model_server.script({"*": {"fault": "503", "times": 22}})
+    collection = scene(models, 12, max_concurrency=2)
+    models.script({"*": {"fault": "503", "times": 22}})
     done = judge(check=True)
     assert (done.json["failed"], done.json["labelled"]) == (0, 12)
     assert Work.objects.filter(pair__collection=collection, attempt_base__gt=0).exists(), "their tries count anew"
 
 
-def test_a_pair_whose_call_alone_fails_is_failed(worker: object, model_server: LocalModels) -> None:
-    collection_of(30)
-    make_panel(model_server)
-    model_server.script({"*": [{"contains": "mapping number 3 ", "fault": "500"}, {"verdict": "yes", "latency": 0.1}]})
+def test_a_pair_whose_call_alone_fails_is_failed(models: LocalModels) -> None:
+    scene(models, 30)
+    models.script({"*": [{"contains": "mapping number 3 ", "fault": "500"}, {"verdict": "yes", "latency": 0.1}]})
     done = judge("--policy", "single")
     assert (done.code, done.json["failed"], done.json["labelled"]) == (3, 1, 29), done.err
     assert Attempt.objects.filter(outcome="error").count() == 4
@@ -92,23 +90,21 @@ def two_accounts(models: LocalModels) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["401", "403", "404"])
-def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
-    worker: object, model_server: LocalModels, fault: str
-) -> None:
+def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(models: LocalModels, fault: str) -> None:
     """In the middle: on 45580ec every pair failed, and the other judges were asked for all of them."""
     collection_of(PAIRS)
-    two_accounts(model_server)
+    two_accounts(models)
     script = {"v3": [{"verdict": "yes", "times": 40, "latency": 0.05}, {"fault": fault, "latency": 0.05}], **YES}
-    model_server.script(script)
+    models.script(script)
     done = judge()
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    requests = model_server.requests()
+    requests = models.requests()
     refused = min(one["answered"] for one in requests if one["status"] == int(fault))
     after = [one for one in requests if one["arrived"] > refused]
     assert sum(one["model"] == "v3" for one in after) <= 60, "of 300: what was on its way arrives"
     assert len(after) <= 100, "the others stop as well, of 2,100: what was on its way arrives"
     because = done.json["paused_because"]
-    for word in ("v3", "anthropic", model_server.anthropic, KEY_ENV, fault):
+    for word in ("v3", "anthropic", models.anthropic, KEY_ENV, fault):
         assert word in because and word in done.err
     assert f"paused: {because}" in done.err and "campaign books resume" in done.err
     assert KEY not in done.err
@@ -116,26 +112,24 @@ def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(
     assert f"paused: {because}" in told.out
     again = judge()
     assert again.code == 2 and because in again.err
-    model_server.script(YES)
+    models.script(YES)
     assert call("campaign", "books", "resume", "--json").json["paused_because"] is None
     until(lambda: state_of(Campaign.objects.get()) == "finished")
     found = call("status", "books", "--json").json
     assert (found["labelled"], found["failed"], found["paused_because"]) == (PAIRS, 0, None)
-    assert answered(model_server) == PAIRS * CALLS, "no answer was bought twice"
+    assert answered(models) == PAIRS * CALLS, "no answer was bought twice"
 
 
-def test_a_key_that_is_not_set_pauses_before_anything_is_sent(worker: object, model_server: LocalModels) -> None:
-    collection_of(40)
-    make_panel(model_server)
-    make_judge(model_server, "lost", api_key_env="QUORUM_NO_SUCH_KEY")
+def test_a_key_that_is_not_set_pauses_before_anything_is_sent(models: LocalModels) -> None:
+    scene(models, 40)
+    make_judge(models, "lost", api_key_env="QUORUM_NO_SUCH_KEY")
     done = judge("--policy", "single", "--judges", "lost")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    assert "QUORUM_NO_SUCH_KEY" in done.json["paused_because"] and not model_server.requests()
+    assert "QUORUM_NO_SUCH_KEY" in done.json["paused_because"] and not models.requests()
 
 
-def test_an_account_without_quota_pauses_too(worker: object, model_server: LocalModels) -> None:
-    collection_of(40)
-    make_panel(model_server)
-    model_server.script({"*": {"fault": "no-quota"}})
+def test_an_account_without_quota_pauses_too(models: LocalModels) -> None:
+    scene(models, 40)
+    models.script({"*": {"fault": "no-quota"}})
     done = judge("--policy", "single")
     assert (done.code, done.json["state"]) == (3, "paused") and "exceeded your current quota" in done.err

@@ -14,7 +14,7 @@ from judges.campaigns.forecasts import forecast_judging
 from judges.costs.price_rows import enter_price
 from judges.models import Attempt, Campaign
 from judges.models.prices import PriceRow
-from tests.engine_parts import collection_of, judge, make_panel
+from tests.engine_parts import judge, make_panel, scene
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
@@ -32,10 +32,10 @@ def long_collection(text: str, pairs: int = 6) -> None:
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])
-def test_a_server_that_cuts_the_prompt_gives_no_label(worker: object, model_server: LocalModels, text: str) -> None:
+def test_a_server_that_cuts_the_prompt_gives_no_label(models: LocalModels, text: str) -> None:
     long_collection(text)
-    make_panel(model_server, debate=(), votes=("cutter",))
-    model_server.script({"cutter": {"verdict": "no", "reads": 2050}})
+    make_panel(models, debate=(), votes=("cutter",))
+    models.script({"cutter": {"verdict": "no", "reads": 2050}})
     done = judge("--policy", "single")
     assert done.json["labelled"] == 0, done.err
     attempts = Attempt.objects.filter(role="vote")
@@ -43,15 +43,12 @@ def test_a_server_that_cuts_the_prompt_gives_no_label(worker: object, model_serv
     assert "the server read 2,050 tokens" in attempts[0].error and "set its context length" in attempts[0].error
 
 
-def test_another_model_under_the_name_is_kept_said_and_priced_as_what_it_is(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(4)
-    make_panel(model_server, debate=(), votes=("v-model",))
-    model_server.script({"v-model": {"verdict": "yes", "more": {"model": "v-model-2026-04-14"}}})
+def test_another_model_under_the_name_is_kept_said_and_priced_as_what_it_is(models: LocalModels) -> None:
+    scene(models, 4, debate=(), votes=("v-model",))
+    models.script({"v-model": {"verdict": "yes", "more": {"model": "v-model-2026-04-14"}}})
     done = judge("--policy", "single", check=True)
     assert done.json["cost"] and "answered_by" not in done.json, "a dated alias is the same model"
-    model_server.script({"v-model": {"verdict": "yes", "more": {"model": "other-model"}}})
+    models.script({"v-model": {"verdict": "yes", "more": {"model": "other-model"}}})
     done = judge("--policy", "single", "--again", "--fresh", check=True)
     assert done.json["cost"] is None and done.json["calls_without_price"] == 4
     assert done.json["answered_by"] == [{"judge": "v1", "model": "v-model", "answered": "other-model", "calls": 4}]
@@ -68,18 +65,15 @@ def test_another_model_under_the_name_is_kept_said_and_priced_as_what_it_is(
     assert done.json["cost"] == pytest.approx(sum(one.tokens_in * 7 + one.tokens_out * 9 for one in last) / 1e6)
 
 
-def test_what_was_answered_before_costs_nothing_again_and_is_asked_anew_on_demand(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(5)
-    make_panel(model_server, debate=(), votes=("yes",) * 3)
+def test_what_was_answered_before_costs_nothing_again_and_is_asked_anew_on_demand(models: LocalModels) -> None:
+    scene(models, 5, debate=(), votes=("yes",) * 3)
     judge(check=True)
     wanted = build_configuration(panel="main")
     estimate = forecast_judging(Collection.objects.get(), wanted, again=True)
     assert estimate is not None and estimate.free and "100% of the answers are kept" in estimate.line()
     kept = judge("--again", check=True)
     assert kept.json["calls"] == 0 and kept.json["calls_cached"] == 15
-    model_server.script({"yes": {"verdict": "no"}})
+    models.script({"yes": {"verdict": "no"}})
     fresh = judge("--again", "--fresh", check=True)
     assert "about 15 calls" in fresh.err and fresh.json["calls"] == 15 and fresh.json["labels"] == {"0": 5}
     latest = judge("--again", check=True)
@@ -90,15 +84,14 @@ def test_what_was_answered_before_costs_nothing_again_and_is_asked_anew_on_deman
 
 
 @pytest.mark.slow
-def test_a_corrected_price_holds_for_calls_that_wait_already(worker: object, model_server: LocalModels) -> None:
-    collection_of(60)
-    make_panel(model_server, debate=(), votes=("slow",), max_concurrency=2)
-    model_server.script({"slow": {"verdict": "yes", "latency": 0.15}})
+def test_a_corrected_price_holds_for_calls_that_wait_already(models: LocalModels) -> None:
+    scene(models, 60, debate=(), votes=("slow",), max_concurrency=2)
+    models.script({"slow": {"verdict": "yes", "latency": 0.15}})
     corrected = threading.Event()
 
     def correct() -> None:
         try:
-            until(lambda: len(model_server.requests()) >= 10)
+            until(lambda: len(models.requests()) >= 10)
             enter_price(
                 provider="openai-compatible",
                 model="slow",

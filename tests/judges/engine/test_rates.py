@@ -22,7 +22,7 @@ from judges.providers.received import retry_after
 from judges.providers.replies import PACIFIC, refusal_error, seconds_of_day
 from judges.rates import Rate, read_duration, read_rate
 from judges.records import Judge
-from tests.engine_parts import begin, collection_of, judge, make_panel, state_of
+from tests.engine_parts import begin, judge, scene, state_of
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
@@ -51,8 +51,7 @@ def ideal_seconds(requests: int, shape: dict[str, Any]) -> float:
 
 def run(models: LocalModels, shape: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The requests of 200 pairs at such an account, with nothing of rates in the judges file, and the status."""
-    collection_of(200)
-    make_panel(models, debate=(), votes=("yes",))
+    scene(models, 200, debate=(), votes=("yes",))
     models.script({"*": {"verdict": "yes", "latency": 0.2}})
     models.limit(**shape)
     done = judge("--policy", "single")
@@ -60,8 +59,8 @@ def run(models: LocalModels, shape: dict[str, Any]) -> tuple[list[dict[str, Any]
 
 
 @pytest.mark.parametrize("name", first_slow(SHAPES, 2))
-def test_a_rate_that_no_file_names_is_learned(worker: object, model_server: LocalModels, name: str) -> None:
-    requests, done = run(model_server, SHAPES[name])
+def test_a_rate_that_no_file_names_is_learned(models: LocalModels, name: str) -> None:
+    requests, done = run(models, SHAPES[name])
     refused = sum(request["status"] == 429 for request in requests)
     print(f"{name}: {len(requests)} requests, {refused} of them 429, {done['failed']} failed")
     assert (done["labelled"], done["failed"]) == (200, 0)
@@ -71,10 +70,10 @@ def test_a_rate_that_no_file_names_is_learned(worker: object, model_server: Loca
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("name", ["bucket, silent", "google"])
-def test_at_its_real_rate_an_account_is_used_well(worker: object, model_server: LocalModels, name: str) -> None:
+def test_at_its_real_rate_an_account_is_used_well(models: LocalModels, name: str) -> None:
     """200 pairs at 120 (180) requests a minute: at most a quarter longer than the shortest time."""
     shape = REAL[name]
-    requests, done = run(model_server, shape)
+    requests, done = run(models, shape)
     arrived = [request["arrived"] for request in requests]
     seconds, ideal = max(arrived) - min(arrived), ideal_seconds(200, shape)
     print(f"{name}: {len(requests)} requests, {seconds:.1f} s of {ideal:.1f}")
@@ -82,11 +81,10 @@ def test_at_its_real_rate_an_account_is_used_well(worker: object, model_server: 
     assert len(requests) <= 260 and seconds <= 1.25 * ideal
 
 
-def test_what_is_refused_for_now_is_one_row_that_counts(worker: object, model_server: LocalModels) -> None:
+def test_what_is_refused_for_now_is_one_row_that_counts(models: LocalModels) -> None:
     """More refusals than a question has tries, and then its answer: no try is used up."""
-    collection_of(1)
-    make_panel(model_server, debate=(), votes=("m",))
-    model_server.script(m=[{"fault": "429", "times": 7}, {"verdict": "yes"}])
+    scene(models, 1, debate=(), votes=("m",))
+    models.script(m=[{"fault": "429", "times": 7}, {"verdict": "yes"}])
     done = judge("--policy", "single").json
     assert (done["labelled"], done["failed"], done["calls"]) == (1, 0, 2)
     refused, answered = Attempt.objects.order_by("outcome")
@@ -111,23 +109,20 @@ def used_up(quota: str, message: str = "You exceeded your current quota.") -> di
 A_DAY, A_MINUTE = (f"GenerateRequestsPer{span}PerProjectPerModel-FreeTier" for span in ("Day", "Minute"))
 
 
-def test_a_day_that_is_used_up_is_waited_for_and_ends_when_somebody_resumes(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(20)
-    make_panel(model_server, debate=(), votes=("m",))
+def test_a_day_that_is_used_up_is_waited_for_and_ends_when_somebody_resumes(models: LocalModels) -> None:
+    scene(models, 20, debate=(), votes=("m",))
     refusal = {"status": 429, "body": json.dumps(used_up(A_DAY))}
-    model_server.script(m=[{"verdict": "yes", "times": 2}, refusal])
+    models.script(m=[{"verdict": "yes", "times": 2}, refusal])
     campaign = begin(Collection.objects.get(), panel="main", policy="single")
     until(lambda: campaign_status(campaign.collection)["paused_because"])
     midnight = datetime.now(UTC) + timedelta(seconds=seconds_of_day(datetime.now(PACIFIC)))
     time.sleep(2)
     said = campaign_status(campaign.collection)
-    assert (said["state"], said["failed"]) == ("running", 0) and len(model_server.requests()) <= 8
+    assert (said["state"], said["failed"]) == ("running", 0) and len(models.requests()) <= 8
     assert f"the quota of the day is used up ({A_DAY})" in said["paused_because"]
     times = [f"{midnight + timedelta(seconds=more):until %Y-%m-%d %H:%M}" for more in (-30, 30)]
     assert any(one in said["paused_because"] for one in times)
-    model_server.script(m={"verdict": "yes"})  # a quota was bought
+    models.script(m={"verdict": "yes"})  # a quota was bought
     lifecycle.pause(campaign=campaign)
     lifecycle.resume(campaign=campaign)
     until(lambda: state_of(campaign) == "finished")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judges.models import Attempt, Campaign, JudgeVersion, Work
-from tests.engine_parts import collection_of, judge, make_judge, make_panel, sums_up
+from tests.engine_parts import collection_of, judge, make_judge, scene, sums_up
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
 
@@ -32,30 +32,24 @@ def after_the_first(models: LocalModels, status: int) -> int:
 
 
 @pytest.mark.parametrize(("status", "body"), first_slow(OF_ONE))
-def test_one_document_of_forty_that_is_refused_costs_one_vote(
-    worker: object, model_server: LocalModels, status: int, body: Any
-) -> None:
-    collection_of(40)
-    make_panel(model_server, debate=())
+def test_one_document_of_forty_that_is_refused_costs_one_vote(models: LocalModels, status: int, body: Any) -> None:
+    scene(models, 40, debate=())
     yes = {"verdict": "yes", "latency": 0.02}
-    model_server.script({"*": yes})
+    models.script({"*": yes})
     JudgeVersion.objects.filter(name="v3").update(model="v3")
-    model_server.script({"v3": [refusal(status, body, contains="mapping number 7 "), yes], "*": yes})
+    models.script({"v3": [refusal(status, body, contains="mapping number 7 "), yes], "*": yes})
     done = judge("--policy", "ensemble", check=True)
     assert (done.json["labelled"], done.json["failed"]) == (40, 0) and sums_up(done.json)
     (attempt,) = Attempt.objects.filter(outcome="refused")
     assert (attempt.judge.name, attempt.status, attempt.counts, attempt.cost) == ("v3", status, True, 0.0)
-    assert len(model_server.requests()) == 200, "nothing was sent twice"
+    assert len(models.requests()) == 200, "nothing was sent twice"
 
 
 @pytest.mark.slow
-def test_under_single_the_refused_document_of_forty_fails_and_is_named(
-    worker: object, model_server: LocalModels
-) -> None:
-    collection_of(40)
-    make_panel(model_server)
+def test_under_single_the_refused_document_of_forty_fails_and_is_named(models: LocalModels) -> None:
+    scene(models, 40)
     flagged = refusal(403, FLAGGED, contains="mapping number 7 ")
-    model_server.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
+    models.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
     done = judge("--policy", "single")
     assert (done.code, done.json["labelled"], done.json["failed"]) == (3, 39, 1)
     work = Work.objects.get(state="failed")
@@ -66,11 +60,10 @@ def test_under_single_the_refused_document_of_forty_fails_and_is_named(
 
 
 @pytest.mark.slow
-def test_a_refused_turn_sends_its_pair_to_people(worker: object, model_server: LocalModels) -> None:
-    collection_of(12)
-    make_panel(model_server)
+def test_a_refused_turn_sends_its_pair_to_people(models: LocalModels) -> None:
+    scene(models, 12)
     flagged = refusal(400, AZURE, contains="mapping number 7 ")
-    model_server.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
+    models.script({"*": [flagged, {"verdict": "yes", "latency": 0.02}]})
     done = judge("--policy", "debate", check=True)
     assert (done.json["labelled"], done.json["failed"], done.json["escalations"]) == (11, 0, {"refused": 1})
 
@@ -97,71 +90,65 @@ OF_ALL = {
 
 @pytest.mark.parametrize("case", first_slow(OF_ALL, 2))
 def test_a_judge_that_is_refused_whatever_it_asks_pauses_after_at_most_twenty_calls(
-    worker: object, model_server: LocalModels, case: str
+    models: LocalModels, case: str
 ) -> None:
     status, body, words = OF_ALL[case]
-    collection_of(100)
-    make_panel(model_server, debate=())
-    own = {"provider": "anthropic", "base_url": model_server.anthropic, "model": "v3"}
+    scene(models, 100, debate=())
+    own = {"provider": "anthropic", "base_url": models.anthropic, "model": "v3"}
     JudgeVersion.objects.filter(name="v3").update(**own)
     yes = {"verdict": "yes", "latency": 0.05}
-    model_server.script({"v3": refusal(status, body, latency=0.05), "*": yes})
+    models.script({"v3": refusal(status, body, latency=0.05), "*": yes})
     done = judge("--policy", "ensemble")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0), done.err
-    assert after_the_first(model_server, status) <= 20
+    assert after_the_first(models, status) <= 20
     because = done.json["paused_because"]
-    assert because.startswith(f"v3, account anthropic {model_server.anthropic}") and words in because, because
+    assert because.startswith(f"v3, account anthropic {models.anthropic}") and words in because, because
     # Once it is mended everything is judged, by all five.
-    model_server.script({"*": yes})
+    models.script({"*": yes})
     Campaign.objects.update(state="running", paused_because="", starts=5)
     assert judge("--policy", "ensemble", check=True).json["labelled"] == 100
     assert Attempt.objects.filter(judge__name="v3", counts=True, outcome="labelled").count() == 100
 
 
 @pytest.mark.slow
-def test_an_account_that_reaches_its_limit_in_the_middle_pauses_within_twenty_calls(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_an_account_that_reaches_its_limit_in_the_middle_pauses_within_twenty_calls(models: LocalModels) -> None:
     """With more than a hundred calls out: those that left before are no evidence that it answers."""
-    collection_of(300)
-    make_panel(model_server, debate=())
+    scene(models, 300, debate=())
     limit = refusal(400, said("Your workspace may not ask more."), latency=0.05)
-    model_server.script({"*": [{"verdict": "yes", "latency": 0.2, "times": 400}, limit]})
+    models.script({"*": [{"verdict": "yes", "latency": 0.2, "times": 400}, limit]})
     done = judge("--policy", "ensemble")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    assert after_the_first(model_server, 400) <= 20
+    assert after_the_first(models, 400) <= 20
     assert "may not ask more" in done.json["paused_because"]
     assert not Attempt.objects.filter(counts=True).exclude(outcome="labelled").exists(), "nobody's vote is missing"
 
 
 @pytest.mark.slow
-def test_a_judge_without_a_usable_answer_pauses_after_twenty(worker: object, model_server: LocalModels) -> None:
-    collection_of(100)
-    make_panel(model_server, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
+def test_a_judge_without_a_usable_answer_pauses_after_twenty(models: LocalModels) -> None:
+    scene(models, 100, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
     fenced = {"text": '```json\n{"response": "yes", "reason": "r"}\n```', "latency": 0.05}
-    model_server.script({"w3": fenced, "*": {"verdict": "yes", "latency": 0.05}})
+    models.script({"w3": fenced, "*": {"verdict": "yes", "latency": 0.05}})
     done = judge("--policy", "ensemble")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
     because = done.json["paused_because"]
     assert because.startswith("v5, account") and "20 answers in a row and none usable" in because
     assert "check_judges" in because
-    assert sum(one["model"] == "w3" for one in model_server.requests()) <= 2 * 20
+    assert sum(one["model"] == "w3" for one in models.requests()) <= 2 * 20
 
 
 @pytest.mark.slow
-def test_a_judge_that_fails_now_and_then_does_not_pause(worker: object, model_server: LocalModels) -> None:
-    collection_of(100)
-    make_panel(model_server, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
+def test_a_judge_that_fails_now_and_then_does_not_pause(models: LocalModels) -> None:
+    scene(models, 100, debate=(), votes=("yes", "yes", "yes", "yes", "w3"))
     odd = [refusal(403, FLAGGED, every=7), {"fault": "garbage", "every": 3}, {"verdict": "yes", "latency": 0.02}]
-    model_server.script({"w3": odd, "*": {"verdict": "yes", "latency": 0.02}})
+    models.script({"w3": odd, "*": {"verdict": "yes", "latency": 0.02}})
     done = judge("--policy", "ensemble", check=True)
     assert (done.json["labelled"], done.json["failed"]) == (100, 0)
 
 
-def test_a_dead_setting_of_the_only_judge_pauses(worker: object, model_server: LocalModels) -> None:
+def test_a_dead_setting_of_the_only_judge_pauses(models: LocalModels) -> None:
     collection_of(20)
-    make_judge(model_server, "one", model="gpt")
-    model_server.script({"gpt": refusal(400, said("Unsupported value: 'temperature' does not support 0."))})
+    make_judge(models, "one", model="gpt")
+    models.script({"gpt": refusal(400, said("Unsupported value: 'temperature' does not support 0."))})
     done = judge("--policy", "single", "--judges", "one")
     assert (done.code, done.json["state"], done.json["failed"]) == (3, "paused", 0)
-    assert len(model_server.requests()) <= 20
+    assert len(models.requests()) <= 20

@@ -41,15 +41,15 @@ def begin(models: LocalModels, name: str, pairs: int, model: str, host: str) -> 
     first_slow([{"fault": "429", "retry_after": "861"}, {"fault": "503"}]),
     ids=["asks to wait", "answers with errors"],
 )
-def test_two_stuck_campaigns_hold_up_no_other(worker: object, model_server: LocalModels, stuck: dict[str, str]) -> None:
+def test_two_stuck_campaigns_hold_up_no_other(models: LocalModels, stuck: dict[str, str]) -> None:
     """There are two processes, and both of the stuck ones have had a turn."""
-    model_server.script({"stuck": stuck, "well": {"verdict": "yes"}})
-    first, _ = begin(model_server, "first", 30, "stuck", "localhost")
-    second, _ = begin(model_server, "second", 30, "stuck", "127.0.0.2")
+    models.script({"stuck": stuck, "well": {"verdict": "yes"}})
+    first, _ = begin(models, "first", 30, "stuck", "localhost")
+    second, _ = begin(models, "second", 30, "stuck", "127.0.0.2")
     until(lambda: all(campaign_status(one)["paused_because"] for one in (first, second)))
     until(lambda: not workers.work_in_progress())
     began = time.monotonic()
-    small, _ = begin(model_server, "small", 2, "well", "127.0.0.1")
+    small, _ = begin(models, "small", 2, "well", "127.0.0.1")
     until(lambda: campaign_status(small)["state"] == "finished")
     seconds = time.monotonic() - began
     print(f"two pairs beside two stuck campaigns: {seconds:.1f} s")
@@ -58,7 +58,7 @@ def test_two_stuck_campaigns_hold_up_no_other(worker: object, model_server: Loca
     if "retry_after" in stuck:
         said = campaign_status(first)["paused_because"]
         assert "until 20" in said and "UTC" in said and "429" in said
-        assert sum(request["model"] == "stuck" for request in model_server.requests()) <= 8
+        assert sum(request["model"] == "stuck" for request in models.requests()) <= 8
 
 
 def test_a_wait_ends_when_somebody_resumes_or_it_is_over(instance: object) -> None:

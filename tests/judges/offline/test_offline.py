@@ -147,21 +147,6 @@ def test_any_offline_model_may_debate_and_an_unknown_one_is_refused():
         answer_request(_request("gpt", "vote", STATED), ALONE)
 
 
-def test_the_provider_answers_in_schema_json_at_no_cost():
-    async def ask() -> list[tuple[str, object]]:
-        replies = []
-        for model, role in (("for", "for"), ("against", "against"), ("bm25", "vote")):
-            reply = await open_provider(_judge(model)).complete(_request(model, role, STATED))
-            replies.append((reply.text, reply.usage.input + reply.usage.output))
-        return replies
-
-    (pro, _), (con, _), (vote, tokens) = asyncio.run(ask())
-    assert parse_turn(pro, STATED.document).verdict == 1
-    assert parse_turn(con, STATED.document).verdict == 1
-    assert parse_vote(vote).verdict == 1
-    assert tokens == 0
-
-
 @pytest.mark.django_db(transaction=True)
 def test_the_provider_weighs_words_by_the_collection():
     collection = make_collection()
