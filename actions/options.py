@@ -245,7 +245,9 @@ class ActionForm(forms.Form):
         return self.cleaned_data
 
     def _is_told(self, name: str, value: Any) -> bool:
-        return value not in (None, "", []) or text_of(self.record, name).clears
+        # A page may have fields of its own, such as files.
+        is_option = name in self.record.model_fields
+        return is_option and (value not in (None, "", []) or text_of(self.record, name).clears)
 
 
 def show_refusal(form: forms.BaseForm, error: Exception) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
@@ -58,6 +58,12 @@ def send_file(
     if "table" in request.GET:
         return send_table(request, tables)
     return download(request, charts)
+
+
+def send_lines(lines: Iterable[str], name: str) -> StreamingHttpResponse:
+    """Return the lines of a text file, sent as they are read: there may be millions."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8", headers=headers)
 
 
 def answer_page(

@@ -1,10 +1,14 @@
 """Runs for tests: rankings by the ids of files, stored as a worker would."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from actions.services import Actor
 from benchmark.models import Report, Run
 from benchmark.report import reports
-from benchmark.runs import rankings
+from benchmark.runs import rankings, services
+from benchmark.runs.builders import RUNS
+from benchmark.runs.options import RunOptions
 from corpus.models import Collection, Document, Query
 from jobs import leases
 from jobs.models import JobState
@@ -24,6 +28,21 @@ def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[st
         },
     )
     Run.objects.filter(pk=run.pk).update(state=JobState.READY)
+    run.refresh_from_db()
+    return run
+
+
+def start_run(collection: Collection, system: str = "bm25", name: str = "", **told: Any) -> Run:
+    """Start a run that is made here, from the shell."""
+    options = RunOptions.read({"system": system, "name": name, **told})
+    return services.make_run(Actor("admin"), collection, options)
+
+
+def work_on(run: Run, stopped: Callable[[], bool] = lambda: False) -> Run:
+    """Make a run that waits, as a worker does."""
+    row = leases.claim(Run, pk=run.pk)
+    assert row is not None, f"{run} does not wait"
+    RUNS.perform(row, stopped)
     run.refresh_from_db()
     return run
 

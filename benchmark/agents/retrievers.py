@@ -27,7 +27,7 @@ from judges.retrieval import model_requests
 from judges.retrieval.answers import vectors_of
 
 KEPT = 5000  # Documents whose cut texts are kept, of some ten kilobytes each at most.
-FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], embedding.VectorSearch[Any]]] = {
+FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], embedding.FolderVectors[Any]]] = {
     Run.Kind.EMBEDDING: embedding.FolderSearch,
     Run.Kind.SPARSE: sparse.SparseSearch,
 }
@@ -85,7 +85,7 @@ class DenseRetriever:
 class FolderRetriever:
     """The vectors of a model folder, computed here."""
 
-    def __init__(self, searcher: embedding.VectorSearch[Any]) -> None:
+    def __init__(self, searcher: embedding.FolderVectors[Any]) -> None:
         self.searcher, self.lock = searcher, threading.Lock()
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None:

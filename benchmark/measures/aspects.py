@@ -60,7 +60,14 @@ def is_aspect_measure(name: str) -> bool:
 
 def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) -> MeasureResult:
     """Evaluate every named measure and its `-one` form on each query of the file."""
-    wanted = list(dict.fromkeys(form for name in names for form in (name, _as_one(name))))
+    wanted: dict[str, tuple[Measure, int, bool]] = {}
+    for name in names:
+        parts = _NAME.fullmatch(name)
+        if parts is None:
+            raise BadInput(f"{name!r} is no measure of aspects: alpha-nDCG@k and A-Recall@k are")
+        base, one, cut = parts.groups()
+        for form in (ONE,) if one else ("", ONE):
+            wanted[f"{base}{form}@{cut}"] = MEASURES[base], int(cut), bool(form)
     queries = {
         query: Sought.of([(row.importance, row.documents) for row in aspects])
         for query, aspects in by_query(rows).items()
@@ -71,9 +78,8 @@ def evaluate_aspects(rows: Sequence[AspectRow], run: Run, names: Sequence[str]) 
     per_query: dict[str, dict[str, float]] = {name: {} for name in wanted}
     for query, whole in queries.items():
         ranking, single = rank_documents(run.get(query, {})), whole.one()
-        for name in wanted:
-            measure, cut, one = _parse_measure(name)
-            per_query[name][query] = measure(ranking, single if one else whole, cut)
+        for name, (measure, depth, is_single) in wanted.items():
+            per_query[name][query] = measure(ranking, single if is_single else whole, depth)
     means = {name: float(np.mean(list(values.values()))) for name, values in per_query.items()}
     return MeasureResult(len(queries), sorted(query for query in queries if not run.get(query)), means, per_query)
 
@@ -87,8 +93,22 @@ def alpha_ndcg(
 
 
 def ideal_alpha_dcg(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
-    """Return the denominator of equation 5, found greedily over the documents that support an aspect."""
-    return _alpha_dcg(_greedy_ranking(aspects, cut, alpha), aspects, alpha)
+    """Return the denominator of equation 5, found greedily: at each rank the largest gain.
+
+    Of equals the last by id, as ties are broken everywhere.
+    """
+    # From the last id on, so that `next` below takes the last of equal gains.
+    left, seen = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
+    ranking: list[str] = []
+    while left and len(ranking) < cut:
+        gains = [_novelty_gain(document, aspects, seen, alpha) for document in left]
+        # NEAR, since gains are sums of floats in another order.
+        most = max(gains) - NEAR
+        best = left.pop(next(place for place, gain in enumerate(gains) if gain >= most))
+        ranking.append(best)
+        for place in aspects.supports[best]:
+            seen[place] += 1
+    return _alpha_dcg(ranking, aspects, alpha)
 
 
 def a_recall(ranking: Sequence[str], aspects: Sought, cut: int) -> float:
@@ -99,18 +119,6 @@ def a_recall(ranking: Sequence[str], aspects: Sought, cut: int) -> float:
 
 Measure = Callable[[Sequence[str], Sought, int], float]
 MEASURES: dict[str, Measure] = {"alpha-nDCG": alpha_ndcg, "A-Recall": a_recall}
-
-
-def _parse_measure(name: str) -> tuple[Measure, int, bool]:
-    found = _NAME.fullmatch(name)
-    if found is None:
-        raise BadInput(f"{name!r} is no measure of aspects: alpha-nDCG@k and A-Recall@k are")
-    return MEASURES[found[1]], int(found[3]), bool(found[2])
-
-
-def _as_one(name: str) -> str:
-    base, _at, cut = name.partition("@")
-    return name if base.endswith(ONE) else f"{base}{ONE}@{cut}"
 
 
 def _novelty_gain(document: str, aspects: Sought, seen: Sequence[int], alpha: float) -> float:
@@ -131,19 +139,3 @@ def _alpha_dcg(ranking: Sequence[str], aspects: Sought, alpha: float) -> float:
         for place in aspects.supports.get(document, ()):
             seen[place] += 1
     return total
-
-
-def _greedy_ranking(aspects: Sought, cut: int, alpha: float) -> list[str]:
-    """Take at each rank the document with the largest gain, of equals the last by id, as ties are broken everywhere."""
-    # From the last id on, so that `next` below takes the last of equal gains.
-    left, seen = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
-    chosen: list[str] = []
-    while left and len(chosen) < cut:
-        gains = [_novelty_gain(document, aspects, seen, alpha) for document in left]
-        # NEAR, since gains are sums of floats in another order.
-        most = max(gains) - NEAR
-        best = left.pop(next(place for place, gain in enumerate(gains) if gain >= most))
-        chosen.append(best)
-        for place in aspects.supports[best]:
-            seen[place] += 1
-    return chosen

@@ -45,11 +45,12 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> dict[str, Any]:
         raise BadInput("No document became irrelevant: name those that the changed instruction leaves out")
     per_query = {}
     for query, documents in queries.items():
-        orders = [rank_documents(run.get(query, {})) for run in (original, changed)]
-        before, after = ({document: rank for rank, document in enumerate(order, 1)} for order in orders)
-        per_query[query] = float(
-            np.mean([rank_change_score(_rank_of(before, one), _rank_of(after, one)) for one in sorted(documents)])
-        )
+        ranks = []
+        for run in (original, changed):
+            order = {document: rank for rank, document in enumerate(rank_documents(run.get(query, {})), 1)}
+            # A document that is missing stands behind the last.
+            ranks.append([order.get(document, len(order) + 1) for document in sorted(documents)])
+        per_query[query] = float(np.mean([*map(rank_change_score, *ranks)]))
     return {
         "queries": len(queries),
         "documents": sum(map(len, queries.values())),
@@ -57,8 +58,3 @@ def p_mrr(original: Run, changed: Run, irrelevant: Changed) -> dict[str, Any]:
         "per_query": per_query,
         "missing": sorted(query for query in queries if not original.get(query) or not changed.get(query)),
     }
-
-
-def _rank_of(ranks: Mapping[str, int], document: str) -> int:
-    """Return a document's rank; one that is missing stands behind the last."""
-    return ranks.get(document, len(ranks) + 1)

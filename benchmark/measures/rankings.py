@@ -117,13 +117,21 @@ def evaluate_run(qrels: Qrels, run: Run, measures: str | Sequence[str]) -> Measu
     wanted = parse_measures(measures)
     if not qrels:
         raise BadInput("The qrels hold no query: there is nothing to measure")
-    # Queries without any document of the run are scored by `_of_nothing`.
-    shared = {query: _by_rank(run[query]) for query in qrels if run.get(query)}
-    per_query = {
-        # All queries of the qrels, as trec_eval -c: a run is not better for the queries that it leaves out.
-        name: {query: 0.0 if query in shared else _of_nothing(measure, grades) for query, grades in qrels.items()}
-        for name, measure in wanted.items()
+    # Scores without ties in trec_eval's order: each program behind ir_measures breaks ties in a way of its own.
+    shared = {
+        query: {document: float(len(run[query]) - at) for at, document in enumerate(rank_documents(run[query]))}
+        for query in qrels
+        if run.get(query)
     }
+    # All queries of the qrels, as trec_eval -c: a run is not better for the queries that it leaves out.
+    per_query = {name: dict.fromkeys(qrels, 0.0) for name in wanted}
+    for name, measure in wanted.items():
+        for query in qrels.keys() - shared.keys() if is_count(measure) else ():
+            # A query that the run lacks counts as a query, and so do its relevant documents.
+            if measure.NAME == "NumRel":
+                per_query[name][query] = float(sum(grade >= measure["rel"] for grade in qrels[query].values()))
+            elif measure.NAME == "NumQ":
+                per_query[name][query] = 1.0
     # Two names may be one measure (Hit@5, Success@5), which is computed once.
     names: dict[Any, list[str]] = {}
     for name, measure in wanted.items():
@@ -143,11 +151,6 @@ def rank_documents(scores: Mapping[str, float]) -> list[str]:
     return sorted(sorted(scores, reverse=True), key=lambda document: -float(np.float32(scores[document])))
 
 
-def _by_rank(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scores without ties in trec_eval's order: each program behind ir_measures breaks ties in a way of its own."""
-    return {document: float(len(scores) - place) for place, document in enumerate(rank_documents(scores))}
-
-
 def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any, str, float]]:
     """(measure, query, value) of every query of the run; of some measures no value, where it is 0."""
     import ir_measures
@@ -155,10 +158,10 @@ def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[
     # Copies as plain dictionaries: the libraries behind ir_measures check for them.
     kept = {query: dict(qrels[query]) for query in run}
     judged = {query: {document: grade for document, grade in kept[query].items() if grade >= 0} for query in run}
-    for measure in wanted:
-        if is_interpolated(measure):
-            yield from ((measure, query, interpolated_precision(measure, judged[query], run[query])) for query in run)
-    left = [measure for measure in wanted if not is_interpolated(measure)]
+    interpolated = [measure for measure in wanted if getattr(measure, "NAME", "") == "IPrec"]
+    for measure in interpolated:
+        yield from ((measure, query, interpolated_precision(measure, judged[query], run[query])) for query in run)
+    left = [measure for measure in wanted if measure not in interpolated]
     by_trec_eval = [measure for measure in left if ir_measures.pytrec_eval.supports(measure)]
     if by_trec_eval:  # it knows what a grade below 0 means; the others would take it for a judgment
         for one in _run_ir_measures(by_trec_eval, kept, run):
@@ -175,11 +178,6 @@ def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[
     numbered = {number[query]: of for query, of in judged.items()}
     for one in _run_ir_measures(others, numbered, {number[query]: of for query, of in run.items()}):
         yield one.measure, query_of[one.query_id], float(one.value)
-
-
-def is_interpolated(measure: Any) -> bool:
-    """Return whether a measure is one of ir_measures' IPrec@r."""
-    return str(getattr(measure, "NAME", "")) == "IPrec"
 
 
 def interpolated_precision(measure: Any, grades: Mapping[str, int], scores: Mapping[str, float]) -> float:
@@ -207,13 +205,6 @@ def _run_ir_measures(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[An
     except Exception as error:  # its programs end with assertions, divisions by zero, errors of subprocesses
         names, why = ", ".join(map(str, measures)), " ".join(str(error).split()) or "unexpected error"
         raise BadInput(f"{names} cannot be computed of these qrels and this run ({why[:200]})") from None
-
-
-def _of_nothing(measure: Any, grades: Mapping[str, int]) -> float:
-    """The value for a query that the run lacks: 0, but it counts as a query, and so do its relevant documents."""
-    if measure.NAME == "NumRel":
-        return float(sum(grade >= measure["rel"] for grade in grades.values()))
-    return float(measure.NAME == "NumQ")
 
 
 def is_count(measure: Any) -> bool:

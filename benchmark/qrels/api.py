@@ -14,7 +14,8 @@ from api.idempotency import once
 from api.problems import Given
 from benchmark.models import Qrels
 from benchmark.qrels import reading, versions
-from benchmark.runs.api import TREC, send_text
+from benchmark.runs.api import TREC
+from corpus.chart_downloads import send_lines
 from corpus.collections.audit_log import record_act
 
 router = Router(tags=["runs"])
@@ -62,4 +63,4 @@ def read_qrels_file(request: HttpRequest, name: str, number: int) -> Any:
     # The column is a PostgreSQL integer; a larger number would be an error of the database.
     if not 0 < number < 1 << 31 or not (found := Qrels.objects.filter(collection=collection, number=number).first()):
         raise Http404(_("Qrels not found."))
-    return send_text(reading.write_trec(found), f"{collection.name}-qrels-{number}.txt")
+    return send_lines(reading.write_trec(found), f"{collection.name}-qrels-{number}.txt")

@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -20,7 +20,7 @@ from benchmark.runs.importing import saved_uploads
 from benchmark.systems import chosen
 from charts.downloads import DownloadTable
 from corpus.access import AccessScope, action
-from corpus.chart_downloads import answer_page, send_file
+from corpus.chart_downloads import answer_page, send_file, send_lines
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 
@@ -129,6 +129,4 @@ def _get_version(scope: AccessScope, number: str | None) -> Qrels:
 def qrels_file(request: HttpRequest, scope: AccessScope, number: int) -> HttpResponseBase:
     """A version as TREC qrels, streamed."""
     found = get_object_or_404(Qrels, collection=scope.collection, number=number)
-    response = StreamingHttpResponse(reading.write_trec(found), content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-qrels-{number}.txt"'
-    return response
+    return send_lines(reading.write_trec(found), f"{scope.collection.name}-qrels-{number}.txt")

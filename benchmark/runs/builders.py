@@ -1,6 +1,6 @@
 """Runs that are made here, as jobs that may ask models. What makes a kind of run is a module of its own (KINDS)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from time import monotonic
 from typing import Any, Protocol, cast
@@ -15,27 +15,25 @@ from django.utils.translation import gettext_lazy
 from benchmark.models import RUN_NAME, Run
 from benchmark.runs import rankings
 from benchmark.runs.rankings import RankedQuery
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Query
-from jobs import leases
 from jobs.leases import Lease
+from jobs.models import JobState
 from judges.campaigns.estimates import Estimate
 from judges.model_jobs.jobs import JobPlan, ModelJobKind, Options
-from judges.model_jobs.options import LIMITS, replace_limits
+from judges.model_jobs.options import replace_limits
 from judges.models import Campaign
 from judges.records import Judge
 
-DEEPEST = 10_000
 DEPTH = 100  # Documents of a query unless somebody asks for others.
-
 STORE_S = 1.0  # Seconds of work that a killed worker loses, at most.
 
 # Dotted paths of makers, imported on first use.
 KINDS = {
     Run.Kind.BM25: "benchmark.runs.lexical",
     Run.Kind.HYBRID: "benchmark.runs.hybrid",
-    Run.Kind.REWRITE: "benchmark.runs.rewriting",
-    Run.Kind.REASONING: "benchmark.runs.reasoning",
+    Run.Kind.REWRITE: "benchmark.runs.expansion",
+    Run.Kind.REASONING: "benchmark.runs.expansion",
     Run.Kind.DENSE: "benchmark.runs.dense",
     Run.Kind.RERANK: "benchmark.runs.reranking",
     Run.Kind.EMBEDDING: "benchmark.runs.embedding",
@@ -54,7 +52,7 @@ class Maker(Protocol):
     recipe)`.
     """
 
-    def check(self, collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+    def check(self, collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
         """Return the completed recipe. Raises BadInput for what is wrong before any work begins."""
 
     def make(self, run: Run, progress: Tell, stopped: Stopped) -> None:
@@ -62,12 +60,7 @@ class Maker(Protocol):
 
 
 def maker_module(kind: str) -> Maker:
-    """The module that makes runs of this kind. Raises BadInput."""
-    if kind not in KINDS:
-        known = ", ".join(map(str, KINDS))
-        raise BadInput(
-            _("Unknown system type %(kind)s: choose one of %(known)s") % {"kind": repr(kind), "known": known}
-        )
+    """The module that makes runs of this kind."""
     return cast(Maker, import_module(KINDS[Run.Kind(kind)]))
 
 
@@ -81,22 +74,16 @@ class Runs(ModelJobKind[Run]):
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
         """Complete the recipe: `kind`, `name`, `depth`, and what the maker of the kind reads."""
-        kind, depth = str(options["kind"]), int(options.get("depth", DEPTH))
+        kind, of_all = str(options["kind"]), (rankings.KEEP_SELF, rankings.SYNTHETIC)
         maker: Any = maker_module(kind)
-        if not 1 <= depth <= DEEPEST:
-            told = {"depth": depth, "most": f"{DEEPEST:,}"}
-            raise BadInput(_("Depth %(depth)s: choose a number from 1 to %(most)s") % told)
         total = len(rankings.current_queries(collection, options))
         if not total:
             raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
-        asks, of_all = hasattr(maker, "judges"), (rankings.KEEP_SELF, rankings.SYNTHETIC)
-        # The limits of a maker that asks nobody are settings that it does not have.
-        left = {"kind", "name", "depth", *of_all, *(LIMITS if asks else ())}
-        given = {key: value for key, value in options.items() if key not in left and value is not None}
-        recipe = {**maker.check(collection, given, depth), **{key: True for key in of_all if options.get(key)}}
-        columns = {"kind": kind, "instruction": str(recipe.get("instruction", "")), "depth": depth}
-        judges = maker.judges(recipe) if asks else []
-        return JobPlan(recipe, judges, None, total, columns | {"name": options.get("name", "")})
+        own = {key: value for key, value in options.items() if value is not None}
+        recipe = {**maker.check(collection, own), **{key: True for key in of_all if options.get(key)}}
+        columns = {"kind": kind, "name": options.get("name", ""), "depth": int(options.get("depth", DEPTH))}
+        columns["instruction"] = str(recipe.get("instruction", ""))
+        return JobPlan(recipe, maker.judges(recipe) if hasattr(maker, "judges") else [], None, total, columns)
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate | None:
         """Estimate the cost of a run; None where its system calls no model."""
@@ -161,33 +148,37 @@ class Runs(ModelJobKind[Run]):
 RUNS = Runs()
 
 
-def start_run(
-    *, collection: Collection, name: str, kind: str, recipe: Mapping[str, Any], depth: int = DEPTH, by: str = ""
-) -> Run:
-    """Begin a run under a name that no run has. Raises BadInput; nothing is left behind then."""
-    check_name(collection, name)
-    return RUNS.start_or_join(collection, {**recipe, "name": name, "kind": kind, "depth": depth}, by)
-
-
 def check_name(collection: Collection, name: str) -> None:
     """Raises BadInput for a name that no run may have, or that one has."""
     try:
         RUN_NAME(name)
     except ValidationError as error:
-        raise BadInput(_("Run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}) from None
+        told = _("Run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}
+        raise BadOption("name", told.removesuffix(".")) from None
     if find_run(collection, name) is not None:
         raise name_taken_error(collection, name)
 
 
-def name_taken_error(collection: Collection, name: str) -> BadInput:
+def name_taken_error(collection: Collection, name: str) -> BadOption:
     """The error for a name that stands already, to be raised."""
-    values = {"collection": collection.name, "name": name}
-    return BadInput(_("%(collection)s already has a run %(name)s: choose another name, or delete that run") % values)
+    told = _("%(collection)s already has a run %(name)s: choose another name, or delete that run")
+    return BadOption("name", told % {"collection": collection.name, "name": name})
 
 
 def find_run(collection: Collection, name: str) -> Run | None:
     """The collection's run of this name, however far it is."""
     return Run.objects.select_related("collection").filter(collection=collection, name=name, is_deleted=False).first()
+
+
+def ready_run(collection: Collection, name: str, option: str = "run") -> Run:
+    """The collection's run of this name, once it is made. Raises BadOption."""
+    run = find_run(collection, name)
+    values = {"collection": collection.name, "name": name}
+    if run is None:
+        raise BadOption(option, _("%(collection)s has no run %(name)s") % values)
+    if run.state != JobState.READY:
+        raise BadOption(option, _("Run %(name)s of %(collection)s is not ready: wait until it is finished") % values)
+    return run
 
 
 def each_query(
@@ -210,13 +201,3 @@ def each_query(
             progress(done, total, phase)
     rankings.store(run, batch)
     progress(done + len(batch), total, phase)
-
-
-@transaction.atomic
-def delete_run(run: Run) -> None:
-    """Delete a run: it leaves every table and frees its name.
-
-    Its rankings stay, since qrels and reports came from them.
-    """
-    leases.cancel(run)
-    Run.objects.filter(pk=run.pk).update(is_deleted=True)

@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from benchmark.models import Run
 from benchmark.runs import llm_budget, rankings
 from benchmark.runs.builders import RUNS, Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
-from benchmark.runs.shared_vectors import publish_vectors, share_vectors
-from benchmark.runs.vector_index import NOTHING, VectorSearcher, keep_facts, open_search
-from benchmark.runs.vectors import Found, Places, Store, text_digest, vectors_folder
-from corpus.errors import BadInput, Incomplete
+from benchmark.runs.shared_vectors import publish_vectors
+from benchmark.runs.vector_index import keep_facts
+from benchmark.runs.vector_search import AHEAD, SEARCHED, IndexedVectors
+from benchmark.runs.vectors import Found, Store, text_digest, vectors_folder
+from corpus.errors import Incomplete
 from corpus.models import Collection, Document, Query
 from judges.campaigns.estimates import Estimate, of_calls
+from judges.model_jobs.jobs import describe_stop
 from judges.models import Campaign
 from judges.presets.own_servers import is_own_server
 from judges.prompts.searching import plain_prompt
@@ -29,26 +29,15 @@ from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wa
 
 ROLE = "embed"
 TOGETHER = 32  # Documents of one call.
-SEARCHED = 512  # Queries of one pass over all vectors: a pass reads them from the file.
-AHEAD = 1024  # Documents that are asked for before anything else happens, at most.
 STEP_S = 5.0  # Seconds after which people see how far it is.
 # How instruction-tuned embedders (E5-Mistral, Qwen3-Embedding) want a query's task in front of it.
 INSTRUCTED = "Instruct: {instruction}\nQuery: "
 
-# Of equal scores the search keeps the earlier document, and trec_eval the one whose id is higher.
-KEYS = """
-SELECT id FROM corpus_document WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC
-"""
 
-
-def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+def check(collection: Collection, recipe: Mapping[str, Any]) -> dict[str, Any]:
     """`judge`, `instruction` or `query_prefix`, `document_prefix`. Raises BadInput."""
-    llm_budget.known_keys(recipe, ("judge", "instruction", "query_prefix", "document_prefix"))
-    judge = llm_budget.judge_of(ROLE, recipe)
     texts = {key: str(recipe.get(key) or "") for key in ("instruction", "query_prefix", "document_prefix")}
-    if texts["instruction"] and texts["query_prefix"]:
-        raise BadInput(_("Instruction and query_prefix are both placed before the query: set only one of them"))
-    return {"judge": judge.name, **texts}
+    return {"judge": llm_budget.judge_of(ROLE, recipe).name, **texts}
 
 
 def judges(recipe: Mapping[str, Any]) -> list[Judge]:
@@ -107,21 +96,20 @@ class Pace:
         """Return whether no call found its answer in time, so that smaller ones are worth a try."""
         if any(answer is not None for answer in answered.answers) or LATE not in answered.error or self.together == 1:
             return False
-        self.together = max(1, self.together // 4)
-        self.ahead = self.together
+        self.ahead = self.together = max(1, self.together // 4)
         return True
 
 
-class Dense:
+class Dense(IndexedVectors):
     """A search over the vectors of all documents of a collection, by one embedder, for a run."""
 
     def __init__(self, run: Run, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], stopped: Stopped) -> None:
+        super().__init__(recipe, Store(vectors_folder(), judge))
         instruction = recipe["instruction"]
         self.prefix = INSTRUCTED.format(instruction=instruction) if instruction else recipe["query_prefix"]
         self.run, self.campaign, self.judge, self.stopped = run, campaign, judge, stopped
-        self.store = Store(vectors_folder(), judge)
-        self.keys = np.empty(0, np.int64)
-        self.nearest: VectorSearcher = NOTHING
+        self.pace, self.has_answers = Pace(judge), False
+        self.ahead = self.pace.ahead
 
     def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> RetrievalReply:
         """Vectors of each group of texts, kept as they arrive. A group's first part is its query, 0 for documents."""
@@ -139,70 +127,50 @@ class Dense:
 
         return (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
 
-    def embed_documents(self, run: Run, prefix: str, progress: Tell) -> bool:
-        """Ask for the vectors that no machine has. False when the run was stopped meanwhile; raises Incomplete."""
-        share_vectors(self.store)
-        try:
-            return self._embed_documents(run, prefix, progress)
-        finally:
-            publish_vectors(self.store)
-
-    def _embed_documents(self, run: Run, prefix: str, progress: Tell) -> bool:
-        self.keys, digests, pace = document_keys(run.collection), list[bytes](), Pace(self.judge)
-        progress(0, len(self.keys), _("document embeddings"))
-        while len(digests) < len(self.keys):
-            if self.stopped():
-                return False
-            part = self.keys[len(digests) : len(digests) + pace.ahead].tolist()
-            known = texts_of(part)
-            texts = [prefix + known[key] for key in part]
-            missing = list(dict.fromkeys(text for text in texts if text_digest(text) not in self.store.places))
-            if missing:
-                began, size = perf_counter(), pace.together
-                answered = self.ask([(0, missing[at : at + size]) for at in range(0, len(missing), size)])
-                if answered.stopped:
-                    return False
-                if pace.is_too_slow(answered):
-                    continue
-                pace.measure(len(missing), perf_counter() - began)
-                # A query may go without an answer; a document may not, or the search would not be exact.
-                failed = sum(answer is None for answer in answered.answers)
-                answers = failed < len(answered.answers) or bool(digests)
-                llm_budget.check_reply(run, answered, answered=answers)
-                if failed:
-                    told = _("%(failed)s document embedding calls failed (%(error)s). Resume the run to retry them")
-                    raise Incomplete(told % {"failed": failed, "error": answered.error})
-            digests += map(text_digest, texts)
-            progress(len(digests), len(self.keys), _("document embeddings"))
-        places, probed = self.store.find(digests), run.search.get("probed")
-        found = open_search(self.store, places, run.collection, probed, progress, self.stopped)
-        self.nearest = found or self.nearest
-        return found is not None
+    def add(self, texts: Sequence[str]) -> bool:
+        """Ask for the vectors of documents, as many a call as the embedder is seen to do. Raises Incomplete."""
+        began, size = perf_counter(), self.pace.together
+        reply = self.ask([(0, texts[at : at + size]) for at in range(0, len(texts), size)])
+        too_slow = not reply.stopped and self.pace.is_too_slow(reply)
+        self.ahead = self.pace.ahead
+        if reply.stopped or too_slow:
+            return False
+        self.pace.measure(len(texts), perf_counter() - began)
+        self.ahead = self.pace.ahead
+        # A query may go without an answer; a document may not, or the search would not be exact.
+        failed = sum(answer is None for answer in reply.answers)
+        if reply.spent:
+            raise describe_stop(self.run, reply.spent)
+        if failed == len(reply.answers) and not self.has_answers:
+            raise Incomplete(_("The model does not respond: %(error)s") % {"error": reply.error})
+        if failed:
+            told = _("%(failed)s document embedding calls failed (%(error)s). Resume the run to retry them")
+            raise Incomplete(told % {"failed": failed, "error": reply.error})
+        self.has_answers = True
+        return True
 
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]
     ) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         """Search by cosine; the seconds of a batch are shared equally by its queries."""
         sent = {query: self.prefix + text for query, text in texts.items()}
-        answered = self.ask([(query, [text]) for query, text in sent.items()])
-        order = [query for query, answer in zip(sent, answered.answers, strict=True) if answer is not None]
+        reply = self.ask([(query, [text]) for query, text in sent.items()])
+        order = [query for query, answer in zip(sent, reply.answers, strict=True) if answer is not None]
         begin, measured = perf_counter(), self.nearest.measuring_s
         found = self.rank_known([sent[query] for query in order], [depths[query] for query in order])
         seconds = (perf_counter() - begin - (self.nearest.measuring_s - measured)) / max(1, len(order))
         keep_facts(self.run, self.nearest)
         used = model_requests.usage_by_query(self.campaign, order, [ROLE])
         ranked = {
-            query: llm_budget.add_usage(RankedQuery(documents, scores, seconds), used.get(query))
-            for query, (documents, scores) in zip(order, found, strict=True)
+            query: llm_budget.add_usage(RankedQuery(*of_query, seconds), used.get(query))
+            for query, of_query in zip(order, found, strict=True)
         }
-        return ranked, answered
+        return ranked, reply
 
     def rank_known(self, sent: Sequence[str], depths: Sequence[int]) -> list[Found]:
         """Rank documents (primary keys) for texts whose vectors are kept already, prefix included."""
         # The store grows while queries are asked, so places are looked up now.
-        queries = self.store.rows(self.store.find(map(text_digest, sent)))
-        found = self.nearest.search(queries, depths) if len(sent) else []
-        return [(self.keys[places], scores) for places, scores in found]
+        return self.rank_vectors(self.store.rows(self.store.find(map(text_digest, sent))), depths)
 
 
 def open_searcher(
@@ -210,17 +178,5 @@ def open_searcher(
 ) -> Dense | None:
     """Return a search over the vectors of every document; None when the run was stopped meanwhile."""
     searcher = Dense(run, campaign, judge, recipe, stopped)
-    return searcher if searcher.embed_documents(run, recipe["document_prefix"], progress) else None
-
-
-def document_keys(collection: Collection) -> Places:
-    """Return primary keys of the current documents, by document id descending."""
-    with connection.cursor() as cursor:
-        cursor.execute(KEYS, [collection.pk])
-        return np.array([key for (key,) in cursor.fetchall()], dtype=np.int64)
-
-
-def texts_of(keys: Sequence[int]) -> dict[int, str]:
-    """Title and text of documents, as retrievers and rerankers get them."""
-    rows = Document.objects.filter(pk__in=keys).values_list("pk", "title", "text")
-    return {key: f"{title}\n{text}" if title else text for key, title, text in rows}
+    is_open = searcher.embed_documents(run.collection, progress, stopped, run.search.get("probed"))
+    return searcher if is_open else None

@@ -1,6 +1,5 @@
 """Runs out of a reranked run and BM25: each candidate's score of both, combined by benchmark.runs.hybrid_scores."""
 
-import math
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -15,13 +14,11 @@ from benchmark.runs import builders, hybrid_scores, lexical, rankings
 from benchmark.runs.builders import Stopped, Tell, each_query
 from benchmark.runs.hybrid_scores import Scores
 from benchmark.runs.rankings import RankedQuery
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Query
-from jobs.models import JobState
 
 # What the reranked run's scores are: log odds, which go through the sigmoid; ERank's grades times their probability,
 # among which an answer without a grade has a mark; or to be taken as they are.
-SCORES = ("margins", "grades", "plain")
 TOLD = {
     "margins": gettext_lazy("log odds; the sigmoid was applied before combining"),
     "grades": gettext_lazy("grades; an answer without a grade counts as the lowest of its query"),
@@ -41,84 +38,40 @@ PREPARED: dict[str, Callable[[Scores], Scores]] = {
 """What is combined of each kind of scores."""
 
 
-def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
     """`run` (the reranked one) or `runs` (BM25's and it), `method`, `k1`, `b`, `scores`, `weights`. Raises BadInput."""
-    given = _normalise_runs(collection, recipe)
-    if unknown := given.keys() - {"method", "run", "k1", "b", "scores", "weights"}:
-        others = ", ".join(sorted(unknown))
-        raise BadInput(
-            _("A hybrid run accepts run, method, k1, b, scores and weights, not %(names)s") % {"names": others}
-        )
-    method = given.get("method") or "minmax"
-    if method not in hybrid_scores.METHODS:
-        values = {"method": method, "known": ", ".join(hybrid_scores.METHODS)}
-        raise BadInput(_("Unknown method %(method)s to combine runs: choose one of %(known)s") % values)
-    if not given.get("run"):
-        raise BadInput(_("A hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed"))
-    run = ready_run(collection, str(given["run"]))
-    scores = given.get("scores") or kind_of_scores(run)
-    if scores not in SCORES:
-        raise BadInput(_("Scores must be one of %(known)s") % {"known": ", ".join(SCORES)})
+    parameters, name = dict(recipe), str(recipe.get("run") or "")
+    if names := list(recipe.get("runs", ())):
+        if len(set(names)) != 2 or len(names) != 2 or name:
+            told = _("Name two runs, the BM25 run and the run with scored documents, or only the second one as run")
+            raise BadOption("runs", told)
+        first, name = builders.ready_run(collection, names[0], "runs"), names[1]
+        if first.kind != Run.Kind.BM25:
+            told = _("Run %(name)s is not a BM25 run made here: name only the reranked run, with k1 and b for BM25")
+            raise BadOption("runs", told % {"name": first.name})
+        parameters = first.recipe | parameters
+    if not name:
+        told = _("A hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed")
+        raise BadOption("run", told)
+    run, method = builders.ready_run(collection, name), recipe["method"]
     return {
         "method": method,
         "run": run.name,
         "run_id": run.pk,
-        "scores": scores,
-        "weights": _check_weights(given.get("weights"), method),
-        **lexical.bm25_parameters(given),
+        "scores": recipe.get("scores") or kind_of_scores(run),
+        "weights": list(recipe.get("weights") or hybrid_scores.WEIGHTS[method]),
+        **lexical.check(collection, parameters),
     }
 
 
-def _normalise_runs(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """The recipe with `run` in place of `runs`."""
-    if "runs" not in recipe:
-        return recipe
-    names = list(recipe["runs"])
-    if len(names) != 2 or len(set(names)) < 2 or "run" in recipe:
-        raise BadInput(
-            _("Name two runs, the BM25 run and the run with scored documents, or only the second one as run")
-        )
-    first = ready_run(collection, names[0])
-    if first.kind != Run.Kind.BM25:
-        raise BadInput(
-            _("Run %(name)s is not a BM25 run made here: name only the reranked run, with k1 and b for BM25")
-            % {"name": first.name}
-        )
-    parameters = {key: first.recipe[key] for key in ("k1", "b") if key in first.recipe}
-    return {**parameters, **{key: value for key, value in recipe.items() if key != "runs"}, "run": names[1]}
-
-
-def ready_run(collection: Collection, name: str) -> Run:
-    """The collection's run of this name, once it is made. Raises BadInput."""
-    run = builders.find_run(collection, name)
-    values = {"collection": collection.name, "name": name}
-    if run is None:
-        raise BadInput(_("%(collection)s has no run %(name)s") % values)
-    if run.state != JobState.READY:
-        raise BadInput(_("Run %(name)s of %(collection)s is not ready: wait until it is finished") % values)
-    return run
-
-
 def kind_of_scores(run: Run) -> str:
-    """Return one of SCORES: what the model of the run writes; of runs without a known model, what their scores are."""
+    """Return one of TOLD: what the model of the run writes; of runs without a known model, what their scores are."""
     if run.kind == Run.Kind.RERANK_FOLDER and (written := run.recipe.get("writes")):
         return str(written)
     with connection.cursor() as cursor:
         cursor.execute(BELOW, {"run": run.pk, "mark": hybrid_scores.NO_GRADE})
         has_margins, has_marks = cursor.fetchone()
     return "margins" if has_margins else "grades" if has_marks else "plain"
-
-
-def _check_weights(given: Any, method: str) -> list[float]:
-    if not given:
-        return list(hybrid_scores.WEIGHTS[method])
-    try:
-        weights = [float(one) for one in given]
-    except (TypeError, ValueError):
-        weights = []
-    if len(weights) != 2 or not all(math.isfinite(one) and one >= 0 for one in weights) or not any(weights):
-        raise BadInput(_("Weights must be two numbers of at least 0: for BM25 and for the reranked run"))
-    return weights
 
 
 def scores_told(run: Run) -> str:
@@ -131,7 +84,7 @@ def scores_told(run: Run) -> str:
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Make the run query by query; its seconds are those of BM25 and combining, without the first run's."""
     recipe = run.recipe
-    index = lexical.index_of(run, progress, stopped)
+    index = lexical.index_of(run, recipe, progress, stopped)
     candidates = rankings.scores_of(recipe["run_id"])
 
     def rank(query: Query) -> RankedQuery:

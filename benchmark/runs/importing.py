@@ -27,6 +27,9 @@ from jobs.models import JobState
 BATCH = 500  # Queries stored together.
 ENDINGS = (".gz", ".run", ".txt", ".trec", ".tsv", ".res", ".out")
 Keys = Mapping[str, int]
+# A run with what --json says of it: lines stored and left out (`excluded`: their query excludes the document, as in
+# BRIGHT), and `missing_queries` that it has nothing for: they count 0.
+ImportedRun = tuple[Run, dict[str, Any]]
 
 
 def name_of(path: Path) -> str:
@@ -36,6 +39,26 @@ def name_of(path: Path) -> str:
     while (shorter := Path(name).stem) != name and name.lower().endswith(ENDINGS):
         name = shorter
     return name
+
+
+def paths_by_name(files: Sequence[str]) -> dict[str, Path]:
+    """Paths by the runs' names, of `FILE` or `NAME=FILE`. Raises BadInput when two runs would have the same."""
+    paths: dict[str, Path] = {}
+    for text in files:
+        before, equals, after = text.partition("=")
+        is_named = bool(equals) and not Path(text).exists()
+        name, path = (before, Path(after)) if is_named else (name_of(Path(text)), Path(text))
+        if name in paths:
+            raise BadInput(f"Two runs would be called {name}: name one of them, as in other={path}")
+        paths[name] = path
+    return paths
+
+
+def run_name(file: str) -> str:
+    """Return a file's name as the name of a run: without folder and endings, other letters as `-`."""
+    stem = name_of(Path(file.replace("\\", "/")))
+    fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
+    return fine.lstrip("._+-")[:100] or "run"
 
 
 def import_runs(
@@ -48,15 +71,10 @@ def import_runs(
     keep_self: bool = False,
     columns: Mapping[str, str] | None = None,
     progress: staging.ImportProgress = staging.ignore_progress,
-) -> list[tuple[Run, dict[str, Any]]]:
-    """Import runs by their names.
+) -> list[ImportedRun]:
+    """Import runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
-    Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
-
-    Each run comes with what --json says of it: lines stored and left out (`excluded`: their query excludes the
-    document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
-    `instruction`: what the systems were told. `skip_unknown` leaves out, and counts, lines whose query or document the
-    collection does not know. `keep_self`: a query that is a document itself stays in its own ranking. `columns`: what
+    `skip_unknown` leaves out, and counts, lines whose query or document the collection does not know. `columns`: what
     the columns of a table are, where their headers do not say so.
     """
     for name in files:
@@ -71,8 +89,16 @@ def import_runs(
             wrong.append(str(error))
             continue
         documents = _document_keys(collection, file.documents)
-        if not skip_unknown:
-            _find_unknown(file, queries, documents)
+        known = np.array([name in documents for name in file.documents], dtype=bool)
+        for query, of in file.queries.items() if not skip_unknown else ():
+            if query not in queries:
+                for line in of.lines:
+                    file.problems.add(line, _('no query has the id "%(id)s"') % {"id": query})
+                continue
+            # The arrays of ids are int32: half the memory of a file of millions of lines.
+            for at in np.flatnonzero(~known[np.frombuffer(of.documents, dtype=np.int32)]):
+                told = _('no document has the id "%(id)s"') % {"id": file.documents[of.documents[at]]}
+                file.problems.add(of.lines[at], told)
         if file.problems:
             wrong.append(file.problems.told(path))
         read[name] = (file, documents)
@@ -125,21 +151,7 @@ def _document_keys(collection: Collection, names: list[str]) -> dict[str, int]:
         return dict(cursor.fetchall())
 
 
-def _find_unknown(file: RunFile, queries: Keys, documents: Keys) -> None:
-    known = np.array([name in documents for name in file.documents], dtype=bool)
-    for query, of in file.queries.items():
-        if query not in queries:
-            problem = _('no query has the id "%(id)s"') % {"id": query}
-            for line in of.lines:
-                file.problems.add(line, problem)
-            continue
-        # The arrays of ids are int32: half the memory of a file of millions of lines.
-        for at in np.flatnonzero(~known[np.frombuffer(of.documents, dtype=np.int32)]):
-            words = _('no document has the id "%(id)s"')
-            file.problems.add(of.lines[at], words % {"id": file.documents[of.documents[at]]})
-
-
-def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> tuple[Run, dict[str, Any]]:
+def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> ImportedRun:
     """Save the run, which is not in the database yet, with the rankings of its file."""
     # 0 stands for a document that the collection does not know; keys begin at 1.
     keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
@@ -172,21 +184,29 @@ def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Ke
     return run, {"name": run.name, "queries": len(found), "lines": stored, **left_out, "depth": run.depth}
 
 
+def format_imported(counts: Mapping[str, Any]) -> str:
+    """A line for people on an imported run."""
+    left = {
+        "lines with an unknown query left out": counts["unknown_queries"],
+        "lines with an unknown document left out": counts["unknown_documents"],
+        "lines left out that their query excludes or is itself": counts["excluded"],
+        "queries missing (they count 0)": counts["missing_queries"],
+    }
+    lines = f"{counts['name']}: {counts['lines']:,} lines of {counts['queries']:,} queries"
+    return ", ".join([lines, *(f"{number:,} {what}" for what, number in left.items() if number)])
+
+
 @contextmanager
-def saved_uploads(uploads: list["UploadedFile[Any]"]) -> Iterator[list[Path]]:
+def saved_uploads(uploads: Sequence["UploadedFile[Any]"]) -> Iterator[list[Path]]:
     """The uploads under their own names until the block ends; BadInput names them as they were uploaded."""
     with TemporaryDirectory() as folder:
+        paths = [Path(folder, str(place), Path(one.name or "file").name) for place, one in enumerate(uploads)]
+        for path, upload in zip(paths, uploads, strict=True):
+            path.parent.mkdir()
+            with path.open("wb") as file:
+                file.writelines(upload.chunks())
         try:
-            yield [_save_upload(Path(folder) / str(place), upload) for place, upload in enumerate(uploads)]
+            yield paths
         except BadInput as error:
             # Paths of the temporary folder would say nothing to whoever uploaded the file.
             raise BadInput(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error))) from None
-
-
-def _save_upload(folder: Path, upload: "UploadedFile[Any]") -> Path:
-    path = folder / Path(upload.name or "file").name
-    folder.mkdir()
-    with path.open("wb") as file:
-        for chunk in upload.chunks():
-            file.write(chunk)
-    return path

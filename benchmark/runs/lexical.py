@@ -10,33 +10,19 @@ from benchmark.models import Run
 from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell, each_query
 from benchmark.runs.rankings import RankedQuery
-from corpus.errors import BadInput
 from corpus.models import Collection, Document, Query
 from corpus.search import bm25
 from jobs.leases import LeaseLost
 
 
-def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`k1` from 0 to 10 and `b` from 0 to 1, those of the candidates unless named. Raises BadInput."""
-    if unknown := recipe.keys() - {"k1", "b"}:
-        raise BadInput(_("BM25 accepts k1 and b, not %(names)s") % {"names": ", ".join(sorted(unknown))})
-    return bm25_parameters(recipe)
-
-
-def bm25_parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Read `k1` and `b` of a recipe. Raises BadInput."""
-    try:
-        k1, b = float(recipe.get("k1", bm25.K1)), float(recipe.get("b", bm25.B))
-    except (TypeError, ValueError):
-        k1 = b = -1.0
-    if not (0 <= k1 <= 10 and 0 <= b <= 1):
-        raise BadInput(_("k1 of BM25 must be a number from 0 to 10, and b a number from 0 to 1"))
-    return {"k1": k1, "b": b}
+def check(collection: Collection, recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """`k1` and `b`, those of the candidates unless named."""
+    return {"k1": float(recipe.get("k1", bm25.K1)), "b": float(recipe.get("b", bm25.B))}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Search for each query's own words. An index that is not there yet is built first, with its own progress."""
-    index = index_of(run, progress, stopped)
+    index = index_of(run, run.recipe, progress, stopped)
     left_out = rankings.excluded_documents(run.collection)
 
     def rank(query: Query) -> RankedQuery:
@@ -53,8 +39,8 @@ def rank_by_bm25(index: bm25.Index, text: str, depth: int) -> RankedQuery:
     return RankedQuery([key for key, _score in found], [score for _key, score in found], seconds)
 
 
-def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, Any] | None = None) -> bm25.Index:
-    """The index with the parameters of the run's recipe, or of a part of it. Raises LeaseLost for a stopped run."""
+def index_of(run: Run, recipe: Mapping[str, Any], progress: Tell, stopped: Stopped) -> bm25.Index:
+    """Return the index with the parameters of a recipe. Raises LeaseLost for a stopped run."""
     total = Document.objects.filter(collection=run.collection, is_current=True).count()
 
     def tell(documents: int) -> None:
@@ -63,6 +49,5 @@ def index_of(run: Run, progress: Tell, stopped: Stopped, recipe: Mapping[str, An
         if stopped():
             raise LeaseLost(f"run {run.name} stopped while its index was built")
 
-    given = run.recipe if recipe is None else recipe
-    k1, b = given.get("k1", bm25.K1), given.get("b", bm25.B)
+    k1, b = recipe.get("k1", bm25.K1), recipe.get("b", bm25.B)
     return bm25.index_for(run.collection, k1=k1, b=b, tell=tell)

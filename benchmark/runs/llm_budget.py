@@ -1,19 +1,15 @@
-"""Parts that all makers share which ask models: the judge, the keys of its recipe, the batches."""
+"""Parts that all makers share which ask models: the judge, the batches, what a query used."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from benchmark.models import Run
 from benchmark.runs import rankings
 from benchmark.runs.builders import Stopped, Tell
 from benchmark.runs.rankings import RankedQuery
-from corpus.errors import BadInput, Incomplete
 from corpus.models import Query
-from judges.model_jobs.jobs import BatchOutcome, ask_in_batches, describe_stop, in_batches
-from judges.model_jobs.options import LIMITS
+from judges.model_jobs.jobs import BatchOutcome, ask_in_batches, in_batches
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
 from judges.retrieval.model_requests import RetrievalReply, Used
@@ -21,22 +17,13 @@ from judges.retrieval.model_requests import RetrievalReply, Used
 SAMPLED = 50  # Queries whose prompts an estimate looks at.
 # Queries that are asked about together; between two batches a run is stored and tells how far it is.
 BATCH = 64
+# Rankings of some queries, and what went wrong with those that it leaves out.
+Batch = Callable[[Sequence[Query]], tuple[Mapping[int, RankedQuery], RetrievalReply]]
 
 
 def judge_of(role: str, recipe: Mapping[str, Any]) -> Judge:
     """The recipe's judge in its present version. Raises BadInput."""
     return model_requests.judge_for(role, str(recipe.get("judge", "")))
-
-
-def known_keys(recipe: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Raises BadInput for a key that no maker of this kind reads."""
-    if unknown := sorted(recipe.keys() - {*known}):
-        values = {"unknown": unknown[0], "known": ", ".join([*known, *LIMITS])}
-        raise BadInput(_("The recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
-
-
-# Rankings of some queries, and what went wrong with those that it leaves out.
-Batch = Callable[[Sequence[Query]], tuple[Mapping[int, RankedQuery], RetrievalReply]]
 
 
 def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: str = "", size: int = BATCH) -> None:
@@ -50,39 +37,29 @@ def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: s
 
     def rank(batch: Sequence[Query]) -> BatchOutcome:
         nonlocal done
-        ranked, found = work(batch)
+        ranked, reply = work(batch)
         rankings.store(run, ranked)
         done += len(ranked)
         progress(done, total, phase)
-        return BatchOutcome(len(batch), len(ranked), found.error, found.spent, found.stopped)
+        return BatchOutcome(len(batch), len(ranked), reply.error, reply.spent, reply.stopped)
 
     progress(done, total, phase)
     ask_in_batches(run, stopped, in_batches(waiting, size), rank, total)
 
 
-def answered_queries(found: RetrievalReply, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
+def answered_queries(reply: RetrievalReply, batch: Sequence[Query]) -> dict[int, tuple[Query, tuple[Turn, ...]]]:
     """The queries that were answered, with their answers."""
-    pairs = zip(batch, found.answers, strict=True)
+    pairs = zip(batch, reply.answers, strict=True)
     return {query.pk: (query, turns) for query, turns in pairs if turns is not None}
 
 
-def add_usage(one: RankedQuery, used: Used | None, text: str = "") -> RankedQuery:
+def add_usage(ranked: RankedQuery, used: Used | None, text: str = "") -> RankedQuery:
     """Add the seconds and tokens of calls that came before the search."""
-    if used is None:
-        return replace(one, text=text)
-    seconds, tokens_in, tokens_out = used
+    seconds, tokens_in, tokens_out = used or (0.0, 0, 0)
     return replace(
-        one,
-        seconds=(one.seconds or 0.0) + seconds,
-        tokens_in=one.tokens_in + tokens_in,
-        tokens_out=one.tokens_out + tokens_out,
+        ranked,
+        seconds=ranked.seconds if used is None else (ranked.seconds or 0.0) + seconds,
+        tokens_in=ranked.tokens_in + tokens_in,
+        tokens_out=ranked.tokens_out + tokens_out,
         text=text,
     )
-
-
-def check_reply(run: Run, found: RetrievalReply, *, answered: bool) -> None:
-    """Raises Incomplete when the limits are reached, or when not one of a batch was answered."""
-    if found.spent:
-        raise describe_stop(run, found.spent)
-    if not answered:
-        raise Incomplete(_("The model does not respond: %(error)s") % {"error": found.error})

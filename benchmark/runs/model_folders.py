@@ -1,45 +1,54 @@
 """Models that lie in a folder, as recipes name them; which of them the pages offer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import file_digest, sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from corpus.errors import BadInput
+from benchmark.models import Run
+from corpus.errors import BadInput, BadOption
 from store.files import fetch
 
-LARGEST_BATCH = 4096
+# Modules of the app above, which open models, and how each is asked whether a folder is of its kind.
+READERS = {
+    Run.Kind.EMBEDDING: ("LOCAL_EMBEDDERS", "is_embedder"),
+    Run.Kind.SPARSE: ("LOCAL_SPARSE_ENCODERS", "is_sparse_encoder"),
+    Run.Kind.RERANK_FOLDER: ("LOCAL_RERANKERS", "is_reranker"),
+}
 
 
-def model_folder(recipe: Mapping[str, Any], keys: Sequence[str]) -> Path:
-    """Return the folder that a recipe of these keys names. Raises BadInput."""
-    if unknown := sorted(recipe.keys() - set(keys)):
-        values = {"unknown": unknown[0], "known": ", ".join(keys)}
-        raise BadInput(_("The recipe contains unknown settings: %(unknown)s. Accepted settings: %(known)s") % values)
-    if not recipe.get("model"):
-        raise BadInput(_("Name the folder of a model"))
+def reader_of(kind: Run.Kind) -> Any:
+    """Return the module that opens models of this kind."""
+    return import_module(getattr(settings, READERS[kind][0]))
+
+
+def fits(kind: Run.Kind, folder: Path) -> bool:
+    """Return whether a folder holds a model of this kind."""
+    is_one: Callable[[Path], bool] = getattr(reader_of(kind), READERS[kind][1])
+    return (folder / "config.json").exists() and bool(is_one(folder)) if kind == Run.Kind.EMBEDDING else is_one(folder)
+
+
+def check_folder(kind: Run.Kind, recipe: Mapping[str, Any]) -> tuple[Path, dict[str, Any]]:
+    """Return the folder that a recipe names, and what the run keeps of it. Raises BadOption."""
     folder = fetch(Path(str(recipe["model"])).expanduser().resolve())
     if not folder.is_dir():
-        raise BadInput(_("%(folder)s does not exist: name the folder of a model") % {"folder": folder})
-    return folder
-
-
-def check_batch_size(recipe: Mapping[str, Any], usual: int) -> int:
-    """Return how many texts are one batch. Raises BadInput."""
-    size = usual if recipe.get("batch_size") is None else recipe["batch_size"]
-    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size <= LARGEST_BATCH:
-        raise BadInput(_("batch_size must be a whole number from 1 to %(most)s") % {"most": f"{LARGEST_BATCH:,}"})
-    return size
+        raise BadOption("model", _("This folder does not exist: name the folder of a model"))
+    if not fits(kind, folder):
+        raise BadOption("model", _("This is not the folder of a model of this kind: %(kind)s") % {"kind": kind.label})
+    about = {"model": str(folder), "weights": hash_weights(folder)}
+    return folder, about | {"device": str(recipe.get("device") or "cpu")}
 
 
 def check_weights(recipe: Mapping[str, Any]) -> None:
     """Raise BadInput when the folder holds another model than the one that the run was started with."""
     folder = fetch(Path(recipe["model"]))
     if hash_weights(folder) != recipe["weights"]:
-        raise BadInput(_("%(folder)s changed since the run was started: start another run") % {"folder": folder})
+        told = _("The model %(folder)s changed since the run was started: start another run")
+        raise BadInput(told % {"folder": folder.name})
 
 
 def hash_weights(folder: Path) -> str:

@@ -16,12 +16,11 @@ from django.utils.translation import gettext as _
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, llm_budget, rankings
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.dense import texts_of
 from benchmark.runs.rankings import RankedQuery
-from corpus.errors import BadInput
+from benchmark.runs.vector_search import texts_of
+from corpus.errors import BadOption
 from corpus.models import Collection, Query
 from corpus.rubric import AUTO, Rubric
-from jobs.models import JobState
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
@@ -34,16 +33,13 @@ from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wa
 T = TypeVar("T")
 ROLE = "rank"
 TOP = 100  # Documents of a query that are reranked, unless the recipe says otherwise.
-MOST_TOP = 1000
 TOGETHER = 100  # Documents of one call, at most.
 WRITTEN_TOGETHER = 20  # The same where evidence is written of each: more are refused by `serve_model`.
 
 
-def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
+def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
     """`run` (a name), `judge`, `instruction` or `instructions`, `top`. Raises BadInput."""
-    llm_budget.known_keys(recipe, ("run", "judge", "instruction", "instructions", "top"))
-    complete = check_first_run(collection, recipe)
-    return complete | {"judge": llm_budget.judge_of(ROLE, recipe).name}
+    return check_first_run(collection, recipe) | {"judge": llm_budget.judge_of(ROLE, recipe).name}
 
 
 def judges(recipe: Mapping[str, Any]) -> list[Judge]:
@@ -57,26 +53,16 @@ def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str,
     `instruction` is said with every query, else its definition of relevance; `instructions`: by query id, in place of
     either (FollowIR changes those of some queries).
     """
-    first = builders.find_run(collection, str(recipe.get("run") or ""))
-    if first is None or first.state != JobState.READY:
-        raise BadInput(
-            _("Run %(name)s does not exist or is not ready: name a run of %(collection)s to rerank")
-            % {"name": repr(recipe.get("run")), "collection": collection.name}
-        )
-    top = recipe.get("top") or TOP
-    # A bool is an int in Python, and `true` is no number of documents.
-    if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= MOST_TOP:
-        raise BadInput(_("Top must be a whole number from 1 to %(most)s") % {"most": f"{MOST_TOP:,}"})
-    own = str(recipe.get("instruction") or "")
+    first, own = builders.ready_run(collection, str(recipe.get("run") or "")), str(recipe.get("instruction") or "")
     # A recipe's own words hold for all queries; else each query brings its definition.
     told = {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
     changed = dict(recipe.get("instructions") or {})
     known = Query.objects.filter(collection=collection, is_current=True, external_id__in=changed)
     if unknown := sorted(changed.keys() - set(known.values_list("external_id", flat=True))):
         values = {"query": repr(unknown[0]), "collection": collection.name}
-        raise BadInput(_("instructions: %(collection)s has no query %(query)s") % values)
+        raise BadOption("instructions", _("%(collection)s has no query %(query)s") % values)
     told |= {"instructions": changed} if changed else {}
-    return {"run": first.name, "run_id": first.pk, "top": top, **told}
+    return {"run": first.name, "run_id": first.pk, "top": recipe.get("top") or TOP, **told}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
@@ -87,7 +73,14 @@ def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         documents = first_documents(run.recipe, batch)
         texts = texts_of([key for keys in documents.values() for key in keys])
-        asked = [_rerank_requests(run, judge, query, [texts[key] for key in documents[query.pk]]) for query in batch]
+        asked = []
+        for query in batch:
+            instruction, parts = instruction_for(run.recipe, query), [texts[key] for key in documents[query.pk]]
+            calls = tuple(
+                RetrievalRequest(ROLE, at, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
+                for at, part in enumerate(_split_documents(parts, judge))
+            )
+            asked.append(Wanted(query.pk, query.text, calls, instruction))
         answered = model_requests.ask_model(campaign, judge, asked, stopped=stopped)
         said = llm_budget.answered_queries(answered, batch)
         used = model_requests.usage_by_query(campaign, list(said), [ROLE])
@@ -112,7 +105,7 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
     prompts = [
         plain_prompt(ROLE, [query.text, *part], instruction_for(recipe, query))
         for query in sample
-        for part in _split_documents([texts[key] for key in documents[query.pk]], _together(judge))
+        for part in _split_documents([texts[key] for key in documents[query.pk]], judge)
     ]
     # As many calls for each query as the sample needed, on average.
     calls = len(queries) * len(prompts) // max(1, len(sample))
@@ -126,15 +119,6 @@ def first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int,
     return {query.pk: found.get(query.pk, []) for query in batch}
 
 
-def _rerank_requests(run: Run, judge: Judge, query: Query, documents: Sequence[str]) -> Wanted:
-    instruction = instruction_for(run.recipe, query)
-    calls = tuple(
-        RetrievalRequest(ROLE, place, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
-        for place, part in enumerate(_split_documents(documents, _together(judge)))
-    )
-    return Wanted(query.pk, query.text, calls, instruction)
-
-
 def instruction_for(recipe: dict[str, Any], query: Query) -> str:
     """Return the instruction: the recipe's for this query, or for all, or the query's definition of relevance."""
     if (changed := recipe.get("instructions", {}).get(query.external_id)) is not None:
@@ -143,16 +127,12 @@ def instruction_for(recipe: dict[str, Any], query: Query) -> str:
     return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
 
 
-def _together(judge: Judge) -> int:
-    return WRITTEN_TOGETHER if judge.parameters.get("evidence") else TOGETHER
-
-
-def _split_documents(documents: Sequence[T], together: int) -> list[list[T]]:
+def _split_documents(documents: Sequence[T], judge: Judge) -> list[list[T]]:
     """Split documents into as few calls as can be, alike in size; none where there is nothing to order."""
     if len(documents) < 2:
         return []
     # Parts are alike in size, so that the last call is not left with a document or two.
-    number = -(-len(documents) // together)
+    number = -(-len(documents) // (WRITTEN_TOGETHER if judge.parameters.get("evidence") else TOGETHER))
     bounds = np.linspace(0, len(documents), number + 1).astype(int).tolist()
     return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
 
@@ -172,7 +152,7 @@ def load_evidence(run: Run, queries: Sequence[Query]) -> dict[tuple[int, int], s
     for query, part, raw in calls.order_by("id").values_list("query", "sample", "raw"):
         assert query is not None  # calls of this role are about a query
         # The same split as when it was asked, so that an index in the answer means the same document.
-        documents = _split_documents(places[query], _together(judge))[part]
+        documents = _split_documents(places[query], judge)[part]
         for one in json.loads(zlib.decompress(bytes(raw)))["results"]:
             if text := (one.get("evidence") or "").strip():
                 found[query, documents[one["index"]]] = text

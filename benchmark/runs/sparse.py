@@ -1,30 +1,26 @@
 """Runs by a sparse encoder in a folder (SPLADE): terms with learned weights, kept in VAR, are searched exactly.
 
 A document's score is the sum over the terms that it shares with the query of the products of both weights. Documents
-that share none are not returned. settings.LOCAL_SPARSE_ENCODERS, a module of the app above, opens the model.
+that share none are not returned.
 """
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from django.conf import settings
-from django.utils.translation import gettext as _
 from scipy.sparse import csr_array
 
 from benchmark.models import Run
 from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.embedding import VectorSearch, named_by_weights, rank_all
-from benchmark.runs.model_folders import check_batch_size, check_weights, hash_weights, model_folder
+from benchmark.runs.embedding import named_by_weights
+from benchmark.runs.model_folders import check_folder, check_weights, reader_of
+from benchmark.runs.vector_search import FolderVectors
 from benchmark.runs.vectors import Found, Places, TextStore, append_at, nearest_vectors, text_digest, vectors_folder
-from corpus.errors import BadInput
 from corpus.models import Collection
 
-KEYS = ("model", "device", "batch_size")
+KIND = Run.Kind.SPARSE
 BATCH_SIZE = 32  # Texts of one forward pass, unless the recipe says otherwise.
-TOGETHER = 64  # Queries of one pass over all documents: each takes a number for every term of the vocabulary.
 
 
 class SparseEncoder(Protocol):
@@ -34,28 +30,15 @@ class SparseEncoder(Protocol):
     def encode_documents(self, texts: Sequence[str]) -> csr_array: ...
 
 
-def check(collection: Collection, recipe: dict[str, Any], depth: int) -> dict[str, Any]:
-    """`model` (a folder), `device`, `batch_size`. Raises BadInput."""
-    folder = model_folder(recipe, KEYS)
-    if not is_sparse(folder):
-        raise BadInput(_("%(folder)s is not the folder of a sparse encoder") % {"folder": folder})
-    return {
-        "model": str(folder),
-        "weights": hash_weights(folder),
-        "device": str(recipe.get("device") or "cpu"),
-        "batch_size": check_batch_size(recipe, BATCH_SIZE),
-    }
-
-
-def is_sparse(folder: Path) -> bool:
-    """Return whether a folder holds a sparse encoder."""
-    return bool(import_module(settings.LOCAL_SPARSE_ENCODERS).is_sparse_encoder(folder))
+def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
+    """`model` (a folder), `device`, `batch_size`. Raises BadOption."""
+    return {**check_folder(KIND, recipe)[1], "batch_size": recipe.get("batch_size", BATCH_SIZE)}
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
     """Encode the documents that VAR lacks, then rank the queries that have no ranking yet."""
     check_weights(run.recipe)
-    rank_all(run, SparseSearch(run.recipe), progress, stopped, TOGETHER)
+    SparseSearch(run.recipe).rank_all(run, progress, stopped)
 
 
 class SparseStore(TextStore):
@@ -109,13 +92,15 @@ class SparseStore(TextStore):
         self.add(digests, csr_array((packed["weights"], packed["terms"], packed["bounds"]), shape=shape))
 
 
-class SparseSearch(VectorSearch[SparseStore]):
+class SparseSearch(FolderVectors[SparseStore]):
     """A search by the product of weights."""
+
+    together = 64  # Each query takes a number for every term of the vocabulary.
 
     def __init__(self, recipe: Mapping[str, Any]) -> None:
         super().__init__(recipe, SparseStore(vectors_folder(), named_by_weights(recipe, "sparse-folder")))
-        opened = import_module(settings.LOCAL_SPARSE_ENCODERS).open_sparse_encoder
-        self.model: SparseEncoder = opened(Path(recipe["model"]), recipe["device"], recipe["batch_size"])
+        folder, opened = Path(recipe["model"]), reader_of(KIND).open_sparse_encoder
+        self.model: SparseEncoder = opened(folder, recipe["device"], recipe["batch_size"])
 
     def add(self, texts: Sequence[str]) -> None:
         """Encode documents and store their weights."""
@@ -123,10 +108,10 @@ class SparseSearch(VectorSearch[SparseStore]):
 
     def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
         """Rank documents (primary keys) for any texts."""
-        queries = self.model.encode_queries(texts).toarray()
-        found = nearest_vectors(queries, len(self.keys), self._rows, depths)
+
+        def rows(begin: int, end: int) -> csr_array:
+            return self.store.rows(self.places[begin:end])
+
+        found = nearest_vectors(self.model.encode_queries(texts).toarray(), len(self.keys), rows, depths)
         # A score of 0 shares no term with the query: such documents are not found.
         return [(self.keys[places[scores > 0]], scores[scores > 0]) for places, scores in found]
-
-    def _rows(self, begin: int, end: int) -> csr_array:
-        return self.store.rows(self.places[begin:end])

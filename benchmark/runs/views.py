@@ -1,80 +1,90 @@
 """Runs: the list, upload, making, TREC file, cancel, go on, delete."""
 
+from functools import partial
+from typing import Any, cast
+
 from django.contrib import messages
-from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from benchmark.forms import MakeForm, UploadForm
+from actions.options import ActionForm, show_refusal
+from actions.pages import answer_action, form_of
+from actions.services import Actor
+from benchmark.forms import FilesField
 from benchmark.models import Run
 from benchmark.report import tables
-from benchmark.runs import importing, rankings
+from benchmark.runs import options, rankings, services
 from benchmark.runs.builders import RUNS
-from benchmark.runs.builders import delete_run as delete
+from benchmark.runs.model_folders import fits, offered_folders, reader_of
 from benchmark.systems import chosen
 from corpus.access import AccessScope, action
-from corpus.chart_downloads import answer_page
-from corpus.collections.audit_log import record_act
-from corpus.errors import BadInput
+from corpus.chart_downloads import answer_page, send_lines
+from corpus.errors import BadInput, BadOption
+from corpus.models import Collection
 from jobs.models import JobState
-from judges.model_jobs.pages import answer_start, is_unattended
+from judges.model_jobs.pages import answer_form, is_unattended
+from judges.retrieval.model_requests import judges_for
 
-KINDS = [(kind, kind.label) for kind in MakeForm.FIELDS]
+SHOWN = sorted({*options.COMMON, *(name for names in options.TAKES.values() for name in names)})
+KINDS = [(kind, Run.Kind(kind).label) for kind in options.TAKES]
+ROLES = {"rewrite": "rewrite", "reasoning": "reason", "dense": "embed", "rerank": "rank"}
 
 
 @action("admin")
 @require_GET
 def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """All runs, the upload, and what can be made. HTMX asks for the list alone while something is made."""
-    return _render_page(request, scope, UploadForm())
+    return _render_page(request, scope, _upload_form(request))
+
+
+def _upload_form(request: HttpRequest) -> ActionForm:
+    form = form_of(services.import_runs, request)
+    form.fields["name"] = form.fields.pop("run")
+    form.fields["files"] = FilesField(
+        label=_("TREC files"),
+        help_text=_(
+            "Each file is one run and gives it its name. Lines contain query, Q0, document, "
+            "rank, score and tag. Gzip is accepted."
+        ),
+    )
+    return form
 
 
 def _render_page(
-    request: HttpRequest, scope: AccessScope, form: UploadForm, problems: list[str] | None = None
+    request: HttpRequest, scope: AccessScope, form: ActionForm, problems: list[str] | None = None
 ) -> HttpResponse:
-    found = chosen.runs_of(scope.collection)
-    moving, unattended = any(not run.is_over for run in found), is_unattended(*found)
-    context = {"runs": found, "moving": moving, "unattended": unattended, "form": form}
-    context["problems"] = problems or []
-    return answer_page(
-        request,
-        scope,
-        "benchmark/runs.html",
-        context,
-        tables=[tables.runs_table(found)],
-        news="benchmark/_runs.html",
-        is_over=not moving,
-        status=422 if form.is_bound else 200,
-    )
+    rows = chosen.runs_of(scope.collection)
+    moving, unattended = any(not run.is_over for run in rows), is_unattended(*rows)
+    context = {"runs": rows, "moving": moving, "unattended": unattended, "form": form, "problems": problems or []}
+    news: dict[str, Any] = {"news": "benchmark/_runs.html", "is_over": not moving}
+    news["status"] = 422 if form.is_bound else 200
+    return answer_page(request, scope, "benchmark/runs.html", context, tables=[tables.runs_table(rows)], **news)
 
 
 @action("admin")
 @require_POST
 def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Import uploaded files as runs, all or none; every problem is listed with its line."""
-    form = UploadForm(request.POST, request.FILES)
+    form = _upload_form(request)
     if not form.is_valid():
         return _render_page(request, scope, form)
-    named = form.named()
     try:
-        with importing.saved_uploads([file for _name, file in named]) as paths, transaction.atomic():
-            if len({name for name, _file in named}) < len(named):
-                raise BadInput(_("Two files have the same name: each run needs its own name"))
-            files = {name: path for (name, _file), path in zip(named, paths, strict=True)}
-            given = {name: form.cleaned_data[name] for name in ("instruction", "skip_unknown", "keep_self")}
-            found = importing.import_runs(scope.collection, files, scope.user.username, **given)
-            record_act(scope, "runs.imported", runs=[run.name for run, _told in found])
+        about = cast(options.RunImportOptions, form.options.model_copy(update={"run": form.cleaned_data["name"]}))
+        imported = services.import_uploads(Actor.of(scope), scope.collection, about, form.cleaned_data["files"])
+    except BadOption as error:
+        show_refusal(form, error)
+        return _render_page(request, scope, form)
     except BadInput as error:
         return _render_page(request, scope, form, str(error).split("; "))
-    lines = sum(told["lines"] for _run, told in found)
+    lines = sum(counts["lines"] for _run, counts in imported)
     words = ngettext(
-        "%(count)s run imported (%(lines)s lines).", "%(count)s runs imported (%(lines)s lines).", len(found)
+        "%(count)s run imported (%(lines)s lines).", "%(count)s runs imported (%(lines)s lines).", len(imported)
     )
-    messages.success(request, words % {"count": len(found), "lines": f"{lines:,}"})
+    messages.success(request, words % {"count": len(imported), "lines": f"{lines:,}"})
     return redirect("runs", scope.collection.name)
 
 
@@ -85,20 +95,51 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
     HTMX asks for the fields of another type with what was typed in those that both have.
     """
-    kind = request.GET.get("type") or Run.Kind.BM25
-    if kind not in MakeForm.FIELDS:
+    kind = request.GET.get("type") or str(Run.Kind.BM25)
+    if kind not in options.TAKES:
         raise Http404(_("Unknown type of run."))
     typed = {name: request.GET[name] for name in ("name", "depth") if request.GET.get(name)}
     # A name that is another type's is no name that somebody typed.
-    if typed.get("name") in MakeForm.FIELDS:
+    if typed.get("name") in options.TAKES:
         del typed["name"]
-    given = request.POST if request.method == "POST" else None
-    form = MakeForm(given, initial=typed, collection=scope.collection, kind=kind)
-    if (answer := answer_start(request, scope, RUNS, form)) is not None:
-        return answer
-    context = {"scope": scope, "form": form, "kind": Run.Kind(kind), "kinds": KINDS}
-    page = "benchmark/_make.html" if request.headers.get("HX-Request") else "benchmark/make.html"
-    return render(request, page, context, status=422 if form.is_bound else 200)
+    initial = {"name": kind, "method": next(iter(options.METHODS.get(Run.Kind(kind), ())), ""), **typed}
+    about: dict[str, Any] = {"fixed": {"system": kind}, "initial": initial, "choices": _offers(scope.collection, kind)}
+    form = form_of(services.make_run, request, only=(*options.COMMON, *options.TAKES[kind]), **about)
+    if kind == Run.Kind.HYBRID:
+        form.fields["run"].label = _("Reranked run")
+
+    def show(form: Any) -> HttpResponse:
+        context, fields = {"scope": scope, "form": form, "kind": Run.Kind(kind), "kinds": KINDS}, form.fields
+        form.lacks = next((one for one in options.OFFERED if one in fields and not fields[one].choices), "")
+        page = "benchmark/_make.html" if request.headers.get("HX-Request") else "benchmark/make.html"
+        return render(request, page, context, status=422 if form.is_bound else 200)
+
+    if kind in ROLES:
+        return answer_form(request, scope, RUNS, form, show, services.make_run)
+    return answer_action(request, scope, services.make_run, form, show, RUNS.address_of)
+
+
+def _offers(collection: Collection, kind: str) -> dict[str, list[tuple[Any, Any]]]:
+    """Return what can be chosen in the fields of a kind of run."""
+    takes, words = options.TAKES[kind], options.METHOD_WORDS
+    dense = judges_for(ROLES["dense"]) if "over" in takes else []
+    offers: dict[str, list[tuple[Any, Any]]] = {
+        "run": [(run.name, run.name) for run in chosen.ready_runs(collection)] if "run" in takes else [],
+        "method": [(method, words[method]) for method in options.METHODS.get(Run.Kind(kind), ())],
+        "scores": [
+            ("", _("detect: treat as log odds if any score is below 0")),
+            ("margins", _("log odds: apply the sigmoid first")),
+            ("plain", _("use as they are")),
+        ],
+        "judge": [(name, name) for name in judges_for(ROLES[kind])] if "judge" in takes else [],
+        "over": [("", _("BM25")), *((f"dense:{one}", _("embeddings of %(judge)s") % {"judge": one}) for one in dense)],
+    }
+    if "model" in takes:
+        offers["model"] = [(name, name) for name in offered_folders(partial(fits, Run.Kind(kind)))]
+    if "prompt" in takes:
+        names = reader_of(Run.Kind.RERANK_FOLDER).PROMPT_NAMES
+        offers["prompt"] = [("", _("as the model says")), *((name, name) for name in names)]
+    return offers
 
 
 @action("admin")
@@ -108,9 +149,7 @@ def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse
     found = RUNS.find(scope.collection, run)
     if found.state != JobState.READY:
         raise Http404(_("This run is not ready yet."))
-    response = StreamingHttpResponse(rankings.write_trec(found), content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{found.name}.run"'
-    return response
+    return send_lines(rankings.write_trec(found), f"{found.name}.run")
 
 
 @action("admin")
@@ -119,10 +158,7 @@ def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpRespon
     """Delete a run: GET asks for confirmation, POST removes it from every table and frees its name."""
     found = RUNS.find(scope.collection, run)
     if request.method == "GET":
-        context = {"scope": scope, "run": found}
-        return render(request, "benchmark/delete_run.html", context)
-    with transaction.atomic():
-        delete(found)
-        record_act(scope, "run.control", run=found.name, what="delete")
+        return render(request, "benchmark/delete_run.html", {"scope": scope, "run": found})
+    services.delete_run(Actor.of(scope), found)
     messages.success(request, _("Run %(name)s deleted.") % {"name": found.name})
     return redirect("runs", scope.collection.name)

@@ -153,7 +153,7 @@ class Runs(Jobs[RunOut, RunOut]):
     row = record = RunOut
 
     def make(self, **fields: Any) -> RunOut:
-        """Make a run (`name`, `kind`, `depth`, `options`); a worker does the work."""
+        """Make a run (`system`, `name`, `depth` and the options of its system); a worker does the work."""
         return self.transport.post(RunOut, self.at("runs"), fields)
 
     def estimate(self, **fields: Any) -> RunEstimateOut:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -15,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from actions.options import ActionForm, show_refusal
+from actions.options import ActionForm
 from actions.pages import answer_action, form_of
 from actions.services import Actor
 from corpus.access import AccessScope, action
@@ -24,7 +23,6 @@ from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import notifications, workers
-from judges.model_jobs.forms import ModelJobForm
 from judges.model_jobs.jobs import Job, ModelJobKind
 from judges.model_jobs.options import LIMITS, SpendingOptions, limits_of
 
@@ -37,41 +35,6 @@ def is_unattended(*jobs: Any, needs_worker: Callable[[Any], bool] = lambda job: 
     waiting = any(one is not None and one.created_at < old and needs_worker(one) for one in jobs)
     # Without Redis nobody knows whether a worker lives.
     return waiting and not notifications.is_away() and not workers.has_workers()
-
-
-def answer_start(
-    request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job], form: ModelJobForm
-) -> HttpResponse | None:
-    """Answer a form that was sent: with its estimate, and once that is confirmed with the job that was started.
-
-    None: the form is to be shown, with what is wrong with it.
-    """
-    if not (form.is_bound and form.is_valid()):
-        return None
-    try:
-        options = form.options()
-        estimate = None if "confirm" in request.POST else kind.estimate_cost(scope.collection, options)
-        # Confirmed, or nothing that has to be.
-        if estimate is None:
-            with transaction.atomic():
-                job = kind.start_or_join(scope.collection, options, scope.user.username)
-                record_act(scope, kind.started, **kind.describe_start(job))
-            return redirect(kind.address_of(job))
-    except BadInput as error:
-        show_refusal(form, error)
-        return None
-    sent = [(name, value) for name, values in request.POST.lists() for value in values if value]
-    chosen = urlencode({"type": given}) if (given := request.POST.get("type")) else request.GET.urlencode()
-    context = {
-        "scope": scope,
-        "kind": kind,
-        "home": kind.home_of(scope.collection),
-        "facts": form.facts,
-        "estimate": estimate,
-        "hidden": [(name, value) for name, value in sent if name != "csrfmiddlewaretoken"],
-        "back": f"{request.path}?{chosen}#new" if chosen else f"{request.path}#new",
-    }
-    return render(request, "model_jobs/confirm.html", context)
 
 
 def answer_form(

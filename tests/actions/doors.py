@@ -12,6 +12,7 @@ from benchmark.agents.references import REFERENCES
 from benchmark.agents.searching import SEARCHES
 from benchmark.answers.evaluations import ANSWERS
 from benchmark.hole_filling import services as hole_filling
+from benchmark.runs import services as runs
 from benchmark.synthesis.lifecycle import STARTS
 from judges.campaigns import services as campaigns
 from training.curves import services as curves
@@ -49,6 +50,10 @@ DOORS: dict[Callable[..., Any], Doors] = {
         command="holes",
         forms=("benchmark.hole_filling.views.TO_FILL", "benchmark.hole_filling.views.TO_SEND"),
     ),
+    runs.make_run: Doors(
+        operation="POST /collections/{slug:name}/runs", command="retrieve", forms=("benchmark.runs.views.SHOWN",)
+    ),
+    runs.import_runs: Doors(command="import_runs"),
     trainings.start_training: Doors(operation="POST /collections/{slug:name}/trainings", command="train"),
     SEARCHES.start: Doors(command="agents"),
     GRADINGS.start: Doors(command="agents"),

@@ -205,14 +205,14 @@ def test_runs_are_imported_made_measured_and_deleted(call: Call, client: Client)
     text = b"".join(call(alice.user, "GET", f"collections/c/runs/{number}/file").streaming_content).decode()
     assert text.split() == [query, "Q0", document, "1", "2.5", "mine"]
 
-    made = call(alice.user, "POST", "collections/c/runs", {"name": "bm", "kind": "bm25", "options": {"k1": 0.9}})
+    made = call(alice.user, "POST", "collections/c/runs", {"name": "bm", "k1": 0.9})
     assert made.status_code == 201 and made.json()["state"] == "waiting"
     assert Run.objects.get(name="bm").recipe["k1"] == 0.9
     assert call(alice.user, "POST", "collections/c/runs/estimate", {"name": "x"}).json()["asks"] is False
-    unknown = call(alice.user, "POST", "collections/c/runs", {"name": "x", "options": {"colour": "red"}})
-    assert unknown.status_code == 422 and "colour" in unknown.json()["detail"]
-    wrong = call(alice.user, "POST", "collections/c/runs", {"name": "x", "options": {"k1": 99}})
-    assert wrong.json()["errors"][0]["field"] == "body.options.k1"
+    unknown = call(alice.user, "POST", "collections/c/runs", {"name": "x", "colour": "red"})
+    assert unknown.status_code == 422 and "colour" in unknown.content.decode()
+    wrong = call(alice.user, "POST", "collections/c/runs", {"name": "x", "k1": 99})
+    assert wrong.json()["errors"][0]["field"] == "body.k1"
     path = f"collections/c/runs/{made.json()['number']}"
     assert call(alice.user, "POST", f"{path}/cancel").json()["state"] == "cancelled"
     assert call(alice.user, "POST", f"{path}/cancel").status_code == 422

@@ -112,7 +112,7 @@ def test_runs_reports_and_campaigns_through_the_client(tmp_path: Path) -> None:
     assert c.runs.download(run.number, tmp_path / "copy.run").read_text().endswith("mine\n")
     assert c.download(f"runs/{run.number}/file", tmp_path / "again.run").read_text().endswith("mine\n")
     assert c.runs.estimate(name="bm").asks is False
-    made = c.runs.make(name="bm", options={"b": 0.4})
+    made = c.runs.make(name="bm", b=0.4)
     assert c.runs.cancel(made.number).find_end() == "cancelled"
     c.runs.delete(made.number)
     assert [row.name for row in c.runs.list()] == ["mine"]

@@ -113,7 +113,7 @@ def make(name: str) -> dict[str, Any]:
     from jobs import leases
 
     collection = Collection.objects.get(name=NAME)
-    started = builders.start_run(collection=collection, name=name, kind="bm25", recipe={}, depth=DEPTH)
+    started = builders.RUNS.start_or_join(collection, {"kind": "bm25", "name": name, "depth": DEPTH})
     held = leases.claim(Run, pk=started.pk)
     assert held is not None
     begin, searching = time.perf_counter(), 0.0

@@ -11,12 +11,13 @@ from benchmark.bounds import order
 from benchmark.hole_filling import planning, services, stages
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.hole_filling.options import FillingOptions
-from benchmark.management.commands.import_runs import paths_by_name
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import reading
 from benchmark.runs import builders, rankings
 from benchmark.runs.files import read_run
-from benchmark.runs.importing import import_runs
+from benchmark.runs.importing import paths_by_name
+from benchmark.runs.options import RunImportOptions
+from benchmark.runs.services import import_runs
 from corpus.collections.audit_log import shell_user
 from corpus.commands import collection_named
 from corpus.errors import BadInput, BadOption, Incomplete
@@ -56,7 +57,7 @@ class Command(JudgingCommand):
         check_options(collection, options, given)
         # Numbers of versions are looked up before files are imported: a mistyped one imports nothing.
         before = planning.version_before(collection, options, shell_user()) if options.qrels else None
-        runs = runs_of(collection, options.runs)
+        runs = self.runs_of(collection, options.runs)
         options = options.model_copy(update={"runs": [run.name for run in runs]})
         before = before or planning.version_before(collection, options, shell_user())
         document = inspect_pool(collection, runs, options.depth, before, options.first or 0)
@@ -122,6 +123,33 @@ class Command(JudgingCommand):
         if begun.after is None and funnel.people_open:
             self.note(f"{funnel.people_open:,} pairs wait for people; the filled version is made when they are done")
         return document
+
+    def runs_of(self, collection: Collection, given: Sequence[str]) -> list[Run]:
+        """Return runs by name; files (F or NAME=F) are imported unless their run holds the same. Raises BadInput."""
+        # A run's name goes before a file of that name: the file may be the one that it was imported from.
+        known = [builders.find_run(collection, text) for text in given]
+        files = [text for text, run in zip(given, known, strict=True) if run is None]
+        paths = paths_by_name(files)
+        for text, path in zip(files, paths.values(), strict=True):
+            if not path.is_file():
+                runs = Run.objects.filter(collection=collection, is_deleted=False).values_list("name", flat=True)
+                told = ", ".join(runs) or "none yet"
+                raise BadInput(f"{text}: neither a file nor a run of {collection.name}; its runs are: {told}")
+        # A run that holds the same as the file is taken as it is, so that the same command can be given again.
+        standing: dict[str, Run] = {}
+        for name, path in paths.items():
+            run = builders.find_run(collection, name)
+            if run is not None and rankings.as_run(run) == read_run(path):
+                standing[name] = run
+        if new := {name: path for name, path in paths.items() if name not in standing}:
+            imported = import_runs(self.actor, collection, RunImportOptions(), files=new)
+            standing |= {run.name: run for run, _counts in imported}
+        of_files = iter([standing[name] for name in paths])
+        found = list(dict.fromkeys(run or next(of_files) for run in known))
+        for run in found:
+            if run.state != JobState.READY:
+                raise BadInput(f"Run {run.name} is {run.get_state_display()}: wait until it is ready")
+        return found
 
 
 def check_options(collection: Collection, options: FillingOptions, given: dict[str, Any]) -> None:
@@ -200,33 +228,6 @@ def funnel_lines(begun: Filling) -> Iterator[str]:
     yield f"  settled    {funnel.settled:>9,}   {funnel.relevant:,} of them relevant"
     if begun.after is not None:
         yield f"version {begun.after.number} of the qrels: {begun.after.counts['judged']:,} judgments"
-
-
-def runs_of(collection: Collection, given: Sequence[str]) -> list[Run]:
-    """Return runs by name; files (F or NAME=F) are imported unless their run has the same content. Raises BadInput."""
-    # A run's name goes before a file of that name: the file may be the one that it was imported from.
-    known = [builders.find_run(collection, text) for text in given]
-    files = [text for text, run in zip(given, known, strict=True) if run is None]
-    paths = paths_by_name(files)
-    for text, path in zip(files, paths.values(), strict=True):
-        if not path.is_file():
-            runs = Run.objects.filter(collection=collection, is_deleted=False).values_list("name", flat=True)
-            told = ", ".join(runs) or "none yet"
-            raise BadInput(f"{text}: neither a file nor a run of {collection.name}; its runs are: {told}")
-    # A run that holds the same as the file is taken as it is, so that the same command can be given again.
-    standing: dict[str, Run] = {}
-    for name, path in paths.items():
-        run = builders.find_run(collection, name)
-        if run is not None and rankings.as_run(run) == read_run(path):
-            standing[name] = run
-    new = {name: path for name, path in paths.items() if name not in standing}
-    standing |= {run.name: run for run, _told in import_runs(collection, new, shell_user())} if new else {}
-    of_files = iter([standing[name] for name in paths])
-    found = list(dict.fromkeys(run or next(of_files) for run in known))
-    for run in found:
-        if run.state != JobState.READY:
-            raise BadInput(f"Run {run.name} is {run.get_state_display()}: wait until it is ready")
-    return found
 
 
 def filling_document(begun: Filling, runs: Sequence[Run]) -> dict[str, Any]:

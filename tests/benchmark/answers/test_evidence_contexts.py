@@ -5,15 +5,12 @@ import json
 import pytest
 
 from benchmark.answers import results
-from benchmark.models import Run
-from benchmark.runs import builders
 from corpus.models import Pair, Target
-from jobs import leases
 from tests.benchmark.answers import scene
 from tests.benchmark.answers.scene import RIGHT, answered, rows
 from tests.benchmark_scene import by_id
 from tests.engine_parts import make_judge
-from tests.rankings import make_run
+from tests.rankings import make_run, start_run, work_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EXACT = {"contains": "Answer this query", "text": '{"Answer": "A secret LIFT."}'}
@@ -82,10 +79,7 @@ def test_a_runs_own_reranker_comes_before_what_was_written_for_the_collection(wi
     ]
     make_judge(model_server, "prism", provider="rerank-endpoint", parameters={"evidence": True})
     model_server.script(prism=[{"body": json.dumps({"results": told})}], writer=[EXACT], grader=[RIGHT])
-    run = builders.start_run(
-        collection=wings, name="ours", kind="rerank", recipe={"run": "three", "judge": "prism", "top": 3}, depth=3
-    )
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
+    work_on(start_run(wings, "rerank", "ours", run="three", judge="prism", top=3, depth=3))
     assert {one["body"]["return_evidence"] for one in model_server.requests()} == {True}
 
     answered(wings, systems=["three", "ours"], k=3, contexts="evidence")

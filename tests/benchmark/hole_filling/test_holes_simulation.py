@@ -21,16 +21,15 @@ from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Run
 from benchmark.qrels import reading
 from benchmark.qrels.versions import original_version
-from benchmark.runs import builders, rankings
+from benchmark.runs import rankings
 from benchmark.runs.files import read_qrels
 from benchmark.significance.tests import kendall_tau
 from config.env import ROOT
 from corpus.models import Collection, Document, Query
 from corpus.search import bm25
-from jobs import leases
 from tests.benchmark_scene import start_filling
 from tests.factories import make_collection, make_document, make_member, make_query
-from tests.rankings import make_run
+from tests.rankings import make_run, start_run, work_on
 
 CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"
 SHARE = 0.3
@@ -79,17 +78,14 @@ def write(path: Path, grades: Grades) -> Path:
 
 def made(collection: Collection) -> list[Run]:
     """The systems' runs: BM25 as a worker makes it, and its variants."""
-    builders.start_run(collection=collection, name="bm25", kind="bm25", recipe={}, depth=10)
-    run = leases.claim(Run)
-    assert run is not None
-    builders.RUNS.perform(run, lambda: False)
+    run = work_on(start_run(collection, depth=10))
     texts = dict(Document.objects.filter(collection=collection).values_list("external_id", "text"))
     best = {query: next(iter(found)) for query, found in rankings.as_run(run).items()}
     queries = dict(Query.objects.filter(collection=collection).values_list("external_id", "text"))
     feedback = {name: f"{text} {texts[best[name]]}" for name, text in queries.items() if name in best}
     half = {name: " ".join(text.split()[::2]) for name, text in queries.items()}
     variants = [searched(collection, name, asked) for name, asked in (("feedback", feedback), ("half", half))]
-    return [Run.objects.get(pk=run.pk, state="ready"), *variants]
+    return [run, *variants]
 
 
 def searched(collection: Collection, name: str, texts: dict[str, str]) -> Run:

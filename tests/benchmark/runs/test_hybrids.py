@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from benchmark.management.commands.retrieve import summarise_run
 from benchmark.models import Ranking, Run
-from benchmark.runs import builders, hybrid_scores, rankings
+from benchmark.runs import hybrid_scores, rankings
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput
 from corpus.search.bm25 import Index, index_for
-from jobs import leases
 from tests.factories import make_collection, make_document, make_query
+from tests.rankings import start_run, work_on
 
 BM25 = np.array([12.0, 8.0, 4.0, 0.0])
 MARGINS = np.array([0.0, 2.0, -2.0, 1.0])
@@ -34,21 +33,6 @@ def test_the_three_ways_by_hand(method, expected):
     found = hybrid_scores.combine_scores(BM25, scores, method)
     assert found == pytest.approx(expected, abs=1e-6)
     assert np.argsort(-found).tolist() == [1, 3, 0, 2]
-
-
-def test_min_max_takes_a_tenth_of_bm25():
-    """BM25 12, 7, 2 becomes 1, 0.5, 0; the other 0.2, 0.8, 0.5 becomes 0, 1, 0.5."""
-    found = hybrid_scores.combine_scores(np.array([12.0, 7, 2]), np.array([0.2, 0.8, 0.5]), "minmax")
-    assert found == pytest.approx([0.1, 0.95, 0.45])
-
-
-def test_z_scores_take_a_fifth_of_bm25():
-    """BM25 9, 6, 3: mean 6, variance (9 + 0 + 9) / 3 = 6, z = 3 / sqrt 6 = 1.2247, 0, -1.2247.
-
-    The other 0, 4, 2: mean 2, variance (4 + 4 + 0) / 3 = 8 / 3, z = -2 / 1.6330 = -1.2247, 1.2247, 0.
-    """
-    found = hybrid_scores.combine_scores(np.array([9.0, 6, 3]), np.array([0.0, 4, 2]), "zscore")
-    assert found == pytest.approx([-0.734847, 0.979796, -0.244949], abs=1e-6)
 
 
 def test_other_weights():
@@ -102,19 +86,13 @@ def wings(settings, tmp_path, db):
 
 
 def start(collection, name="hybrid", depth=10, **recipe):
-    return builders.start_run(collection=collection, name=name, kind="hybrid", recipe=recipe, depth=depth)
-
-
-def make(run):
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
-    run.refresh_from_db()
-    return run
+    return start_run(collection, "hybrid", name, depth=depth, **recipe)
 
 
 @pytest.mark.parametrize("method", ["minmax", "zscore", "sum"])
 def test_candidates_are_those_of_the_reranked_run_and_each_has_its_own_bm25_score(wings, method):
     """d5 is BM25's best and no candidate; d4 has not one word of the query and is scored all the same."""
-    run = make(start(wings, run="reranked", method=method, k1=0.9, b=0.4))
+    run = work_on(start(wings, run="reranked", method=method, k1=0.9, b=0.4))
     assert (run.state, run.error) == ("ready", "")
     recipe = run.recipe
     assert (recipe["k1"], recipe["b"], recipe["scores"], recipe["run"]) == (0.9, 0.4, "margins", "reranked")
@@ -137,7 +115,7 @@ def test_shares_are_taken_as_they_are_and_a_recipe_may_say_otherwise(wings):
     rankings.store(shares, {query: RankedQuery(documents, [0.9, 0.8, 0.3, 0.0])})
     assert start(wings, "plain", run="shares").recipe["scores"] == "plain"
     assert start(wings, "told", run="shares", scores="margins").recipe["scores"] == "margins"
-    run = make(start(wings, "sum", run="shares", method="sum"))
+    run = work_on(start(wings, "sum", run="shares", method="sum"))
     own = index_for(wings).scores("wing lift", documents)
     expected = [0.9 * 100 + own[0], 0.8 * 100 + own[1], 0.3 * 100 + own[2], own[3]]
     assert sorted(rankings.as_run(run)["q1"].values()) == pytest.approx(sorted(expected), rel=1e-5)
@@ -154,7 +132,7 @@ def test_an_answer_without_a_grade_changes_its_own_query_alone(wings, method):
         run = Run.objects.create(collection=wings, name=name, kind="imported", state="ready")
         grades = whole | {"q1": of_q1}
         rankings.store(run, {queries[key]: RankedQuery(documents, values) for key, values in grades.items()})
-        made = make(start(wings, f"hybrid-of-{name}", run=name, method=method))
+        made = work_on(start(wings, f"hybrid-of-{name}", run=name, method=method))
         assert made.state == "ready", made.error
         runs[name] = rankings.as_run(made)
     assert [runs["one-bad"][key] for key in ("q2", "q3")] == [runs["clean"][key] for key in ("q2", "q3")]
@@ -190,14 +168,14 @@ def test_the_name_of_a_bm25_run_stands_for_its_parameters(wings):
 
 
 def test_the_run_is_cut_at_its_depth_after_all_candidates_are_compared(wings):
-    whole, top = make(start(wings, run="reranked")), make(start(wings, "top", run="reranked", depth=2))
+    whole, top = work_on(start(wings, run="reranked")), work_on(start(wings, "top", run="reranked", depth=2))
     both = [rankings.as_run(run)["q1"] for run in (whole, top)]
     assert list(both[1].items()) == list(both[0].items())[:2]
 
 
 def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
     wings.document_set.filter(external_id="d3").update(is_current=False)
-    run = make(start(wings, run="reranked"))
+    run = work_on(start(wings, run="reranked"))
     assert run.state == "failed" and "Documents in run reranked have since changed or been removed" in run.error
 
 
@@ -206,29 +184,17 @@ def test_a_document_that_changed_since_is_named_and_not_scored_as_0(wings):
     [
         ({}, "needs a reranked run"),
         ({"run": "nobody"}, "wings has no run nobody"),
+        ({"run": "unready"}, "Run unready of wings is not ready"),
         ({"runs": ["reranked"]}, "Name two runs"),
         ({"runs": ["reranked", "reranked"]}, "Name two runs"),
         ({"runs": ["reranked", "other"]}, "Run reranked is not a BM25 run made here"),
-        ({"run": "reranked", "method": "magic"}, "Unknown method magic"),
-        ({"run": "reranked", "scores": "odd"}, "Scores must be one of margins, grades, plain"),
-        ({"run": "reranked", "k1": -1}, "from 0 to 10"),
-        ({"run": "reranked", "weights": [1]}, "Weights must be two numbers"),
-        ({"run": "reranked", "weights": [1, "x"]}, "Weights must be two numbers"),
-        ({"run": "reranked", "weights": [1, float("nan")]}, "Weights must be two numbers"),
-        ({"run": "reranked", "weights": [0, 0]}, "Weights must be two numbers"),
-        ({"run": "reranked", "depht": 1}, "not depht"),
     ],
 )
 def test_a_hybrid_that_cannot_be_made_is_refused(wings, recipe, problem):
+    Run.objects.create(collection=wings, name="unready", kind="imported")
     with pytest.raises(BadInput, match=problem):
         start(wings, **recipe)
     assert not Run.objects.filter(kind="hybrid").exists()
-
-
-def test_a_run_that_is_not_ready_makes_no_hybrid(wings):
-    Run.objects.filter(name="reranked").update(state="running")
-    with pytest.raises(BadInput, match="Run reranked of wings is not ready"):
-        start(wings, run="reranked")
 
 
 def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
@@ -236,9 +202,6 @@ def test_the_command_takes_the_reranked_run_and_bm25s_parameters(wings, capsys):
     call_command("retrieve", "wings", "--system", "hybrid", *options)
     told = capsys.readouterr()
     assert (json.loads(told.out)["run"], json.loads(told.out)["scores"]) == ("hybrid-zscore", "margins")
-    run = make(Run.objects.get(name="hybrid-zscore"))
-    document = {**json.loads(told.out), "queries": 2, "documents": 5, "empty": 1, "seconds_per_query": None}
-    assert "; scores of reranked: log odds; the sigmoid was applied" in summarise_run(run, document)
+    assert work_on(Run.objects.get(name="hybrid-zscore")).recipe["k1"] == 0.9
     call_command("retrieve", "wings", "--system", "hybrid", *options[:-1])
-    assert "scores of reranked: log odds" in capsys.readouterr().out, "as it is said once the run is ready"
-    assert Run.objects.get(name="hybrid-zscore").recipe["k1"] == 0.9
+    assert "; scores of reranked: log odds; the sigmoid was applied" in capsys.readouterr().out

@@ -5,13 +5,16 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from actions.services import Actor
 from benchmark.models import Ranking, Run
-from benchmark.runs import builders, rankings
-from corpus.errors import BadInput
+from benchmark.runs import rankings, services
+from benchmark.runs.builders import RUNS
+from corpus.errors import BadOption
 from corpus.search.bm25 import index_for
 from jobs import leases
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
+from tests.rankings import start_run, work_on
 
 pytestmark = pytest.mark.django_db
 TEXTS = {
@@ -39,17 +42,11 @@ def never():
 
 
 def start(collection, name="bm25", depth=3, **recipe):
-    return builders.start_run(collection=collection, name=name, kind="bm25", recipe=recipe, depth=depth)
-
-
-def make(run):
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), never)
-    run.refresh_from_db()
-    return run
+    return start_run(collection, name=name, depth=depth, **recipe)
 
 
 def test_a_bm25_run_holds_what_the_index_finds(wings):
-    run = make(start(wings))
+    run = work_on(start(wings))
     assert (run.state, run.done, run.total, run.error) == ("ready", 3, 3, "")
     index, found = index_for(wings), rankings.scores_of(run)
     for query in rankings.current_queries(wings):
@@ -58,27 +55,14 @@ def test_a_bm25_run_holds_what_the_index_finds(wings):
     assert set(Ranking.objects.values_list("seconds", flat=True)) - {None}
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "depth", "problem"),
-    [
-        ("a b", "bm25", 10, "letters, digits"),
-        ("", "bm25", 10, "required|letters"),
-        ("ok", "sorcery", 10, "Unknown system type 'sorcery'"),
-        ("ok", "bm25", 0, "Depth 0"),
-        ("ok", "bm25", 10_001, "Depth 10001"),
-    ],
-)
-def test_what_cannot_be_made_is_refused_and_leaves_nothing(wings, name, kind, depth, problem):
-    with pytest.raises(BadInput, match=problem):
-        builders.start_run(collection=wings, name=name, kind=kind, recipe={}, depth=depth)
-    assert not Run.objects.exists()
-
-
 def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
     run = start(wings)
-    with pytest.raises(BadInput, match="wings already has a run bm25"):
-        start(wings)
-    builders.delete_run(run)
+    with pytest.raises(BadOption, match="wings already has a run bm25"):
+        start(wings, k1=0.9)
+    with pytest.raises(BadOption, match="letters, digits"):
+        start(wings, "a b")
+    assert start(wings) == run and Run.objects.count() == 1, "the same again is the same run"
+    services.delete_run(Actor("admin"), run)
     assert start(wings).pk != run.pk
     run.refresh_from_db()
     assert (run.is_deleted, run.state) == (True, "cancelled")
@@ -89,49 +73,35 @@ def test_a_cancelled_run_stops_at_once_and_goes_on_with_what_it_has(wings, monke
     held = leases.claim(Run)
     first = rankings.current_queries(wings)[0]
     rankings.store(held, {first.pk: rankings.RankedQuery([], [])})
-    assert builders.RUNS.cancel(run) and not builders.RUNS.cancel(run)
-    builders.RUNS.perform(held, never)
+    assert RUNS.cancel(run) and not RUNS.cancel(run)
+    RUNS.perform(held, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count(), run.done, run.total) == ("cancelled", 1, 1, 3)
-    assert builders.RUNS.go_on(run)
-    assert make(run).state == "ready"
+    assert RUNS.go_on(run)
+    assert work_on(run).state == "ready"
     assert rankings.scores_of(run)[first.pk][0].tolist() == [], "what was there was made a second time"
     assert Ranking.objects.count() == 3
 
 
 def test_a_worker_that_ends_gives_the_run_back(wings):
     run = start(wings)
-    builders.RUNS.perform(leases.claim(Run), lambda: True)
+    RUNS.perform(leases.claim(Run), lambda: True)
     run.refresh_from_db()
     assert (run.state, run.attempts) == ("waiting", 0)
-    assert make(run).state == "ready"
+    assert work_on(run).state == "ready"
 
 
 def test_a_worker_that_ends_while_it_indexes_gives_the_run_back(wings):
     run = start(wings, k1=1.2, b=0.3)
     asked = []
-    builders.RUNS.perform(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
+    RUNS.perform(leases.claim(Run), lambda: bool(asked.append(1)) or len(asked) == 1)
     run.refresh_from_db()
     assert (run.state, len(asked)) == ("waiting", 1), "it went on after it was told to stop"
     assert (run.phase, run.done, run.total) == ("", 0, 3), "it tells documents where queries are meant"
 
 
-@pytest.mark.parametrize(
-    ("recipe", "problem"),
-    [
-        ({"k2": 1}, "not k2"),
-        ({"k1": -1}, "from 0 to 10"),
-        ({"b": "much"}, "from 0 to 1"),
-        ({"b": float("nan")}, "b a number"),
-    ],
-)
-def test_parameters_that_bm25_cannot_have_are_refused(wings, recipe, problem):
-    with pytest.raises(BadInput, match=problem):
-        start(wings, **recipe)
-
-
 def test_other_parameters_give_other_scores(wings):
-    usual, other = make(start(wings)), make(start(wings, "other", k1=0.9, b=0.0))
+    usual, other = work_on(start(wings)), work_on(start(wings, "other", k1=0.9, b=0.0))
     assert (usual.recipe, other.recipe) == ({"k1": 1.5, "b": 0.75}, {"k1": 0.9, "b": 0.0})
     assert rankings.as_run(usual)["q1"].keys() == rankings.as_run(other)["q1"].keys()
     assert rankings.as_run(usual)["q1"] != rankings.as_run(other)["q1"]
@@ -144,10 +114,10 @@ def test_a_killed_workers_run_is_free_when_its_lease_is_over(wings):
     Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     second = leases.claim(Run)
     assert second.pk == run.pk and second.fencing_token == killed.fencing_token + 1
-    builders.RUNS.perform(killed, never)
+    RUNS.perform(killed, never)
     run.refresh_from_db()
     assert (run.state, Ranking.objects.count()) == ("running", 0), "the one that came back wrote all the same"
-    builders.RUNS.perform(second, never)
+    RUNS.perform(second, never)
     run.refresh_from_db()
     assert run.state == "ready"
 
@@ -165,15 +135,13 @@ def test_what_kills_its_worker_again_and_again_fails(wings):
 def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     run = start(wings)
     monkeypatch.setattr("corpus.search.bm25.index_for", lambda _collection, **_options: 1 / 0)
-    builders.RUNS.perform(leases.claim(Run), never)
-    run.refresh_from_db()
-    assert (run.state, run.error) == ("failed", "Unexpected error: division by zero")
+    assert (work_on(run).state, run.error) == ("failed", "Unexpected error: division by zero")
 
 
 def test_a_run_stays_full_where_its_query_excludes_documents(wings):
     """BRIGHT: d2 would be the best for q4; the run is searched one deeper, so that two documents are left."""
     make_query(wings, "wing lift plate", external_id="q4", metadata={"excluded_ids": ["d2"]})
-    run = make(start(wings, depth=2))
+    run = work_on(start(wings, depth=2))
     assert [key for key, _ in index_for(wings).search("wing lift plate", 1)] == [
         wings.document_set.get(external_id="d2").pk
     ]
@@ -207,6 +175,6 @@ def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_notice
         until(lambda: Run.objects.get().lease_until > first + timedelta(seconds=2.1))
         assert leases.claim(Run) is None, "a lease that is renewed was free"
         assert not hold.is_revoked()
-        builders.RUNS.cancel(run)
+        RUNS.cancel(run)
         until(hold.is_revoked)
     assert Run.objects.get().state == "cancelled"

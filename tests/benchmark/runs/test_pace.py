@@ -1,6 +1,7 @@
 """An embedder of one's own is asked for as much at once as it is seen to do."""
 
-from benchmark.runs.dense import AHEAD, TOGETHER, Pace
+from benchmark.runs.dense import TOGETHER, Pace
+from benchmark.runs.vector_search import AHEAD
 from judges.providers.base import LATE
 from judges.records import Judge, Turn
 from judges.retrieval.model_requests import RetrievalReply

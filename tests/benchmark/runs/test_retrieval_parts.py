@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.runs.rewriting import combine_texts, count_repeats
+from benchmark.runs.expansion import combine_texts
 from benchmark.runs.vectors import Store, nearest_vectors, text_digest, unit_vectors
 from corpus.errors import BadInput
 from judges.domain.verdicts import Unparsed
@@ -38,9 +38,9 @@ def test_search_by_blocks_finds_what_sorting_everything_finds(documents, depth, 
 def test_mugi_repeats_the_query_by_the_length_of_its_references():
     # 9 + 8 words; the query has 2: 17 // (2 x 4) = 2.
     texts = ["one two three four five six seven eight nine", "one two three four five six seven eight"]
-    assert count_repeats("wing lift", texts) == 2
     assert combine_texts("mugi", "wing lift", texts) == "\n".join(["wing lift", "wing lift", *texts])
-    assert count_repeats("wing lift", ["short"]) == 1 == count_repeats("", texts)
+    assert combine_texts("mugi", "wing lift", ["short"]) == "wing lift\nshort"
+    assert combine_texts("mugi", "", texts) == "\n".join(["", *texts])
 
 
 def test_hyde_leaves_the_query_out_and_query2doc_repeats_it_five_times():

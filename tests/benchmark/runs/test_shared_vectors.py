@@ -9,18 +9,18 @@ import pytest
 from scipy.sparse import csr_array
 
 from benchmark.models import Run
-from benchmark.runs import builders, rankings
+from benchmark.runs import rankings
 from benchmark.runs import shared_vectors as sharing
 from benchmark.runs.sparse import SparseStore
 from benchmark.runs.vectors import Store, text_digest
 from corpus.models import Collection
-from jobs import leases
 from judges.records import Judge
 from store.models import StoredFile
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_document, make_query
 from tests.machines import Turn, turn_to
 from tests.modelserver.fixtures import LocalModels
+from tests.rankings import start_run, work_on
 
 __all__ = ["turn_to"]
 
@@ -138,10 +138,7 @@ def test_without_a_store_nothing_is_written_or_asked(settings: Any, tmp_path: Pa
 
 
 def make_dense_run(collection: Collection) -> Run:
-    run = builders.start_run(collection=collection, name="dense", kind="dense", recipe={"judge": "vectors"}, depth=2)
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
-    run.refresh_from_db()
-    return run
+    return work_on(start_run(collection, "dense", judge="vectors", depth=2))
 
 
 def test_a_dense_run_on_another_machine_asks_for_nothing_that_was_paid(

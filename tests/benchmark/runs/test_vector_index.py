@@ -11,14 +11,14 @@ from django.urls import reverse
 
 from annotation.models import Role
 from benchmark.models import Run
-from benchmark.runs import builders, rankings, vector_index
+from benchmark.runs import rankings, vector_index
 from benchmark.runs.vector_index import NOTHING, ExactSearch, IndexedSearch, keep_facts, open_search
 from benchmark.runs.vectors import Store, text_digest
 from corpus.errors import BadInput
-from jobs import leases
 from judges.records import Judge
 from tests.engine_parts import make_judge
 from tests.factories import make_collection, make_document, make_member, make_query
+from tests.rankings import start_run, work_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 JUDGE = Judge("vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1", id=1)
@@ -139,9 +139,7 @@ def test_a_run_keeps_what_was_measured_and_its_page_shows_it(model_server, setti
     make_judge(model_server, "vectors", provider="embed-endpoint")
 
     def make(name: str) -> Run:
-        run = builders.start_run(collection=wings, name=name, kind="dense", recipe={"judge": "vectors"}, depth=10)
-        builders.RUNS.perform(leases.claim(Run, pk=run.pk), never)
-        run.refresh_from_db()
+        run = work_on(start_run(wings, "dense", name, judge="vectors", depth=10))
         assert (run.state, run.error) == ("ready", "")
         return run
 

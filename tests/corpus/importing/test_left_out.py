@@ -12,6 +12,7 @@ from benchmark.models import Ranking, Run
 from benchmark.runs import builders
 from corpus.models import Document, Judgment, Pair, Query
 from jobs import leases
+from tests.rankings import start_run
 
 pytestmark = pytest.mark.django_db
 DOCUMENTS = [{"_id": f"d{n}", "text": f"Text of {n} about tea."} for n in range(3)]
@@ -167,10 +168,8 @@ def test_a_query_that_is_a_document_is_left_out_of_its_own_ranking(tmp_path: Pat
         rows = Ranking.objects.filter(run=run).select_related("query")
         return {(row.query.external_id, names[key]) for row in rows for key in row.documents}
 
-    plain = made(builders.start_run(collection=collection, name="plain", kind="bm25", recipe={}, depth=3))
-    kept = made(
-        builders.start_run(collection=collection, name="kept", kind="bm25", recipe={"keep_self": True}, depth=3)
-    )
+    plain = made(start_run(collection, name="plain", depth=3))
+    kept = made(start_run(collection, name="kept", keep_self=True, depth=3))
     assert not SELVES & ranked(plain) and ("1", "1") in ranked(plain) and ranked(kept) >= SELVES
     (tmp_path / "x.run").write_text(
         "".join(f"{q['_id']} Q0 {q['_id']} 1 1.0 x\n{q['_id']} Q0 a3 2 0.5 x\n" for q in ASKED)

@@ -12,10 +12,10 @@ from sentence_transformers import SentenceTransformer  # noqa: E402
 
 from benchmark.models import Run  # noqa: E402
 from benchmark.runs import builders, embedding, rankings  # noqa: E402
-from corpus.errors import BadInput  # noqa: E402
 from jobs import leases  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
+from tests.rankings import start_run  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
 from training.trainers.rtriever import load_embedder  # noqa: E402
@@ -77,8 +77,8 @@ def test_the_run_is_the_librarys_order_and_evaluate_reads_it(model: Path, wings:
 def test_a_stopped_run_goes_on_with_the_vectors_that_are_there(
     model: Path, wings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "AHEAD", 2)
-    run = builders.start_run(collection=wings, name="dense", kind="embedding", recipe={"model": str(model)})
+    monkeypatch.setattr(embedding.FolderSearch, "ahead", 2)
+    run = start_run(wings, "embedding", "dense", model=str(model))
     asked = iter([False, True, True, True])
     builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: next(asked, True))
     run.refresh_from_db()
@@ -101,13 +101,9 @@ def test_what_is_no_embedding_model_is_refused_and_so_is_one_that_changed(
 ) -> None:
     reranker = tiny(tmp_path / "reranker", "qwen3")[0]
     refused = call("retrieve", "wings", "--model", reranker)
-    assert refused.code == 2 and "reranker is not the folder of an embedding model" in refused.err
+    assert refused.code == 2 and "--model: This is not the folder" in refused.err
     missing = call("retrieve", "wings", "--model", tmp_path / "nowhere")
-    assert missing.code == 2 and "nowhere does not exist: name the folder of a model" in missing.err
-    nothing = call("retrieve", "wings")
-    assert nothing.code == 2 and "--system is required: choose one of bm25" in nothing.err
-    run = builders.start_run(collection=wings, name="dense", kind="embedding", recipe={"model": str(model)})
+    assert missing.code == 2 and "--model: This folder does not exist" in missing.err
+    run = start_run(wings, "embedding", "dense", model=str(model))
     Run.objects.filter(pk=run.pk).update(recipe=run.recipe | {"weights": "0"})
     assert "changed since the run was started" in work(run).error
-    with pytest.raises(BadInput, match="unknown settings: judge"):
-        builders.start_run(collection=wings, name="x", kind="embedding", recipe={"model": str(model), "judge": "j"})

@@ -25,6 +25,7 @@ from corpus.errors import BadInput  # noqa: E402
 from jobs import leases  # noqa: E402
 from judges.models import JudgeVersion  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
+from tests.rankings import start_run  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.serving.app import Served, make_app  # noqa: E402
 from training.serving.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
@@ -196,7 +197,7 @@ def test_a_served_encoder_makes_dense_runs_and_answers_openais_client(
     things = make_collection("things")
     keys = {make_document(things, text, external_id=f"d{place}").pk: text for place, text in enumerate(TEXTS)}
     make_query(things, "hashable keys", external_id="q")
-    run = builders.start_run(collection=things, name="dense", kind="dense", recipe={"judge": "ours"}, depth=3)
+    run = start_run(things, "dense", "dense", judge="ours", depth=3)
     builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
     run.refresh_from_db()
     assert (run.state, run.error) == ("ready", "")

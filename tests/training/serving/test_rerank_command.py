@@ -16,6 +16,7 @@ from corpus.models import Document  # noqa: E402
 from jobs import leases  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
+from tests.rankings import start_run  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.jobs.reranking import PartialRun  # noqa: E402
 
@@ -37,7 +38,7 @@ def exported(tmp_path: Path, settings: Any) -> Path:
         make_document(wings, text, external_id=f"d{place}")
     for place in range(6):
         make_query(wings, f"wing {place}", external_id=f"q{place}")
-    run = builders.start_run(collection=wings, name="bm25", kind="bm25", recipe={}, depth=3)
+    run = start_run(wings, depth=3)
     path = tmp_path / "bm25.run"
     early = call("runs", "wings", "export", "bm25", path)
     assert early.code == 2 and "is not ready" in early.err

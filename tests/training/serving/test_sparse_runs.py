@@ -13,13 +13,14 @@ from sentence_transformers import SparseEncoder  # noqa: E402
 from transformers import AutoModelForMaskedLM, AutoTokenizer  # noqa: E402
 
 from benchmark.models import Run  # noqa: E402
-from benchmark.runs import builders, embedding, rankings, sparse  # noqa: E402
+from benchmark.runs import builders, rankings, sparse  # noqa: E402
 from benchmark.runs.vectors import text_digest  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from jobs import leases  # noqa: E402
 from judges.records import Judge  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
+from tests.rankings import start_run  # noqa: E402
 from tests.tiny_models import sparse_encoder, tiny  # noqa: E402
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,7 +59,7 @@ def weights_by_hand(model: Path, text: str) -> Any:
 
 
 def test_a_pairs_score_is_the_product_of_weights_computed_by_hand(model: Path, wings: Any) -> None:
-    run = builders.start_run(collection=wings, name="s", kind="sparse", recipe={"model": str(model), "batch_size": 2})
+    run = start_run(wings, "sparse", "s", model=str(model), batch_size=2)
     found = rankings.as_run(work(run))["q0"]["d0"]
     query, document = weights_by_hand(model, "wing lift"), weights_by_hand(model, TEXTS[0])
     assert 0 < int((document > 0).sum()) < len(document) / 2, "these weights are not sparse: the test says nothing"
@@ -87,8 +88,8 @@ def test_the_run_is_the_librarys_order(model: Path, wings: Any) -> None:
 def test_a_stopped_run_goes_on_with_the_weights_that_are_there(
     model: Path, wings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "AHEAD", 2)
-    run = builders.start_run(collection=wings, name="sparse", kind="sparse", recipe={"model": str(model)})
+    monkeypatch.setattr(sparse.SparseSearch, "ahead", 2)
+    run = start_run(wings, "sparse", "sparse", model=str(model))
     asked = iter([False, True])
     work(run, lambda: next(asked, True))
     assert not rankings.as_run(run)
@@ -135,11 +136,7 @@ def test_weights_that_a_kill_left_half_are_cut_away_and_a_shared_term_is_needed(
 def test_what_is_no_sparse_encoder_is_refused_in_one_line(model: Path, wings: Any, tmp_path: Path) -> None:
     reranker = tiny(tmp_path / "reranker", "qwen3")[0]
     refused = call("retrieve", "wings", "--system", "sparse", "--model", reranker)
-    assert refused.code == 2 and "reranker is not the folder of a sparse encoder" in refused.err
-    for size in (0, 5000):
-        refused = call("retrieve", "wings", "--model", model, "--batch-size", size)
-        assert refused.code == 2 and "batch_size must be a whole number from 1 to 4,096" in refused.err
-    assert "Name the folder of a model" in call("retrieve", "wings", "--system", "sparse").err
+    assert refused.code == 2 and "--model: This is not the folder" in refused.err
     assert not Run.objects.exists()
 
 

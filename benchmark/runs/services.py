@@ -1,0 +1,81 @@
+"""Services of runs: what is made here, what comes from files, and what is deleted."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.translation import gettext as _
+
+from actions.services import Actor, action
+from benchmark.models import Run
+from benchmark.runs import importing
+from benchmark.runs.builders import RUNS
+from benchmark.runs.importing import ImportedRun
+from benchmark.runs.model_folders import fits, offered_folders
+from benchmark.runs.options import RunImportOptions, RunOptions
+from corpus.errors import BadInput, BadOption
+from corpus.importing import staging
+from corpus.models import Collection
+from jobs import leases
+from judges.campaigns.estimates import Estimate
+
+
+@action(RUNS.started, noted=lambda _options, run: RUNS.describe_start(run))
+def make_run(actor: Actor, collection: Collection, options: RunOptions) -> Run:
+    """Make a run; a worker does the work. The same again goes on with it. Raises BadOption and BadInput."""
+    return RUNS.start_or_join(collection, _read_recipe(actor, options), actor.name)
+
+
+def estimate_run(actor: Actor, collection: Collection, options: RunOptions) -> Estimate | None:
+    """Estimate what making a run would ask of models and cost; nothing starts."""
+    return RUNS.estimate_cost(collection, _read_recipe(actor, options))
+
+
+def _read_recipe(actor: Actor, options: RunOptions) -> dict[str, Any]:
+    """Return what a run is made of. Who may name any folder is the shell."""
+    recipe = options.for_job()
+    if actor.scope is not None and options.model:
+        if options.model not in offered_folders(partial(fits, Run.Kind(options.system))):
+            raise BadOption("model", _("There is no such folder among the base models of this site."))
+        recipe["model"] = str(Path(settings.BASE_MODELS) / options.model)
+    return recipe
+
+
+@action("run.control", noted=lambda _options, run: {"run": run.name, "what": "delete"})
+def delete_run(actor: Actor, run: Run) -> Run:
+    """Delete a run: it leaves every table and frees its name. Its rankings stay, since qrels and reports name them."""
+    leases.cancel(run)
+    Run.objects.filter(pk=run.pk).update(is_deleted=True)
+    return run
+
+
+@action("runs.imported", noted=lambda _options, runs: {"runs": [run.name for run, _counts in runs]})
+def import_runs(
+    actor: Actor,
+    collection: Collection,
+    options: RunImportOptions,
+    *,
+    files: Mapping[str, Path],
+    columns: Mapping[str, str] | None = None,
+    progress: staging.ImportProgress = staging.ignore_progress,
+) -> list[ImportedRun]:
+    """Import runs by their names, all or none. Raises BadInput with the lines that are wrong."""
+    about = options.model_dump(exclude={"run"})
+    return importing.import_runs(collection, files, actor.name, columns=columns, progress=progress, **about)
+
+
+def import_uploads(
+    actor: Actor, collection: Collection, options: RunImportOptions, uploads: Sequence["UploadedFile[Any]"]
+) -> list[ImportedRun]:
+    """Import uploaded files, each a run that is named after its file, or for one file as the options say."""
+    if options.run and len(uploads) > 1:
+        told = _("A name can be given for one file only. Several files keep their own names.")
+        raise BadOption("run", told)
+    names = [options.run or importing.run_name(upload.name or "run") for upload in uploads]
+    if len(set(names)) < len(names):
+        raise BadInput(_("Two files have the same name: each run needs its own name"))
+    with importing.saved_uploads(uploads) as paths:
+        return import_runs(actor, collection, options, files=dict(zip(names, paths, strict=True)))
