@@ -56,14 +56,14 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
         wakeups.wake_later(campaign_id, seconds)
 
 
+drain = shared_task(_judge_campaign, name=wakeups.DRAIN, ignore_result=True)
+
+
 def _in_work() -> QuerySet[Campaign]:
     """Campaigns that run, and those that stand still with batches out, whose answers are taken in all the same."""
     # Those of `lara` ask no judge: they wait for people (annotation.policies.lara_live).
     out = Batch.objects.filter(campaign=OuterRef("pk"), ended_at=None)
     return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy=Campaign.Policy.LARA)
-
-
-drain = shared_task(_judge_campaign, name=wakeups.DRAIN, ignore_result=True)
 
 
 def _ask_canaries(now: bool = False, paid: bool = False) -> None:

@@ -9,7 +9,7 @@ from django.db.models import Prefetch, Sum
 from django.utils import timezone
 
 from corpus.models import Collection
-from judges.campaigns.configurations import VOTED, describe_panel
+from judges.campaigns.configurations import describe_panel
 from judges.campaigns.judge_reports import JudgeReport, describe_reports, judge_reports, other_models
 from judges.costs.accounting import Paid, format_cost, of_calls
 from judges.engine import notifications
@@ -83,10 +83,8 @@ class CampaignRow:
     @property
     def counted(self) -> str:
         """Describe how many votes decide, and which of them are samples of one model; "" where no panel votes."""
-        if self.campaign.policy not in VOTED or not self.voters:
-            return ""
-        early = self.campaign.early_stop and self.campaign.policy == Campaign.Policy.ENSEMBLE
-        return describe_panel(self.voters, self.campaign.majority, early_stop=early)
+        campaign = self.campaign
+        return describe_panel(campaign.policy, self.voters, campaign.majority, early_stop=campaign.early_stop)
 
     @property
     def calls(self) -> int:

@@ -22,7 +22,6 @@ from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 from judges.campaigns import lifecycle
-from judges.campaigns.estimates import Estimate
 from judges.campaigns.forecasts import forecast_writing
 from judges.campaigns.lifecycle import Started
 from judges.campaigns.services import control_campaign, start_judging
@@ -93,7 +92,16 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
             None if "confirm" in request.POST else forecast_writing(scope.collection, wanted, limit=given["limit"])
         )
         if expected is not None and not expected.free:
-            return _ask_to_write(request, scope, form, expected)
+            caps = collection_budget(scope.collection)
+            context = {
+                "scope": scope,
+                "form": form,
+                "estimate": expected,
+                "caps": caps,
+                "short": caps.is_short_for(expected.known.expected),
+                "hidden": [(field.html_name, value) for field in form if (value := form.data.get(field.html_name))],
+            }
+            return render(request, "campaigns/writing_confirm.html", context)
         with transaction.atomic():
             started = lifecycle.start_campaign(collection=scope.collection, wanted=wanted, **limits)
             number = started.campaign.number if started.campaign else None
@@ -114,19 +122,6 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
             % {"campaign": started.campaign.number, "added": f"{started.added:,}"},
         )
     return redirect("campaigns", scope.collection.name)
-
-
-def _ask_to_write(request: HttpRequest, scope: Scope, form: WriteForm, expected: Estimate) -> HttpResponse:
-    caps = collection_budget(scope.collection)
-    context = {
-        "scope": scope,
-        "form": form,
-        "estimate": expected,
-        "caps": caps,
-        "short": caps.is_short_for(expected.known.expected),
-        "hidden": [(field.html_name, value) for field in form if (value := form.data.get(field.html_name))],
-    }
-    return render(request, "campaigns/writing_confirm.html", context)
 
 
 @action("admin")

@@ -58,8 +58,7 @@ class Configuration:
     @property
     def counted(self) -> str:
         """Description for people of how many votes decide, and which of them are copies."""
-        early = self.early_stop and self.policy == Policy.ENSEMBLE
-        return describe_panel(self.voters, self.majority, early_stop=early) if self.policy in VOTED else ""
+        return describe_panel(self.policy, self.voters, self.majority, early_stop=self.early_stop)
 
     @property
     def values(self) -> dict[str, object]:
@@ -156,13 +155,15 @@ def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
     return Policy.SINGLE.value if len(voters) == 1 else Policy.ENSEMBLE.value
 
 
-def describe_panel(voters: Sequence[copies.AskedModel], majority: int, *, early_stop: bool = False) -> str:
-    """Describe how many votes decide, how many are asked first, and how many of them are samples of which model."""
+def describe_panel(policy: str, voters: Sequence[copies.AskedModel], majority: int, *, early_stop: bool) -> str:
+    """Describe how many votes decide, how many come first, and how many are samples of one model; "" for none."""
+    if policy not in VOTED or not voters:
+        return ""
     size = len(voters)
     told = _("one vote decides")
     if size > 1:
         told = _("%(majority)s of %(size)s votes must agree, each counts as one") % {"majority": majority, "size": size}
-    if size > 1 and early_stop:
+    if size > 1 and early_stop and policy == Policy.ENSEMBLE:
         told = _("%(told)s; %(first)s vote first, then one at a time until the result is certain") % {
             "told": told,
             "first": asked_first(size),

@@ -51,7 +51,12 @@ def forecast_judging(
     known = answered_shares(collection, wanted, inputs) if again and not fresh else {}
     if total < left:  # the others may never have been asked
         known = {judge: replace(share, certain=False) for judge, share in known.items()}
-    estimate = estimate_pairs(wanted, left + _more_windows(collection, wanted, left), inputs, known)
+    by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and wanted.policy in WINDOWED
+    # The windows that there are beside the first ones of so many of the collection's pairs.
+    if by_windows and (more := count_windows(collection) - count_long_pairs(collection)):
+        about = {"is_candidate": True, "query__is_current": True, "document__is_current": True}
+        left += round(more * left / Pair.objects.filter(collection=collection, **about).count())
+    estimate = estimate_pairs(wanted, left, inputs, known)
     return replace(estimate, notes=(*estimate.notes, *describe_long_pairs(collection)))
 
 
@@ -59,17 +64,6 @@ def parts_of(collection: Collection, wanted: Configuration, inputs: Inputs) -> l
     """Return what judges are asked about one after another: the windows of a long document, or the pair itself."""
     by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and wanted.policy in WINDOWED
     return (inputs.parts if by_windows else []) or [inputs]
-
-
-def _more_windows(collection: Collection, wanted: Configuration, left: int) -> int:
-    """Return how many windows there are beside the first ones of so many of the collection's pairs."""
-    if collection.long_documents != Collection.LongDocuments.WINDOWS or wanted.policy not in WINDOWED:
-        return 0
-    more = count_windows(collection) - count_long_pairs(collection)
-    candidates = Pair.objects.filter(
-        collection=collection, is_candidate=True, query__is_current=True, document__is_current=True
-    )
-    return round(more * left / candidates.count()) if more else 0
 
 
 def describe_long_pairs(collection: Collection) -> list[str]:

@@ -79,8 +79,17 @@ class Cache:
         # One pass of the loop collects the keys of all calls that begin together.
         await asyncio.sleep(0)
         asked, self.waiting = self.waiting, {}
+
+        def find(connection: Connection[Any]) -> dict[str, Attempted]:
+            answers = {}
+            for row in connection.cursor(row_factory=dict_row).execute(self.statement, [list(asked)]):
+                cache_key, messages, raw = (row.pop(name) for name in ("cache_key", "messages", "raw"))
+                row |= {"outcome": "labelled", "counts": True, "cached": True}
+                answers[cache_key] = Attempted(row, bytes(messages), bytes(raw))
+            return answers
+
         try:
-            found = await self.writer.ask(lambda connection: find_answers(connection, list(asked), self.statement))
+            found = await self.writer.ask(find)
         except Exception as error:
             for future in asked.values():
                 future.set_exception(error)
@@ -89,14 +98,3 @@ class Cache:
             future.set_result(found.get(cache_key))
             if number % SOME == SOME - 1:
                 await asyncio.sleep(0)
-
-
-def find_answers(connection: Connection[Any], keys: list[str], statement: str = FIND) -> dict[str, Attempted]:
-    """Return earlier labelled attempts by cache key: bodies, and the fields of the row that speak of the answer."""
-    answers = {}
-    with connection.cursor(row_factory=dict_row) as cursor:
-        for row in cursor.execute(statement, [keys]):
-            cache_key, messages, raw = (row.pop(name) for name in ("cache_key", "messages", "raw"))
-            row |= {"outcome": "labelled", "counts": True, "cached": True}
-            answers[cache_key] = Attempted(row, bytes(messages), bytes(raw))
-    return answers

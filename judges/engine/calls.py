@@ -177,7 +177,11 @@ class Caller:
             if not result.problem and tries < ATTEMPTS:
                 # Full jitter over a doubling bound, and never less than the provider asked for.
                 jitter = random.uniform(0, min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries))
-                await self._sleep(claimed, result.wait + jitter)
+                until = time.monotonic() + result.wait + jitter
+                # Short naps, since a pause or a shutdown must not wait for a provider's minutes.
+                while (left := until - time.monotonic()) > 0:
+                    await asyncio.sleep(min(left, LOOK_S))
+                    self._check(claimed)
         well = self.tools.limits.account(question.judge.account).is_well
         if isinstance(result, Retry) and not (well or await self._is_isolated(question, since)):
             # Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
@@ -219,14 +223,6 @@ class Caller:
         self.refused(one_line(why))
         claimed.lease.waits = True
         raise Cancelled
-
-    async def _sleep(self, claimed: Claimed, seconds: float) -> None:
-        """Wait as long as a provider asks, a pause or the worker's end excepted. Raises Cancelled."""
-        until = time.monotonic() + seconds
-        # Short naps, since a pause or a shutdown must not wait for a provider's minutes.
-        while (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, LOOK_S))
-            self._check(claimed)
 
     async def _attempt(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Decision:
         sent = await self.prepare(claimed, question, number, prompt)

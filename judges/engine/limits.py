@@ -461,20 +461,21 @@ class RateLimits:
 
     def refuse(self, start: str) -> None:
         """Tell all processes that an account refused a call of this start of a campaign: none sends another one."""
+
+        async def tell_all() -> None:
+            key = f"{self.prefix}:{REFUSED}"
+            try:
+                await self.redis.sadd(key, start)
+                await self.redis.pexpire(key, REFUSED_MS)
+            except (RedisError, OSError) as error:
+                logger.warning("Redis is away, the others find out by themselves: %s", error)
+
         if start not in self.refused:
             # A set keeps the task alive: asyncio itself holds only weak references to tasks.
             self.refused.add(start)
-            task = asyncio.create_task(self._tell_all(start), context=Context())
+            task = asyncio.create_task(tell_all(), context=Context())
             self.telling.add(task)
             task.add_done_callback(self.telling.discard)
-
-    async def _tell_all(self, start: str) -> None:
-        key = f"{self.prefix}:{REFUSED}"
-        try:
-            await self.redis.sadd(key, start)
-            await self.redis.pexpire(key, REFUSED_MS)
-        except (RedisError, OSError) as error:
-            logger.warning("Redis is away, the others find out by themselves: %s", error)
 
     def drop_cancelled(self) -> None:
         for account in self.accounts.values():

@@ -136,6 +136,13 @@ def load_plan(campaign_id: int) -> Plan | None:
     adjudicator = next(iter(judges_of([protocol.adjudicator])), None) if protocol.adjudicator else None
     if campaign.policy in LABEL_NOTHING:
         voters = tuple(raise_output_limit(judge) for judge in voters)
+    assessors: dict[str, int] = {}
+    if campaign.policy not in LABEL_NOTHING:
+        names = {"": campaign.policy}
+        names |= {"filter": routing.ORIGINS["filter"]} if protocol.filter else {}
+        names |= {"adjudicator": routing.ORIGINS["adjudicator"]} if protocol.adjudicator else {}
+        policies = partial(Assessor.objects.get_or_create, collection=collection, kind=Assessor.Kind.POLICY)
+        assessors = {route: policies(name=name)[0].pk for route, name in names.items()}
     newest = price_rows.newest_number()  # Before the prices: one that comes in between is read again.
     everybody = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
@@ -149,7 +156,7 @@ def load_plan(campaign_id: int) -> Plan | None:
         prices={judge.id: price_for_judge(judge) for judge in everybody},
         limits={judge.account: limit_of(judge.account) for judge in everybody},
         prompt_ids=prompt_ids(campaign.relevance, everybody),
-        assessors=_policy_assessors(campaign, protocol),
+        assessors=assessors,
         stopped=route_breakers.trip_routes(campaign.pk, collection.relevant_from, counters.read(campaign.pk)),
         protocol=protocol,
         filter=filters,
@@ -186,17 +193,6 @@ def _price_tables(judges: Iterable[Judge]) -> dict[tuple[str, str], dict[str, Pr
     paid = [judge for judge in judges if judge.provider != "offline"]
     rows = price_rows.newest_rows() if paid else []
     return {(judge.provider, judge.base_url): price_rows.prices_of_others(judge, rows) for judge in paid}
-
-
-def _policy_assessors(campaign: Campaign, protocol: Protocol) -> dict[str, int]:
-    """Return the ids of assessors by route; none for a campaign that labels nothing."""
-    if campaign.policy in LABEL_NOTHING:
-        return {}
-    names = {"": campaign.policy}
-    names |= {"filter": routing.ORIGINS["filter"]} if protocol.filter else {}
-    names |= {"adjudicator": routing.ORIGINS["adjudicator"]} if protocol.adjudicator else {}
-    policies = partial(Assessor.objects.get_or_create, collection=campaign.collection, kind=Assessor.Kind.POLICY)
-    return {route: policies(name=name)[0].pk for route, name in names.items()}
 
 
 def raise_output_limit(judge: Judge) -> Judge:

@@ -126,10 +126,6 @@ def _write_passages(told: Told, lexicon: Lexicon) -> dict[str, object]:
     return {"passages": passages}
 
 
-def _choose_keywords(told: Told, lexicon: Lexicon) -> dict[str, object]:
-    return {"keywords": find_rare_terms(told["query"], lexicon, KEYWORDS)}
-
-
 def _ask_for_document(told: Told, lexicon: Lexicon) -> dict[str, object]:
     document = told["document"]
     begin = " ".join(document[one.start : one.end] for one in read_sentences(document)[:READ_SENTENCES])
@@ -144,6 +140,6 @@ ROLES: dict[str, Callable[[Told, Lexicon], dict[str, object]]] = {
     "blueprint": _plan_positives,
     "negatives": _plan_negatives,
     "compose": _write_passages,
-    "keywords": _choose_keywords,
+    "keywords": lambda told, lexicon: {"keywords": find_rare_terms(told["query"], lexicon, KEYWORDS)},
     "ask": _ask_for_document,
 }

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
-from judges.campaigns.configurations import describe_panel
+from judges.campaigns.configurations import Policy, describe_panel
 from judges.domain.copies import copy_groups, number_names, why_alike
 from judges.panels.configuration import has_key, store_judges_file
 from judges.panels.judges_file import JudgesFile, read
@@ -67,5 +67,6 @@ def _describe_panel(file: JudgesFile) -> str:
         return f"{debate}, nobody votes."
     if len(panel.ensemble) == 1:
         return f"{debate}; the one vote of {panel.ensemble[0]} decides."
-    words = describe_panel([judges[name] for name in panel.ensemble], panel.majority, early_stop=panel.early_stop)
+    voters = [judges[name] for name in panel.ensemble]
+    words = describe_panel(Policy.ENSEMBLE, voters, panel.majority, early_stop=panel.early_stop)
     return f"{debate}; {', '.join(number_names(panel.ensemble))} vote: {words}."

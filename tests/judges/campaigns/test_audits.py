@@ -90,24 +90,6 @@ def test_clopper_and_pearson_as_published():
     assert clopper_pearson(0, 0) == (0, 1)
 
 
-@pytest.mark.slow
-def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_does_not():
-    """Two hundred audits of a route that is 90% right, looked at after every answer, 300 times over."""
-    missed = {clopper_pearson: 0, confidence_sequence: 0}
-    for seed in range(300):
-        draw, right = random.Random(seed), 0
-        left = set(missed)
-        for n in range(1, 201):
-            right += draw.random() < 0.9
-            for bound in list(left):
-                low, high = bound(right, n)
-                if not low <= 0.9 <= high:
-                    missed[bound] += 1
-                    left.remove(bound)
-    assert missed[confidence_sequence] <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
-    assert missed[clopper_pearson] > missed[confidence_sequence]
-
-
 def test_a_route_is_over_or_under_the_limit_only_where_the_bound_is_sure():
     def said(right: int, n: int) -> str:
         return route_verdict(over=AnsweredAudits(n, n, right).over, low=confidence_sequence(right, n).low)
@@ -313,7 +295,6 @@ def demo_like(books, campaign):
 
 
 def test_the_sample_of_a_campaign_has_its_size_in_all_and_not_in_each_route(demo_like):
-    """The demo asked people for 308 of 342 labels."""
     assert fill_up(demo_like) == 30
     assert Audit.objects.count() == Item.objects.filter(reason="audit", overlap=2, state="open").count() == 30
     assert set(Audit.objects.values_list("stratum", flat=True)) == {

@@ -89,7 +89,6 @@ def test_a_check_of_a_judge_does_not_say_that_such_a_call_cost_nothing() -> None
 
 
 def test_answers_without_usage_fill_the_budget_and_the_stop_explains_itself(models: LocalModels) -> None:
-    """On 45580ec they cost a known $0.00, and the campaign passed every cap."""
     books = scene(models, 12)
     models.script(SILENT)
     done = judge("--budget", "0.05")

@@ -12,7 +12,6 @@ DEAD = 5
 
 @pytest.mark.parametrize("fault", first_slow(["500", "hang", "drop", "not-json", "garbage", "half"], 2))
 def test_five_dead_documents_of_thirty_fail_and_the_campaign_ends(models: LocalModels, fault: str) -> None:
-    """D5: on a3455fca 25 were labelled, and five were asked once a minute for ever."""
     scene(models, 30)
     JudgeVersion.objects.update(parameters={"timeout_s": 0.5})
     dead = [{"contains": f"mapping number {6 * n} ", "fault": fault} for n in range(DEAD)]

@@ -74,41 +74,53 @@ def check(site: Rig, clock: Path, who: str, pairs: int = PAIRS, calls: int = BEF
     assert later.holds, later
 
 
-def test_postgresql_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(tmp_path: Path) -> None:
-    clock = tmp_path / "clock"
-    clock.write_text("+0")
-    instance = Instance(tmp_path / "var").migrated()
-    with fake(instance, clock, "postgres"):
-        instance.hold()
-    seen = "SELECT extract(epoch FROM now())::bigint"
-    with rig(instance, tmp_path) as site:
-        assert abs(site.ask(seen) - time.time()) < 10
+def hour_back(now: float) -> bool:
+    """Whether a clock that said the time before says an hour less."""
+    return abs(now + 3600 - time.time()) < 10
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> Path:
+    """The file with the offset, which is none yet."""
+    file = tmp_path / "clock"
+    file.write_text("+0")
+    return file
+
+
+@pytest.fixture
+def migrated(tmp_path: Path) -> Instance:
+    return Instance(tmp_path / "var").migrated()
+
+
+def test_postgresql_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(
+    migrated: Instance, clock: Path, tmp_path: Path
+) -> None:
+    with fake(migrated, clock, "postgres"):
+        migrated.hold()
+    with rig(migrated, tmp_path) as site:
         check(site, clock, "postgres")
-        assert abs(site.ask(seen) + 3600 - time.time()) < 10
+        assert hour_back(site.ask("SELECT extract(epoch FROM now())::bigint"))
 
 
-def test_redis_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(tmp_path: Path) -> None:
+def test_redis_with_a_clock_that_jumps_back_loses_doubles_and_pays_nothing(
+    migrated: Instance, clock: Path, tmp_path: Path
+) -> None:
     """The account's window is full at the jump: without care it would stay so for an hour."""
-    clock = tmp_path / "clock"
-    clock.write_text("+0")
-    instance = Instance(tmp_path / "var").migrated()
-    with fake(instance, clock, "redis-server"):
-        instance.hold()
-    client = redis.Redis(unix_socket_path=str(run_folder(instance.var) / "redis.sock"))
-    with client, rig(instance, tmp_path, more=f"requests_per_minute = {FULL}") as site:
-        assert abs(client.time()[0] - time.time()) < 10
+    with fake(migrated, clock, "redis-server"):
+        migrated.hold()
+    client = redis.Redis(unix_socket_path=str(run_folder(migrated.var) / "redis.sock"))
+    with client, rig(migrated, tmp_path, more=f"requests_per_minute = {FULL}") as site:
         check(site, clock, "redis", pairs=70, calls=FULL)
-        assert abs(client.time()[0] + 3600 - time.time()) < 10
+        assert hour_back(client.time()[0])
 
 
-def test_a_worker_whose_clock_jumps_back_loses_doubles_and_pays_nothing(tmp_path: Path) -> None:
-    clock = tmp_path / "clock"
-    clock.write_text("+0")
-    instance = Instance(tmp_path / "var").migrated()
-    with rig(instance, tmp_path, processes=0) as site:
-        instance.hold()
-        with fake(instance, clock, "python"):
-            worker = instance.start(*worker_pool.worker_command(2, "clock")[1:])
+def test_a_worker_whose_clock_jumps_back_loses_doubles_and_pays_nothing(
+    migrated: Instance, clock: Path, tmp_path: Path
+) -> None:
+    with rig(migrated, tmp_path, processes=0) as site:
+        migrated.hold()
+        with fake(migrated, clock, "python"):
+            worker = migrated.start(*worker_pool.worker_command(2, "clock")[1:])
             assert "python" in Path(f"/proc/{worker.pid}/comm").read_text()
         until(lambda: len(site.workers().get(worker.pid, [])) == 2, "the worker")
         check(site, clock, "worker")

@@ -38,7 +38,7 @@ def ends_whole(campaign: Campaign, models: LocalModels) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", OUTAGE)
 def test_an_outage_in_the_middle_fails_no_pair(models: LocalModels, fault: str) -> None:
-    """Five seconds, the circuit opens twice. On 45580ec pairs failed once four tries were over."""
+    """Five seconds: the circuit opens twice."""
     models.script(YES)
     make_panel(models)
     campaign = begin(collection_of(PAIRS))
@@ -91,7 +91,6 @@ def two_accounts(models: LocalModels) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["401", "403", "404"])
 def test_a_dead_key_pauses_the_campaign_and_says_which_account_and_why(models: LocalModels, fault: str) -> None:
-    """In the middle: on 45580ec every pair failed, and the other judges were asked for all of them."""
     collection_of(PAIRS)
     two_accounts(models)
     script = {"v3": [{"verdict": "yes", "times": 40, "latency": 0.05}, {"fault": fault, "latency": 0.05}], **YES}
