@@ -60,10 +60,7 @@ class Second:
         """Return each assessor's name, estimated share of right grades, and share of right grades in each class."""
         if self.solution is None:
             return []
-        # The diagonal: the share of each true class that the assessor graded right.
-        rates = np.einsum("acc->ac", self.solution.confusion)
-        # Over the classes by their estimated shares, so a rare class weighs little.
-        shares = rates @ self.solution.priors
+        shares, rates = self.solution.accuracies
         return [
             (name, float(share), tuple(map(float, row)))
             for name, share, row in zip(self.names, shares, rates, strict=True)
@@ -77,18 +74,18 @@ def fit_dawid_skene(report: AgreementReport) -> Second:
 
 def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     """Fit Dawid-Skene to the grades of assessors with these names."""
-    # Equal columns of grades are one item with a weight, so a million pairs are few.
-    grades, pairs = matrix.grades, matrix.pairs
-    there = (grades != MISSING).any(axis=0)
-    if not there.all():
-        # An item without a grade would be labelled by the priors alone.
-        grades, pairs = grades[:, there], pairs[there]
-    empty = np.empty(0, dtype=np.int64)
-    reason = _why_not_fitted(grades)
+    # An item without a grade would be labelled by the priors alone.
+    there = (matrix.grades != MISSING).any(axis=0)
+    grades, pairs = matrix.grades[:, there], matrix.pairs[there]
+    is_graded = grades != MISSING
+    reason = "" if len(np.unique(grades[is_graded])) > 1 else ONE_CLASS
+    reason = reason if (is_graded.sum(axis=0) >= 2).any() else NO_OVERLAP
+    reason = reason if is_graded.any(axis=1).sum() >= 3 else TOO_FEW
     if reason:
-        nothing = np.empty(0, dtype=np.bool_)
-        nowhere = np.empty(0, dtype=np.intp)
-        return Second(None, reason, names, len(pairs), empty, empty, empty, np.empty(0), nothing, nowhere)
+        none = np.empty(0, dtype=np.int64)
+        nowhere, nothing = none.astype(np.intp), none.astype(np.bool_)
+        return Second(None, reason, names, len(pairs), none, none, none, np.empty(0), nothing, nowhere)
+    # Equal columns of grades are one item with a weight, so a million pairs are few.
     found = group_patterns(grades)
     classes, counts = sparse_counts(found.grades)
     starts = STARTS if found.grades.size < LARGE else 2
@@ -103,15 +100,6 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     probability = solution.posterior.max(axis=1)[place]
     differs = (majority != MISSING) & (labels != majority)
     return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs, place)
-
-
-def _why_not_fitted(grades: NDArray[np.integer]) -> str:
-    """Say why there is no second aggregate; empty where there is one."""
-    if int((grades != MISSING).any(axis=1).sum()) < 3:
-        return TOO_FEW
-    if not ((grades != MISSING).sum(axis=0) >= 2).any():
-        return NO_OVERLAP
-    return ONE_CLASS if len(np.unique(grades[grades != MISSING])) < 2 else ""
 
 
 def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) -> list[list[Any]]:

@@ -15,7 +15,7 @@ from django.db import Error, transaction
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from annotation.agreement.aggregates import Second, differing_pairs, fit_dawid_skene
+from annotation.agreement.aggregates import differing_pairs, fit_dawid_skene
 from annotation.agreement.clusters import cluster_assessors
 from annotation.agreement.grade_matrix import (
     GradeMatrix,
@@ -31,7 +31,7 @@ from annotation.agreement.resampling import RESAMPLES
 from annotation.models import StoredResult
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
-from jobs.results import ResultKind, Tell
+from jobs.results import Result, ResultKind, Tell
 from judges.domain.copies import sample_name
 from store.sql import fetch_row
 
@@ -44,6 +44,7 @@ COUPLES = 5_000
 KEPT = 12  # Choices of assessors, pairs and grades whose figures a collection keeps.
 
 STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
+SOLUTION = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
 COUNT = """
 SELECT (SELECT count(*) FROM corpus_judgment j WHERE j.assessor_id = ANY(%(people)s) AND j.grade IS NOT NULL)
      + (SELECT count(*) FROM judges_attempt t JOIN judges_campaign c ON c.id = t.campaign_id
@@ -65,25 +66,23 @@ class Figures:
     stored: bool
     at: datetime | None
     asked: bool  # A worker is at it.
-    failure: str = ""  # Why measuring failed the last time.
+    failure: str  # Why measuring failed the last time.
 
 
 def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
     """Return everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
-    if not is_large(collection, asked.chosen):
+    if stored := is_large(collection, asked.chosen):
+        result = AGREEMENT.read(collection, **_build_options(asked))
+    else:
         try:
             with measuring(collection):
-                found = compute_figures(collection, asked)
+                result = Result(compute_figures(collection, asked))
         except MeasuringFailed as error:
-            return Figures(None, None, [], stored=False, at=None, asked=False, failure=str(error))
-        # Figures that were just measured take the way of stored ones, so that both pages are alike.
-        return Figures(*_restore_figures(collection, asked, known, found), stored=False, at=None, asked=False)
-    result = AGREEMENT.read(collection, **_build_options(asked))
-    waits, failure = result.is_in_progress, (result.job.error if result.job else "") or result.failure
-    if result.values is None:
-        return Figures(None, None, [], stored=True, at=None, asked=waits, failure=failure)
-    shown = _restore_figures(collection, asked, known, result.values)
-    return Figures(*shown, stored=True, at=result.at, asked=waits, failure=failure)
+            result = Result(failure=str(error))
+    failure = (result.job.error if result.job else "") or result.failure
+    # Figures that were just measured take the way of stored ones, so that both pages are alike.
+    shown = _restore_figures(collection, asked, known, result.values) if result.values else (None, None, [])
+    return Figures(*shown, stored, result.at, result.is_in_progress, failure)
 
 
 def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
@@ -155,7 +154,7 @@ def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str
     report = agreement_report(
         collection, asked.chosen, binarize=asked.binarize, bootstrap=RESAMPLES, population=asked.population
     )
-    measures = report.measures
+    measures, second = report.measures, fit_dawid_skene(report)
     return {
         "assessors": [_assessor_key(one) for one in report.found.assessors],
         "graded": [[one.n, one.relevant] for one in report.assessors],
@@ -165,22 +164,13 @@ def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str
             "pairwise": measures.pairwise.dump(),
             "majority": measures.majority.dump(),
         },
-        "second": _dump_aggregate(report, fit_dawid_skene(report)),
+        "second": {
+            "solution": {name: getattr(second.solution, name) for name in SOLUTION} if second.solution else None,
+            **{name: getattr(second, name) for name in ("reason", "items", "differing", "ties")},
+            "shares": [[share, *rates] for _name, share, rates in second.accuracies],
+            "rows": differing_pairs(report, second),
+        },
         "clusters": cluster_assessors(report) if len(report.assessors) > MANY else [],
-    }
-
-
-def _dump_aggregate(report: AgreementReport, found: Second) -> dict[str, Any]:
-    solution = found.solution
-    names = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
-    return {
-        "solution": {name: getattr(solution, name) for name in names} if solution else None,
-        "reason": found.reason,
-        "items": found.items,
-        "differing": found.differing,
-        "ties": found.ties,
-        "shares": [[share, *rates] for _name, share, rates in found.accuracies],
-        "rows": differing_pairs(report, found),
     }
 
 
@@ -194,10 +184,9 @@ def _restore_figures(
         # Who is nobody here any more keeps a number.
         name = sample_name(f"{kind} {pk}", *sample) if sample else f"{kind} {pk}"
         people.append(here.get((kind, pk, *sample)) or KnownAssessors(kind, pk, name, *sample))
-    kept = found["measures"]
-    overall: dict[str, Any] = {name: Statistic(**kept[name]) for name in STATISTICS}
-    couples = {name: Couples.load(kept[name]) for name in ("pairwise", "majority")}
-    measures = AgreementMeasures(**kept | overall | couples)
+    values = found["measures"]
+    overall: dict[str, Any] = {name: Statistic(**values[name]) for name in STATISTICS}
+    couples = {name: Couples.load(values[name]) for name in ("pairwise", "majority")}
     report = AgreementReport(
         collection=collection.name,
         binarize=asked.binarize,
@@ -205,7 +194,7 @@ def _restore_figures(
         assessors=tuple(
             OneAssessor(one.name, one.kind, n, yes) for one, (n, yes) in zip(people, found["graded"], strict=True)
         ),
-        measures=measures,
+        measures=AgreementMeasures(**values | overall | couples),
         found=GradeMatrix(tuple(people), np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
         copies=tuple(find_copies(people)),
     )

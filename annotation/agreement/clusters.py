@@ -20,9 +20,8 @@ def cluster_assessors(report: AgreementReport) -> list[dict[str, Any]]:
     members with everybody else, who met on FEW pairs and more; None where there is no such couple.
     """
     couples = report.measures.pairwise
-    graded = np.array([one.n for one in report.assessors])
-    # The tree of all distances grows with the square of the assessors, so only the busiest are looked at.
-    # Stable, so that of assessors who graded as much the first ones are looked at in each run.
+    graded = np.array([assessor.n for assessor in report.assessors])
+    # The tree of all distances grows with the square of the assessors; a stable order looks at the same in each run.
     order = np.argsort(-graded, kind="stable")[:MOST]
     label = _cluster_labels(couples, order, len(graded))
     kappa = couples.values[:, 0, 0]

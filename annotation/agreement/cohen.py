@@ -57,7 +57,6 @@ def cohen_kappas(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]
 
 def _sums_of_overlap(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
     """Sum the items that both graded, so each pair of assessors has margins of its own."""
-    # The product of both masks: only items that both graded count, with margins of these items alone.
     width, size = hot.shape[1], len(left)
     there = (rows != MISSING).astype(weights.dtype)
     both = there[left] * there[right]
@@ -98,7 +97,6 @@ def _compute_kappas(sums: Sums) -> Cohen:
     """Compute kappa = 1 - observed / expected disagreement, in each weighting."""
     expected = _expected_disagreement(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Without disagreement by chance all grades are equal, and kappa is undefined (0 / 0).
         kappas = [np.where(e > 0, 1 - o / e, np.nan) for o, e in zip(sums.observed, expected, strict=True)]
         percent = np.where(sums.n > 0, 1 - sums.observed[0] / sums.n, np.nan)
     plain, linear, quadratic = kappas if len(kappas) == 3 else kappas * 3
@@ -108,7 +106,6 @@ def _compute_kappas(sums: Sums) -> Cohen:
 def _expected_disagreement(sums: Sums) -> list[Floats]:
     """Return the disagreement by chance under each weighting."""
     a = [sums.n - sum(sums.mine), *sums.mine]
-    # Diagonal cells are agreement, and count nothing.
     b = [sums.n - sum(sums.theirs), *sums.theirs]
     totals = [np.zeros_like(sums.n) for _ in sums.observed]
     for i, j in ((i, j) for i in range(len(a)) for j in range(len(b)) if i != j):
@@ -152,8 +149,7 @@ class Sparse:
 
     def cohen(self, weights: Floats, some: slice) -> Cohen:
         """Return what `cohen_kappas` gives for the pairs of the slice."""
-        # Rows of the sparse matrix are (couple, left grade, right grade): a product with the weights gives all tables
-        # at once.
+        # Rows are (couple, left grade, right grade): a product with the weights gives all tables at once.
         width = self.width
         sums = self.cells[some.start * width**2 : some.stop * width**2].astype(weights.dtype) @ weights.T
         table = np.asarray(sums).reshape(-1, width, width, len(weights)).transpose(1, 2, 3, 0)
@@ -164,4 +160,4 @@ class Sparse:
         ]
         mine = [table[grade].sum(axis=0) for grade in range(1, width)]
         theirs = [table[:, grade].sum(axis=0) for grade in range(1, width)]
-        return Cohen(*_compute_kappas(Sums(table.sum(axis=(0, 1)), observed, mine, theirs)))
+        return _compute_kappas(Sums(table.sum(axis=(0, 1)), observed, mine, theirs))

@@ -47,6 +47,13 @@ class Solution:
         labels: NDArray[np.int64] = np.array(self.classes, dtype=np.int64)[self.posterior.argmax(axis=1)]
         return labels
 
+    @property
+    def accuracies(self) -> tuple[Floats, Floats]:
+        """The estimated share of right grades of each assessor, and of each assessor in each class."""
+        rates = np.einsum("acc->ac", self.confusion)
+        # Over the classes by their estimated shares, so a rare class weighs little.
+        return rates @ self.priors, rates
+
 
 def sparse_counts(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Counts]:
     """Return grades (assessors x items, MISSING where there is none) as classes and sparse counts."""

@@ -61,16 +61,14 @@ BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
 class KnownAssessors:
     """An assessor whose grades can be compared, among all of a collection.
 
-    `name` is unique in the collection; `id` is a row's of its `kind`.
-
     The newest version of a judge carries its plain name, older ones `name@version`; where a person and an import
     share a name, both carry `kind:name`. A judge that votes several times on one pair is as many assessors, `name #1`,
     `name #2` and so on: samples of one model.
     """
 
     kind: str
-    id: int
-    name: str
+    id: int  # Of a row of its kind.
+    name: str  # Unique in the collection.
     sample: int = 0  # Of a judge named several times on a panel: which of its votes, from 0.
     one: str = ""  # What such a judge is called without its number; "" for others.
     # Of a judge: what it has in common with its copies (judges.domain.copies).
@@ -155,15 +153,14 @@ def find_copies(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
     return [tuple(places) for places in found.values() if len(places) > 1]
 
 
-def judge_names(campaigns: Iterable[int], *, voters_only: bool = False) -> dict[int, str]:
+def judge_names(campaigns: Iterable[int]) -> dict[int, str]:
     """Names of the judges of some campaigns by id: the newest version is `name`, others are `name@version`."""
     ids: set[int] = set()
     kept: set[int] = set()
     for voters, debaters, state in Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters", "state"):
-        members = set(voters if voters_only else [*voters, *debaters])
-        ids |= members
-        kept |= set() if state == Campaign.State.CANCELLED else members
-    versions = _known_judges(ids, kept, campaigns, ["vote"] if voters_only else ["vote", "for", "against"])
+        ids |= {*voters, *debaters}
+        kept |= set() if state == Campaign.State.CANCELLED else {*voters, *debaters}
+    versions = _known_judges(ids, kept, campaigns, ["vote", "for", "against"])
     return _versioned_names(versions.order_by("name", "-version").values_list("id", "name", "version"))
 
 
@@ -189,9 +186,7 @@ def _versioned_names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]
 def choose_assessors(
     known: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
 ) -> list[KnownAssessors]:
-    """Choose the assessors that are named, and all people or judges if asked.
-
-    Without any: all judges, people and imports.
+    """Choose the assessors that are named, and all people or judges if asked; without any all judges, people, imports.
 
     `reference` and `policy` name all of that kind, a judge that gives several samples all of those. Raises BadInput for
     a name that nobody here has.
@@ -229,7 +224,9 @@ def load_grade_matrix(
     """
     chosen = list(choose_assessors(known_assessors(collection)) if assessors is None else assessors)
     rows = {(one.kind == Kind.JUDGE, one.id * SAMPLES + one.sample): place for place, one in enumerate(chosen)}
-    spoken = _load_judgments(collection, [one.id for one in chosen if one.kind != Kind.JUDGE], votes)
+    # Of judgments and votes the one that shall count for a pair comes last, and takes the place of those before it.
+    ids = [one.id for one in chosen if one.kind != Kind.JUDGE]
+    spoken = fetch_columns(READ_GRADES, apart=list(APART), assessors=ids, collection=collection.pk, votes=votes)
     cast = _load_votes(collection, [one for one in chosen if one.kind == Kind.JUDGE])
     parts = [
         (_matrix_rows(spoken["who"] * SAMPLES, rows, False), spoken["pair"], spoken["grade"]),
@@ -296,40 +293,25 @@ def _matrix_rows(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judg
     return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
 
 
-def _load_judgments(collection: Collection, ids: list[int], votes: Votes) -> NDArray[np.void]:
-    """Standing judgments of people, imports, policies: the one that shall count for a pair comes last."""
-    return fetch_columns(READ_GRADES, apart=list(APART), assessors=ids, collection=collection.pk, votes=votes)
-
-
 def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[np.void]:
-    """Counted votes that may enter agreement: the one that shall count for a pair comes last.
-
-    `who` is the judge's id and its sample in one number.
-    """
+    """Counted votes that may enter agreement, the newest campaign's last. `who`: judge and sample in one number."""
     ids = list({one.id for one in judges})
-    asked = Campaign.objects.filter(collection=collection) if ids else ()
-    campaigns = {campaign.pk: campaign for campaign in asked}
+    campaigns = {one.pk: one for one in Campaign.objects.filter(collection=collection)} if ids else {}
     found = fetch_columns(READ_VOTES, campaigns=list(campaigns), judges=ids)
-    # In this order a later row takes an earlier one's place in the matrix: the newest campaign's vote remains.
     found = found[np.lexsort((-found["place"], found["campaign"]))]
+    # Without the votes that an early stop left to chance and to the other votes.
     early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
-    found = found[_drawn_vote_mask(found, campaigns, early)] if early else found
-    # A judge and its sample as one number, so that a million votes need no loop.
+    is_drawn = np.ones(len(found), dtype=np.bool_)
+    for at in np.flatnonzero(np.isin(found["campaign"], early)):
+        campaign = campaigns[int(found["campaign"][at])]
+        seed = pair_seed(campaign.seed, int(found["pair"][at]))
+        is_drawn[at] = int(found["place"][at]) in drawn_first(len(campaign.voters), True, seed)
+    found = found[is_drawn]
     found["who"] *= SAMPLES
-    for campaign, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
-        found["who"][(found["campaign"] == campaign) & (found["place"] == place)] += sample
+    for number, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
+        found["who"][(found["campaign"] == number) & (found["place"] == place)] += sample
     wanted = [one.id * SAMPLES + one.sample for one in judges]
     return found[np.isin(found["who"], wanted)] if any(one.one for one in judges) else found
-
-
-def _drawn_vote_mask(found: NDArray[np.void], campaigns: dict[int, Campaign], early: list[int]) -> NDArray[np.bool_]:
-    """Tell which votes are not among those that an early stop left to chance and to the other votes."""
-    kept = np.ones(len(found), dtype=np.bool_)
-    for place in np.flatnonzero(np.isin(found["campaign"], early)):
-        campaign = campaigns[int(found["campaign"][place])]
-        seed = pair_seed(campaign.seed, int(found["pair"][place]))
-        kept[place] = int(found["place"][place]) in drawn_first(len(campaign.voters), True, seed)
-    return kept
 
 
 def population_of(collection: Collection, population: Population) -> NDArray[np.int64]:

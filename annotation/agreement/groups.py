@@ -9,17 +9,17 @@ from annotation.agreement.measures import (
     NO_DOUBLE,
     Statistic,
     build_statistic,
-    count_grades,
+    count_double,
     estimate_intervals,
     krippendorff_alphas,
 )
-from annotation.agreement.resampling import Draws, Floats, group_patterns, merge_counts
+from annotation.agreement.resampling import Draws, Floats, group_patterns
 
 
 class AssessorGroup(NamedTuple):
-    """The agreement of a group. `pairs`: those with two grades and more; both figures rest on them alone."""
+    """The agreement of a group."""
 
-    pairs: int
+    pairs: int  # Those with two grades and more: both figures rest on them alone.
     kappa: Statistic
     percent: Statistic
     prevalence: float | None
@@ -31,8 +31,7 @@ def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: in
 
     `grades`: assessors x pairs of 0 and 1, MISSING where there is none. 95% intervals by resampling pairs.
     """
-    found = group_patterns(grades)
-    given, counts = merge_counts(count_grades(found), found.counts)
+    given, counts = count_double(group_patterns(grades))
     pairs = int(counts.sum())
     if not pairs:
         none = Statistic(None, None, None, 0, NO_DOUBLE)

@@ -45,10 +45,7 @@ Measure = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A measured value over `n` items, with its 95% interval `low` to `high`.
-
-    `value` is None where undefined, with the `reason`.
-    """
+    """A measured value over `n` items, with its 95% interval; None where undefined, with the `reason`."""
 
     value: float | None
     low: float | None
@@ -96,9 +93,7 @@ class Couples(Sequence[Pairwise]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def dump(self) -> dict[str, str]:
-        """Return the couples as JSON takes them."""
-        # The columns' bytes, because a million numbers as text take a page seconds to read.
-        # Little-endian and 4 bytes whatever machine wrote it: the document is stored and read elsewhere.
+        """Return the couples as JSON takes them: bytes, since a million numbers as text take seconds to read."""
         kept = {"places": self.places.astype("<i4"), "n": self.n.astype("<i4"), "values": self.values.astype("<f4")}
         return {name: b64encode(column.tobytes()).decode() for name, column in kept.items()}
 
@@ -135,7 +130,7 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
     found = group_patterns(grades)
     assessors = len(found.grades)
     draws = Draws(found.counts, bootstrap, seed)
-    given, counts = merge_counts(count_grades(found), found.counts)
+    given, counts = count_double(found)
     drawn = Draws(counts, bootstrap, seed)
     kappa, votes = _fleiss_statistic(given, drawn, assessors)
     double = int(counts.sum())
@@ -144,7 +139,7 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
     nominal, ordinal, by_distance = (build_statistic(value, low, high, double, none) for value, low, high in alphas)
     pairwise, majority = _two_by_two(found, draws)
     return AgreementMeasures(
-        items=found.items,
+        items=int(found.counts.sum()),
         pairwise=pairwise,
         apart=assessors * (assessors - 1) // 2 - len(pairwise),
         fleiss=kappa,
@@ -158,14 +153,18 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
 
 def fleiss_kappa(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> tuple[Statistic, int]:
     """Fleiss' kappa alone, and how many grades each of its items has."""
-    found = group_patterns(grades)
-    given, counts = merge_counts(count_grades(found), found.counts)
-    return _fleiss_statistic(given, Draws(counts, bootstrap, seed), len(found.grades))
+    given, counts = count_double(group_patterns(grades))
+    return _fleiss_statistic(given, Draws(counts, bootstrap, seed), len(grades))
 
 
 def count_grades(found: Patterns) -> NDArray[np.int64]:
     """Count how many gave each grade: grades x patterns."""
-    return np.stack([(found.grades == grade).sum(axis=0) for grade in range(found.width)])
+    return np.stack([(found.grades == grade).sum(axis=0) for grade in range(int(found.grades.max(initial=0)) + 1)])
+
+
+def count_double(found: Patterns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count how many gave each grade, of patterns with two grades and more, and the items of each."""
+    return merge_counts(count_grades(found), found.counts)
 
 
 def majority_of_others(found: Patterns) -> Grades:
@@ -210,7 +209,7 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
     n = np.zeros(len(pairs), dtype=np.int64)
     # Fewer couples at a time for many resamples; the sparse way holds a table of grades for each.
     block = max(1, CELLS // (32 * max(draws.number, 1)) // (1 if sparse is None else sparse.width**2 // 4))
-    # With two grades the three kappas are one, and so are their intervals: kappa and percent say it all.
+    # With two grades the three kappas are one, and so are their intervals.
     told, back = ((1, 4), [0, 0, 0, 1]) if rows.max(initial=0) <= 1 else ((1, 2, 3, 4), [0, 1, 2, 3])
     for start in range(0, len(pairs), block):
         some = slice(start, min(start + block, len(pairs)))
@@ -231,7 +230,6 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
 
 def estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats, Floats]]:
     """Estimate value, low and high of each thing that `part` measures; NaN where undefined."""
-    # The unweighted counts are one more "resample": the same function gives the value and its interval.
     value = np.atleast_1d(part(draws.counts[None].astype(np.float64))[0])
     low = high = np.full_like(value, np.nan)
     if draws.number and draws.counts.size:
@@ -240,25 +238,15 @@ def estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats
     return list(zip(value, low, high, strict=True))
 
 
-def fleiss_items(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[int, int]:
-    """Choose which items Fleiss' kappa takes: (grades on each, how many).
-
-    Of all numbers of grades from two on the one that most items have; of two that are equally frequent the larger.
-    """
-    votes = given.sum(axis=0)
-    # An item with fewer than two grades says nothing of agreement.
-    items = np.bincount(votes, weights=counts, minlength=2)
-    items[:2] = 0
-    # The largest number of grades wins among equally many items.
-    most = len(items) - 1 - int(items[::-1].argmax())
-    return (most, int(items[most])) if items[most] else (0, 0)
-
-
 def _fleiss_statistic(given: NDArray[np.int64], draws: Draws, assessors: int) -> tuple[Statistic, int]:
-    """The kappa, and how many grades each of its items has."""
-    votes, items = fleiss_items(given, draws.counts)
+    """The kappa of the items with as many grades as most items have, and that number; of equals the larger."""
+    items = np.bincount(given.sum(axis=0), weights=draws.counts, minlength=2)
+    items[:2] = 0  # an item with fewer than two grades says nothing of agreement
+    most = len(items) - 1 - int(items[::-1].argmax())
+    votes = most if items[most] else 0
     ((value, low, high),) = estimate_intervals(fleiss_measure(given, votes), draws)
-    return build_statistic(value, low, high, items, ONE_ASSESSOR if assessors < 2 else NO_DOUBLE), votes
+    none = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
+    return build_statistic(value, low, high, int(items[votes]), none), votes
 
 
 def fleiss_measure(given: NDArray[np.int64], votes: int) -> Measure:
@@ -283,7 +271,6 @@ def krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
     """Krippendorff's alpha over the items with two grades and more. Values: nominal, ordinal, interval."""
     grades = np.flatnonzero(given.any(axis=1))
     counts = given[grades].astype(np.float64)
-    # Alpha pairs the values of an item, so items with one grade drop out.
     counts *= counts.sum(axis=0) >= 2
     others = np.maximum(counts.sum(axis=0) - 1, 1)
     low, high = np.triu_indices(len(grades), 1)

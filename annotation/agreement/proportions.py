@@ -68,27 +68,23 @@ def confidence_sequence(right: int, n: int, level: float = LEVEL) -> Interval:
 
 
 def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interval:
-    """Return bounds of the share over all strata that hold at all sample sizes at once: strata split the level.
-
-    Strata without a sample are left out, as `overall` does; the whole of 0..1 where none has one.
-    """
+    """Return bounds of the share over all sampled strata that hold at all sample sizes at once; 0..1 without any."""
     sampled = [stratum for stratum in strata if stratum.n > 0 and stratum.size > 0]
     total = sum(stratum.size for stratum in sampled)
     low, high = 0.0, 0.0 if sampled else 1.0
     for stratum in sampled:
         # The level is split over the strata (Bonferroni), so that all of their bounds hold at once.
-        one = confidence_sequence(round(stratum.right), round(stratum.n), 1 - (1 - level) / len(sampled))
-        low += stratum.size / total * one.low
-        high += stratum.size / total * one.high
+        bounds = confidence_sequence(round(stratum.right), round(stratum.n), 1 - (1 - level) / len(sampled))
+        low += stratum.size / total * bounds.low
+        high += stratum.size / total * bounds.high
     return Interval(low, min(1.0, high))
 
 
 def stratified_share(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Interval] | None:
-    """Return the share over all strata weighted by their sizes, and its interval; None where no stratum has a sample.
+    """Return the share over the sampled strata weighted by their sizes, and its interval; None without any.
 
-    Strata without a sample are left out of both. The interval joins the strata's exact ones by the method of Donner
-    and Zou (Statistics in Medicine 29, 2010; "variance recovered from limits"), so that it does not collapse to a
-    point when every audited label was right, as a normal interval would.
+    The interval joins the strata's exact ones by the method of Donner and Zou (Statistics in Medicine 29, 2010;
+    "variance recovered from limits"), so that it is no point when every audited label was right.
     """
     sampled = [stratum for stratum in strata if stratum.n > 0 and stratum.size > 0]
     total = sum(stratum.size for stratum in sampled)

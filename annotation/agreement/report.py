@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from django.db import connection
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
@@ -14,16 +13,17 @@ from annotation.agreement.measures import FAMILY, AgreementMeasures, Statistic, 
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadOption
 from corpus.models import Assessor, Collection, Query
+from store.sql import fetch_row
 
 
 @dataclass(frozen=True, slots=True)
 class OneAssessor:
-    """An assessor in a report. `n`: pairs graded; `relevant`: how many of them from `relevant_from` on."""
+    """An assessor in a report."""
 
     name: str
     kind: str
-    n: int
-    relevant: int
+    n: int  # Pairs graded.
+    relevant: int  # Of them, those graded from `relevant_from` on.
 
     @property
     def prevalence(self) -> float | None:
@@ -42,8 +42,7 @@ class AgreementReport:
     measures: AgreementMeasures
     # The grades that were measured, binarized where asked for.
     found: GradeMatrix = field(repr=False, compare=False)
-    # Places of judges that are one model with the same parameters, or samples of one judge.
-    copies: tuple[tuple[int, ...], ...] = ()
+    copies: tuple[tuple[int, ...], ...] = ()  # As `find_copies` gives them.
 
     def is_copy(self, a: int, b: int) -> bool:
         """Return whether two assessors are the same model, whose agreement is with itself."""
@@ -98,14 +97,11 @@ def agreement_report(
 
 def of_itself(report: AgreementReport) -> list[str]:
     """Write a sentence for each group of copies, whose agreement with itself stands among the figures."""
-    return [
-        _(
-            "%(names)s are one model with the same parameters. Their agreement shows how "
-            "consistent the model is, not how accurate."
-        )
-        % {"names": ", ".join(report.name(place) for place in group)}
-        for group in report.copies
-    ]
+    words = _(
+        "%(names)s are one model with the same parameters. Their agreement shows how "
+        "consistent the model is, not how accurate."
+    )
+    return [words % {"names": ", ".join(map(report.name, group))} for group in report.copies]
 
 
 # Somebody voted with the debate in view, and somebody where an arm hid it.
@@ -121,10 +117,7 @@ def mixed_votes(report: AgreementReport, collection: Collection) -> str:
     """Write a sentence where people's votes are blind ones and others: the Overview keeps them apart."""
     if not any(one.kind == Assessor.Kind.PERSON for one in report.assessors):
         return ""
-    with connection.cursor() as cursor:
-        cursor.execute(_BOTH_ARMS, {"collection": collection.pk})
-        both = all(cursor.fetchone())
-    if not both:
+    if not all(fetch_row(_BOTH_ARMS, collection=collection.pk)):
         return ""
     return _(
         "People's first votes are compared here, blind ones and those with the debate in view together. "
@@ -166,17 +159,14 @@ def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | N
         "pairwise_left_out": measures.apart,
         "fleiss": asdict(measures.fleiss),
         "fleiss_votes": measures.fleiss_votes,
-        "alpha_nominal": asdict(measures.alpha_nominal),
-        "alpha_ordinal": asdict(measures.alpha_ordinal),
-        "alpha_interval": asdict(measures.alpha_interval),
+        **{name: asdict(getattr(measures, name)) for name in ("alpha_nominal", "alpha_ordinal", "alpha_interval")},
         "majority": [
             {
-                "name": report.name(one.a),
-                "n": one.n,
-                "kappa": _statistic_document(one.kappa),
-                "percent": _statistic_document(one.percent),
+                "name": report.name(pair.a),
+                "n": pair.n,
+                **{name: _statistic_document(getattr(pair, name)) for name in ("kappa", "percent")},
             }
-            for one in measures.majority
+            for pair in measures.majority
         ],
         "dawid_skene": dawid_skene,
         **({"copies": [[report.name(place) for place in group] for group in report.copies]} if report.copies else {}),

@@ -22,21 +22,10 @@ class Patterns:
     grades: Grades
     counts: NDArray[np.int64]
 
-    @property
-    def items(self) -> int:
-        """Items that at least one assessor graded."""
-        return int(self.counts.sum())
-
-    @property
-    def width(self) -> int:
-        """The number of grades, at least one: they are 0 .. width - 1."""
-        return int(self.grades.max(initial=0)) + 1
-
 
 def group_patterns(grades: NDArray[np.integer]) -> Patterns:
     """Group equal columns of assessors x items; columns without any grade are left out."""
-    # int16 holds MISSING and every scale, and sorts faster than int64.
-    matrix = np.asarray(grades, dtype=np.int16)
+    matrix = np.asarray(grades, dtype=np.int16)  # sorts faster than int64
     there = (matrix != MISSING).any(axis=0)
     matrix = matrix if there.all() else matrix[:, there]
     _, first, counts = np.unique(_column_codes(matrix), return_index=True, return_counts=True)
@@ -88,7 +77,6 @@ class Draws:
     kept: list[NDArray[np.float32]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
-        # A block that fits is kept, since every measure walks through the same resamples.
         if self.kept or self.number * len(self.counts) > CELLS:
             yield from self.kept or draw_resamples(self.counts, self.number, self.seed)
         elif self.number:
@@ -97,10 +85,7 @@ class Draws:
 
 
 def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Yield weights of the patterns in `number` samples of items with replacement, in chunks of resamples x patterns.
-
-    The same seed gives the same resamples.
-    """
+    """Yield weights of the patterns in `number` samples of items with replacement, in chunks of them x patterns."""
     random = np.random.default_rng(seed)
     items, groups = int(counts.sum()), len(counts)
     # With many items to a pattern, drawing the counts directly is faster than drawing items.
