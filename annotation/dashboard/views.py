@@ -11,8 +11,7 @@ from annotation.audit_log.recording import record
 from annotation.dashboard import overview
 from annotation.dashboard.collection import build_dashboard
 from annotation.data.forms import CollectionForm
-from annotation.label_quality.chosen_campaign import find_campaign
-from annotation.label_quality.loading import load_label_quality
+from annotation.label_quality.loading import find_campaign, load_label_quality
 from annotation.permissions import Scope, SiteScope, action
 from annotation.quality_control import onboarding
 from corpus.chart_downloads import download
@@ -58,7 +57,8 @@ def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The page, or for HTMX its changing part, until the campaign runs no more."""
-    chosen = find_campaign(scope.collection, request.GET.get("campaign", ""))
+    number = request.GET.get("campaign", "")
+    chosen = find_campaign(scope.collection, number) if number else None
     states = recent_states([scope.collection.pk])[scope.collection.pk]
     status = (
         campaign_status(scope.collection, chosen, by_judge=False)

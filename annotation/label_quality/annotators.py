@@ -9,7 +9,6 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
-from numpy.typing import NDArray
 
 from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
 from annotation.agreement.grade_matrix import fetch_columns
@@ -80,11 +79,9 @@ def measure_annotators(collection: Collection, said: BinaryVotes | None = None) 
 def _person_quality(
     member: Membership, sums: AnnotatorTally, usual: float | None, shares: dict[int, float]
 ) -> PersonQuality:
-    skips, flags = member.skips, member.flags  # type: ignore[attr-defined]  # annotated above
     equal = [mine == theirs for mine, theirs in zip(sums.own, sums.others, strict=True)]
     kappa = missing_statistic(NOBODY_ELSE)
     if sums.own:
-        # Grades become two columns, mine and the majority's, because kappa is between two assessors.
         grades = np.array([sums.own, sums.others], dtype=np.int16)
         kappa = compute_measures(grades, bootstrap=RESAMPLES).pairwise[0].kappa
     found = PersonQuality(
@@ -97,8 +94,8 @@ def _person_quality(
         gold=share_statistic(sums.gold, NO_GOLD),
         kappa=kappa,
         prevalence=sums.relevant / sums.judged if sums.judged else None,
-        skips=skips,
-        flags=flags,
+        skips=member.skips,  # type: ignore[attr-defined]  # annotated above
+        flags=member.flags,  # type: ignore[attr-defined]
         intra=share_statistic(sums.again, NO_REPEATS),
         fast=sums.fast,
         slow=sums.slow,
@@ -117,7 +114,6 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
     `usual`: the median of everybody's median times, in milliseconds.
     """
     gold, majority, intra = one.gold, one.majority, one.intra
-    # The upper end of the interval lies below the mark: a few unlucky judgments raise no alarm.
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
         words = _("%(gold_value)s correct on %(n)s gold pairs: below %(gold_mark)s (95%% confidence)")
         yield words % {"gold_value": f"{gold.value:.0%}", "n": gold.n, "gold_mark": f"{GOLD_MARK:.0%}"}
@@ -144,7 +140,8 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
     """Tally judgments by assessor. Adjudications, given with everybody's answers in view, are left out."""
     mark = collection.relevant_from
-    found_rows = _read_judgments(collection).tolist()
+    # The first of each member on an item.
+    found_rows = fetch_columns(READ_JUDGMENTS, collection=collection.pk, missing=MISSING).tolist()
     rows = [(*row, grade >= mark) for *row, grade, _reference in found_rows]
     gold = {pair: grade >= mark for _who, _item, pair, *_rest, grade in found_rows if grade != MISSING}
     items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
@@ -180,28 +177,23 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
             one.others.append(int(yes_votes > no_votes))
         if pair in gold:
             one.gold.append(gold[pair] == yes)
-    _mark_outliers(found)
-    return found
-
-
-def _mark_outliers(found: dict[int, AnnotatorTally]) -> None:
-    """Count judgments whose time is far from everybody's, on a logarithmic scale (median absolute deviation)."""
-    # A time below a millisecond has no logarithm.
+    # Times far from everybody's, on a logarithmic scale (median absolute deviation).
     times = np.log([max(ms, 1) for one in found.values() for ms in one.milliseconds])
     if len(times) < FEW:
-        return
+        return found
     middle = float(np.median(times))
     # 1.4826 makes the median absolute deviation an estimate of the standard deviation.
-    usual = max(1.4826 * float(np.median(np.abs(times - middle))), LEAST_SPREAD)
+    spread = max(1.4826 * float(np.median(np.abs(times - middle))), LEAST_SPREAD)
     for one in found.values():
-        away = (np.log([max(ms, 1) for ms in one.milliseconds]) - middle) / usual
+        away = (np.log([max(ms, 1) for ms in one.milliseconds]) - middle) / spread
         one.fast, one.slow = int((away < -FAR).sum()), int((away > FAR).sum())
+    return found
 
 
 def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
     """Estimate the share of right grades by assessor (Dawid and Skene, people alone); empty where it cannot be told."""
     rows = [place for place, one in enumerate(said.found.assessors) if one.kind == Assessor.Kind.PERSON]
-    grades = said.relevance[rows]
+    grades = said.found.grades[rows]
     grades = grades[:, (grades != MISSING).sum(axis=0) >= 2]  # nobody's error shows on a pair that one person judged
     # With two judges the model cannot tell which of them errs.
     if len(rows) < 3 or not grades.size:
@@ -212,14 +204,9 @@ def estimate_accuracies(said: BinaryVotes) -> dict[int, float]:
     # A solution that collapsed into one class says that everybody is perfect.
     if solution is None or solution.collapsed:
         return {}
-    # The diagonal is the share of right grades in each class; the priors weigh the classes.
-    shares = np.einsum("acc->ac", solution.confusion) @ solution.priors
     heard = (grades != MISSING).any(axis=1)
     return {
-        said.found.assessors[row].id: float(share) for row, share, any_ in zip(rows, shares, heard, strict=True) if any_
+        said.found.assessors[row].id: float(share)
+        for row, share, any_ in zip(rows, solution.accuracies[0], heard, strict=True)
+        if any_
     }
-
-
-def _read_judgments(collection: Collection) -> NDArray[np.void]:
-    """Read standing judgments of members, the first of each on an item, with the pair's reference grade."""
-    return fetch_columns(READ_JUDGMENTS, collection=collection.pk, missing=MISSING)

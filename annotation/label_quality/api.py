@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Q
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
@@ -12,21 +12,19 @@ from ninja.decorators import decorate_view
 from annotation.agreement.api import MeasuredOut
 from annotation.agreement.measures import Statistic
 from annotation.audit_log.recording import record
-from annotation.label_quality import statistics
+from annotation.label_quality import services, statistics
 from annotation.label_quality.audits import measure_audits
-from annotation.label_quality.loading import load_label_quality
+from annotation.label_quality.loading import find_campaign, load_label_quality
 from annotation.label_quality.records import RouteQuality
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
+from api.operations import operation
 from api.paging import Cursor, Limit, Page, page_of
-from api.problems import Given
 from corpus.numbered import numbered_or_404
 from judges.campaigns import audit_sampling, counters
-from judges.domain.audits import Route, route_of
 from judges.models import Campaign
 
 router = Router(tags=["quality"])
-ROUTE = "The key of a route, as the audit names it: r1.m5.y."
 
 
 class AuditOut(Schema):
@@ -77,13 +75,6 @@ class AuditDetailsOut(AuditOut):
     routes: list[RouteOut]
 
 
-class DrawIn(Given):
-    """Size that the sample shall have: the same request again changes nothing."""
-
-    up_to: int = Field(ge=0, lt=1_000_000_000, description="Drawn pairs in all, of the route or of the campaign.")
-    route: str = Field("", max_length=40, description=f"{ROUTE} Empty: all routes.")
-
-
 class AuditedPairsOut(Schema):
     """Number of pairs that wait for people now and did not before."""
 
@@ -117,11 +108,12 @@ def list_audits(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit
 @router.get("/collections/{slug:name}/audits/{number}", auth=may("admin"), response=AuditDetailsOut)
 def read_audit(request: HttpRequest, name: str, number: int) -> Any:
     """Read the audit of a campaign: accuracy over all and by route."""
-    campaign = _find_campaign(request, number)
+    collection = scope_of(request).collection
+    campaign = numbered_or_404(_audited(request), collection, number, _("Campaign not found."))
     ended = campaign.state in audit_sampling.ENDED
     # While a campaign runs its strata still grow: how many can be drawn is known at its end.
     left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
-    found = measure_audits(scope_of(request).collection, campaign, counters.read(campaign.pk), left)
+    found = measure_audits(collection, campaign, counters.read(campaign.pk), left)
     measured: dict[str, Any] = {"accuracy": None, "covered": None, "limit": None, "conflicts": 0, "routes": []}
     if found is not None:
         measured = {
@@ -134,20 +126,15 @@ def read_audit(request: HttpRequest, name: str, number: int) -> Any:
     return {**_show_campaign(campaign), "can_draw": ended, **measured}
 
 
-@router.post(
-    "/collections/{slug:name}/audits/{number}/draw",
-    auth=may("admin", MANAGE),
+operation(
+    router,
+    services.draw_audits,
+    "POST",
+    "/audits/{number}/draw",
     response=AuditedPairsOut,
+    find=find_campaign,
+    status=200,
 )
-@decorate_view(once)
-def draw_audits(request: HttpRequest, name: str, number: int, body: DrawIn) -> Any:
-    """Draw more pairs of a campaign that has ended for people to check."""
-    scope, campaign = scope_of(request), _find_campaign(request, number)
-    route = _parse_route(body.route).key if body.route else ""
-    with transaction.atomic():
-        drawn = audit_sampling.draw_more(campaign=campaign, up_to=body.up_to, route=route)
-        record(scope, "audit.drawn", campaign=campaign.number, route=route, pairs=drawn)
-    return {"pairs": drawn}
 
 
 @router.get("/collections/{slug:name}/quality", auth=may("admin"), response=QualityOut)
@@ -174,20 +161,6 @@ def _audited(request: HttpRequest) -> Any:
     rows = Campaign.judging.filter(collection=scope_of(request).collection).select_related("collection")
     resolved = Count("audits", filter=Q(audits__item__state="settled"))
     return rows.annotate(drawn=Count("audits"), resolved=resolved)
-
-
-def _find_campaign(request: HttpRequest, number: int) -> Campaign:
-    rows, collection = _audited(request), scope_of(request).collection
-    found: Campaign = numbered_or_404(rows, collection, number, _("Campaign not found."))
-    return found
-
-
-def _parse_route(key: str) -> Route:
-    try:
-        return route_of(key)
-    except ValueError:
-        # The key stands for an object, so one that nobody has is a 404 and no wrong field.
-        raise Http404(_("Route not found.")) from None
 
 
 def _show_campaign(row: Any) -> dict[str, Any]:

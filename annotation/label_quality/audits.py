@@ -6,9 +6,8 @@ compared with the label that stood in the audit's row before anybody saw the pai
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -17,8 +16,9 @@ from annotation.agreement.proportions import Interval, Stratum, stratified_share
 from annotation.label_quality.records import Audits, RouteQuality, missing_statistic
 from corpus.models import Collection
 from judges.campaigns import route_breakers
-from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, allocate_sample, route_of
+from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, Route, allocate_sample, route_of
 from judges.models import Campaign
+from store.sql import fetch_rows
 
 NO_AUDIT = gettext_noop("not measured: no audit is completed yet")
 
@@ -55,17 +55,13 @@ def measure_audits(
     counts: Mapping[str, float],
     left: Mapping[str, int] | None = None,
 ) -> Audits | None:
-    """The audit of one campaign, in one statement over the drawn pairs alone. `counts`: its counters
-    (judges.campaigns.counters).
+    """The audit of one campaign; None where nothing is labelled. `counts`: its counters (judges.campaigns.counters).
 
     `left`: pairs of each stratum that can be drawn (audit_sampling.remaining_by_stratum); without it all that are not
-    drawn. None where nothing is labelled.
+    drawn.
     """
     measured = _measure_campaign(collection, campaign, counts, left, {}) if campaign else None
-    if measured is None:
-        return None
-    population = _("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s")
-    return _sum_up([measured], population)
+    return _sum_up([measured] if measured else [])
 
 
 def measure_collection_audits(collection: Collection) -> Audits | None:
@@ -75,26 +71,19 @@ def measure_collection_audits(collection: Collection) -> Audits | None:
     """
     counts: dict[int, dict[str, float]] = defaultdict(dict)
     patterns = {"stopped": f"{route_breakers.STOPPED}%", "resumed": f"{route_breakers.RESUMED}%"}
-    with connection.cursor() as cursor:
-        cursor.execute(ROUTES, {"collection": collection.pk, **patterns})
-        for number, key, n in cursor.fetchall():
-            counts[number][key] = n
+    for pk, key, n in fetch_rows(ROUTES, collection=collection.pk, **patterns):
+        counts[pk][key] = n
     campaigns = Campaign.objects.in_bulk([pk for pk, sums in counts.items() if _route_sizes(sums, {})])
     if len(campaigns) < 2:
         return next((measure_audits(collection, one, counts[pk]) for pk, one in campaigns.items()), None)
     replaced: dict[int, dict[str, int]] = defaultdict(dict)
-    with connection.cursor() as cursor:
-        cursor.execute(REPLACED, {"campaigns": list(campaigns)})
-        for number, route, n in cursor.fetchall():
-            replaced[number][route] = n
+    for pk, route, n in fetch_rows(REPLACED, campaigns=list(campaigns)):
+        replaced[pk][route] = n
     each = (
         _measure_campaign(collection, campaigns[pk], counts[pk], None, replaced[pk])
         for pk in sorted(campaigns, reverse=True)
     )
-    measured = [one for one in each if one is not None]
-    if len(measured) < 2:
-        return _sum_up(measured, _("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s"))
-    return _sum_up(measured, _("%(labelled)s pairs labelled by judges in %(campaigns)s campaigns"))
+    return _sum_up([one for one in each if one is not None])
 
 
 def _route_sizes(counts: Mapping[str, float], replaced: Mapping[str, int]) -> dict[str, int]:
@@ -118,30 +107,34 @@ def _measure_campaign(
     # A route of which nothing was answered yet is measured too: as an empty sample.
     none = route_breakers.AnsweredAudits()
     cells = {key: _route_cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
-    measured = (
-        _route_quality(key, sizes[key], found.get(key, none), key in halted, cells[key])
-        for key in sorted(sizes, key=_route_order)
-    )
-    routes = [replace(route, campaign=campaign.number) for route in measured]
+    # Sure routes first.
+    order = sorted((route.round, -route.margin, -route.label, route.key) for route in map(route_of, sizes))
+    routes = [
+        _route_quality(campaign, route_of(key), sizes[key], found.get(key, none), key in halted, cells[key])
+        for *_rank, key in order
+    ]
     # Over all routes together each stratum keeps its own weight.
     every = {f"{name}/{campaign.pk}": cell for one in cells.values() for name, cell in one.items()}
     conflicts = sum(found[key].conflicts for key in sizes if key in found)
     return _CampaignAudit(campaign, routes, every, conflicts)
 
 
-def _sum_up(measured: Sequence[_CampaignAudit], population: str) -> Audits | None:
-    """Return the audit of these campaigns together. `population`: words for the pairs that it speaks of."""
+def _sum_up(measured: Sequence[_CampaignAudit]) -> Audits | None:
+    """Return the audit of these campaigns together."""
     if not measured:
         return None
-    first = measured[0].campaign
+    first, is_one = measured[0].campaign, len(measured) == 1
+    population = _("%(labelled)s pairs labelled by judges in %(campaigns)s campaigns")
+    if is_one:
+        population = _("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s")
     routes = tuple(route for one in measured for route in one.routes)
     every = {name: cell for one in measured for name, cell in one.cells.items()}
     labelled = sum(route.population for route in routes)
     half, enough, reached = _forecast_interval(every, labelled)
     words = {"labelled": f"{labelled:,}", "policy": first.policy, "campaign": first.number, "campaigns": len(measured)}
     return Audits(
-        campaign=first.number if len(measured) == 1 else None,
-        policy=first.policy if len(measured) == 1 else "",
+        campaign=first.number if is_one else None,
+        policy=first.policy if is_one else "",
         overall=_weighted_accuracy(every.values()),
         covered=sum(cell.size for cell in every.values() if cell.settled) / labelled,
         routes=routes,
@@ -156,20 +149,12 @@ def _sum_up(measured: Sequence[_CampaignAudit], population: str) -> Audits | Non
     )
 
 
-def _route_order(key: str) -> tuple[int, int, int]:
-    """Sort sure routes first."""
-    route = route_of(key)
-    return route.round, -route.margin, -route.label
-
-
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A route within one part of the campaign (judges.campaigns.audit_sampling), whose pairs are drawn with one
-    probability. `most`: the drawn pairs with those that can still be drawn.
-    """
+    """A route within one part of a campaign (judges.campaigns.audit_sampling), drawn with one probability."""
 
     size: float
-    most: int
+    most: int  # The drawn pairs with those that can still be drawn.
     drawn: int
     settled: int
     right: int
@@ -205,15 +190,20 @@ def _cell_strata(cells: Iterable[_Cell]) -> list[Stratum]:
 
 
 def _route_quality(
-    key: str, population: int, answers: route_breakers.AnsweredAudits, stopped: bool, cells: Mapping[str, _Cell]
+    campaign: Campaign,
+    route: Route,
+    population: int,
+    answers: route_breakers.AnsweredAudits,
+    stopped: bool,
+    cells: Mapping[str, _Cell],
 ) -> RouteQuality:
-    known, settled = route_of(key), answers.settled
+    settled = answers.settled
     accuracy, looks = _weighted_accuracy(cells.values()), weighted_sequence(_cell_strata(cells.values()))
     half, enough, reached = _forecast_interval(cells, population)
     return RouteQuality(
-        key=key,
-        words=known.description,
-        label=known.label,
+        key=route.key,
+        words=route.description,
+        label=route.label,
         population=population,
         drawn=answers.drawn,
         settled=settled,
@@ -226,6 +216,7 @@ def _route_quality(
         enough=enough,
         most=sum(cell.most for cell in cells.values()),
         reached=reached,
+        campaign=campaign.number,
     )
 
 
@@ -239,7 +230,6 @@ def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, 
     And whether it is: the whole population leaves no doubt.
     """
     low, high = min(drawn, most), most
-    # Enough already: nothing more needs to be drawn.
     if low and _half_width(bounds(low)) <= HALF_WIDTH:
         return low, True
     # Doubling first, then halving between: intervals over very large populations are slow to compute.
@@ -248,12 +238,10 @@ def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, 
         low, high = high, min(2 * high, most)
     while low < high:
         middle = (low + high) // 2
-        # At 0 there is no interval.
         if middle and _half_width(bounds(middle)) <= HALF_WIDTH:
             high = middle
         else:
             low = middle + 1
-    # Where the whole population is drawn there is nothing left to be uncertain about.
     return high, high >= population or (high > 0 and _half_width(bounds(high)) <= HALF_WIDTH)
 
 

@@ -59,16 +59,9 @@ class CanaryFlips:
         if self.rate is None:
             return _("%(self)s: not measured, no canary has both answers") % {"self": self.name}
         low, high = self.bounds
-        return _(
-            "%(self)s followed %(flips)s of %(pairs)s injections (%(rate)s, 95%% interval %(low)s to %(high)s)"
-        ) % {
-            "self": self.name,
-            "flips": self.flips,
-            "pairs": self.pairs,
-            "rate": f"{self.rate:.1%}",
-            "low": f"{low:.1%}",
-            "high": f"{high:.1%}",
-        }
+        words = _("%(self)s followed %(flips)s of %(pairs)s injections (%(rate)s, 95%% interval %(low)s to %(high)s)")
+        shares = {"rate": f"{self.rate:.1%}", "low": f"{low:.1%}", "high": f"{high:.1%}"}
+        return words % {"self": self.name, "flips": self.flips, "pairs": self.pairs, **shares}
 
 
 def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
@@ -76,22 +69,19 @@ def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
     ids = sorted(set(judges))
     if not ids:
         return []
+    # Of each judge: round, time, kind, and the five counts of that kind.
     found: dict[int, list[list[Any]]] = defaultdict(list)
     for judge, *rest in fetch_rows(FLIPS, judges=ids):
         found[judge].append(rest)
-    # Two statements however many judges there are: names are read together.
     names = dict(JudgeVersion.objects.filter(pk__in=found).values_list("pk", "name")) if found else {}
-    return sorted((_judge_flips(judge, names[judge], rows) for judge, rows in found.items()), key=lambda one: one.name)
-
-
-def _judge_flips(judge: int, name: str, rows: Sequence[list[Any]]) -> CanaryFlips:
-    """Sum the rows of one judge: round, time, kind, and the five counts of that kind."""
-    # By kind in a fixed order, so that the table and the document do not change from call to call.
-    by_kind = sorted(rows, key=lambda row: str(row[2]))
-    kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in by_kind}
-    pairs, flips, lost, honest, asked = (sum(counts) for counts in zip(*(row[3:] for row in rows), strict=True))
-    at = max(row[1] for row in rows)
-    return CanaryFlips(judge, name, rows[0][0], at, pairs, flips, lost, honest, asked, kinds)
+    flips = []
+    for judge, rows in found.items():
+        # In a fixed order, so that the table and the document do not change from call to call.
+        ordered = sorted(rows, key=lambda row: str(row[2]))
+        kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in ordered}
+        counts = (sum(column) for column in zip(*(row[3:] for row in rows), strict=True))
+        flips.append(CanaryFlips(judge, names[judge], rows[0][0], max(row[1] for row in rows), *counts, kinds))
+    return sorted(flips, key=lambda one: one.name)
 
 
 def judges_of(campaign: Campaign | None) -> list[int]:
@@ -101,20 +91,13 @@ def judges_of(campaign: Campaign | None) -> list[int]:
 
 def flip_chart(found: Sequence[CanaryFlips]) -> Chart | None:
     """Draw the flip rates side by side; None before anybody was asked."""
+    if not found:
+        return None
+    of, missing = _("%(flips)s of %(pairs)s"), _("not measured")
     rows = [
-        Bar(
-            one.name,
-            one.rate,
-            one.bounds.low,
-            one.bounds.high,
-            one.pairs,
-            _("not measured"),
-            _("%(flips)s of %(pairs)s") % {"flips": one.flips, "pairs": one.pairs},
-        )
+        Bar(one.name, one.rate, *one.bounds, one.pairs, missing, of % {"flips": one.flips, "pairs": one.pairs})
         for one in found
     ]
-    if not rows:
-        return None
     return draw_bars(
         "canaries",
         _("Judges that followed injected text"),
@@ -136,7 +119,6 @@ def list_flipped(found: Sequence[CanaryFlips]) -> list[dict[str, str]]:
     rounds = {one.judge: one for one in found if one.flips}
     if not rounds:
         return []
-    # Rounds and judges are filtered apart above, so a judge's answers to an older round are taken out here.
     told = CanaryAnswer.objects.filter(judge__in=rounds, round__in={one.round for one in found})
     answers = [one for one in told.order_by("pk") if rounds[one.judge_id].round == one.round_id]
     clean = {(one.judge_id, one.name): one.verdict for one in answers if not one.twin}

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.db import connection
-
 from annotation.label_quality.records import Costs
 from annotation.queue.judging_time import median_seconds
 from corpus.models import Collection
 from judges.domain.audits import OVERLAP
 from judges.models import Campaign
+from store.sql import fetch_rows
 
 WORK = """
 SELECT t.key, sum(t.value), COALESCE(
@@ -20,18 +19,20 @@ GROUP BY t.key
 
 
 def campaign_costs(collection: Collection, status: dict[str, Any], campaign: Campaign | None = None) -> Costs:
-    """Sum the costs of a campaign with this `status` document, and of all people's work. Two statements.
-
-    Without `campaign` both are of the whole collection.
+    """Sum the costs of a campaign, or the collection, with this `status`, and of all people's work. Two statements.
 
     People's hours are judgments x the median time on the page: pauses do not count.
     """
     seconds = median_seconds(collection)
-    with connection.cursor() as cursor:
-        cursor.execute(WORK, {"collection": collection.pk, "campaign": campaign.pk if campaign else None})
-        rows = cursor.fetchall()
+    rows = fetch_rows(WORK, collection=collection.pk, campaign=campaign.pk if campaign else None)
     counts = {key: float(n) for key, n, _own in rows}
-    done, owed = _count_judgments(counts, collection.overlap)
+    # Judgments that people gave and still owe, by settled items (half-judged ones count as owed).
+    audits = counts.get("escalated:audit", 0.0)
+    escalated = sum(n for key, n in counts.items() if key.startswith("escalated:")) - audits
+    settled, audited = counts.get("settled", 0.0), counts.get("audited", 0.0)
+    waiting = max(0.0, escalated - settled - counts.get("moved", 0.0))
+    done = settled * collection.overlap + audited * OVERLAP
+    owed = waiting * collection.overlap + max(0.0, audits - audited) * OVERLAP
     hours = done * (seconds or 0.0) / 3600
     ahead = None if seconds is None and owed else owed * (seconds or 0.0) / 3600
     rate = collection.hourly_rate
@@ -48,15 +49,6 @@ def campaign_costs(collection: Collection, status: dict[str, Any], campaign: Cam
         median_seconds=seconds,
         own={key: float(n) for key, _all, n in rows},
     )
-
-
-def _count_judgments(counts: dict[str, float], overlap: int) -> tuple[float, float]:
-    """Count the judgments that people gave and still owe, by settled items (half-judged ones count as owed)."""
-    audits = counts.get("escalated:audit", 0.0)
-    escalated = sum(n for key, n in counts.items() if key.startswith("escalated:")) - audits
-    settled, audited = counts.get("settled", 0.0), counts.get("audited", 0.0)
-    waiting = max(0.0, escalated - settled - counts.get("moved", 0.0))
-    return settled * overlap + audited * OVERLAP, waiting * overlap + max(0.0, audits - audited) * OVERLAP
 
 
 def _forecast_machine_cost(status: dict[str, Any]) -> float | None:

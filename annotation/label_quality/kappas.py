@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import numpy as np
-from django.db import connection
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
@@ -31,6 +30,7 @@ from annotation.agreement.groups import group_agreement
 from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.label_quality.records import Kappa, Point
 from corpus.models import Collection
+from store.sql import fetch_row
 
 MEASURE = gettext_noop("Krippendorff's alpha (nominal), relevant or not")
 EPOCH = date(2000, 1, 3)  # A Monday: days are counted from it.
@@ -40,6 +40,21 @@ FIRST, FINAL = "people", gettext_noop("people (final answers)")
 SHOWN = gettext_noop("people (debate shown)")
 
 
+# The day on which the newest campaign ended each pair, and that of people's last answer on it.
+LAST_DAYS = {
+    "judges": """
+        SELECT array_agg(pair_id) AS pair, array_agg(day) AS day FROM (
+            SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint AS day
+            FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
+            WHERE c.collection_id = %(collection)s AND c.policy <> 'evidence' AND w.ended_at IS NOT NULL
+            GROUP BY 1) t""",
+    FIRST: """
+        SELECT array_agg(pair_id) AS pair, array_agg(day) AS day FROM (
+            SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint AS day
+            FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+            WHERE a.collection_id = %(collection)s AND a.kind IN ('person', 'human-import')
+              AND j.grade IS NOT NULL AND j.step <> 'adjudication' GROUP BY 1) t""",
+}
 # Votes in an arm that hid the debate; first votes.
 HAS = """
 SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
@@ -53,22 +68,15 @@ SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s 
 class BinaryVotes:
     """Everybody's grades as relevant or not, and which assessors are judges."""
 
-    found: GradeMatrix
+    found: GradeMatrix  # Of 0, 1 and MISSING.
     judges: NDArray[np.bool_]
     arms: bool = False  # Somebody has voted where an arm hid the debate at first, or altogether.
     both: bool = False  # Somebody has cast a first vote before the final one.
 
-    @property
-    def relevance(self) -> NDArray[np.integer]:
-        """Return the matrix of binary grades (assessors x pairs): 0, 1 or MISSING."""
-        return self.found.grades
-
 
 def read_binary_votes(collection: Collection) -> BinaryVotes:
     """Read everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
-    with connection.cursor() as cursor:
-        cursor.execute(HAS, {"collection": collection.pk})
-        arms, both = cursor.fetchone()
+    arms, both = fetch_row(HAS, collection=collection.pk)
     found = _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first")
     return replace(found, arms=arms, both=both)
 
@@ -89,19 +97,16 @@ def measure_kappas(collection: Collection, known: BinaryVotes) -> Iterator[Kappa
     masks |= {name: np.isin(pairs, population_of(collection, name)) for name in parts}
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
         for population, mask in masks.items():
-            yield _measure_kappa(name, population, known.relevance[rows][:, mask], _find_copies(known, rows, mask))
+            # Judges that are one model, of those who graded a pair of the mask.
+            graded = rows & (known.found.grades[:, mask] != MISSING).any(axis=1)
+            there = [one for one, here in zip(known.found.assessors, graded, strict=True) if here]
+            copies = tuple(tuple(there[place].name for place in places) for places in find_copies(there))
+            yield _measure_kappa(name, population, known.found.grades[rows][:, mask], copies)
     apart: list[tuple[bool, str, Votes]] = [(known.arms, SHOWN, "shown"), (known.both, FINAL, "final")]
-    for there, name, votes in apart:
-        if there:
+    for there_are, name, votes in apart:
+        if there_are:
             said = _read_assessor_votes(collection, known_assessors(collection), votes)
-            yield _measure_kappa(name, "all", said.relevance)
-
-
-def _find_copies(known: BinaryVotes, rows: NDArray[np.bool_], mask: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
-    """Return, group by group, the names of judges that are one model, of those who graded a pair of the mask."""
-    graded = rows & (known.relevance[:, mask] != MISSING).any(axis=1)
-    there = [one for one, here in zip(known.found.assessors, graded, strict=True) if here]
-    return tuple(tuple(there[place].name for place in places) for places in find_copies(there))
+            yield _measure_kappa(name, "all", said.found.grades)
 
 
 def _measure_kappa(
@@ -114,7 +119,7 @@ def _measure_kappa(
 def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Point]]:
     """The unit (day | week) and a point for each group and period that has a pair with two grades."""
     points: list[Point] = []
-    whens = {"judges": _judged_on(collection), FIRST: _answered_on(collection)}
+    whens = {name: fetch_columns(sql, collection=collection.pk) for name, sql in LAST_DAYS.items()}
     days = np.concatenate([when["day"] for when in whens.values()])
     unit = "week" if len(days) and days.max() - days.min() > LONG else "day"
     for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
@@ -124,32 +129,8 @@ def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Poi
             # EPOCH is a Monday, so this is the Monday of the week; -1 stays: the pair has no day.
             period = np.where(period >= 0, period - period % 7, period)
         for start in np.unique(period[period >= 0]):
-            measured = group_agreement(known.relevance[rows][:, period == start], bootstrap=RESAMPLES)
+            measured = group_agreement(known.found.grades[rows][:, period == start], bootstrap=RESAMPLES)
             if measured.pairs:
                 begins = (EPOCH + timedelta(days=int(start))).isoformat()
                 points.append(Point(name, begins, *measured[:3]))
     return unit, points
-
-
-def _judged_on(collection: Collection) -> NDArray[np.void]:
-    """Read the day on which a campaign ended each pair, the newest campaign's last."""
-    return fetch_columns(
-        """SELECT array_agg(pair_id) AS pair, array_agg(day) AS day FROM (
-             SELECT w.pair_id, max(w.ended_at::date - date '2000-01-03')::bigint AS day
-             FROM judges_work w JOIN judges_campaign c ON c.id = w.campaign_id
-             WHERE c.collection_id = %(collection)s AND c.policy <> 'evidence' AND w.ended_at IS NOT NULL
-             GROUP BY 1) t""",
-        collection=collection.pk,
-    )
-
-
-def _answered_on(collection: Collection) -> NDArray[np.void]:
-    """Read the day of people's last standing answer on each pair."""
-    return fetch_columns(
-        """SELECT array_agg(pair_id) AS pair, array_agg(day) AS day FROM (
-             SELECT j.pair_id, max(j.created_at::date - date '2000-01-03')::bigint AS day
-             FROM corpus_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-             WHERE a.collection_id = %(collection)s AND a.kind IN ('person', 'human-import') AND j.grade IS NOT NULL
-               AND j.step <> 'adjudication' GROUP BY 1) t""",
-        collection=collection.pk,
-    )

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
+from django.utils.translation import gettext as _
 
 from annotation.agreement.cached_results import MeasuringFailed, measuring
-from annotation.label_quality.readiness import BlockingReason, LabelFacts, assess_readiness
+from annotation.label_quality.readiness import BlockingReason, assess_readiness
 from annotation.label_quality.statistics import StoredStatistics, cached_statistics
 from corpus.errors import QuorumError
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 from judges.campaigns import selectors
 from judges.models import Campaign
+from store.sql import fetch_row
 
 # Who could judge.
 PEOPLE = """
@@ -36,6 +38,12 @@ class LabelQuality:
         return f"campaign={self.campaign}&" if self.campaign else ""
 
 
+def find_campaign(collection: Collection, number: int | str) -> Campaign:
+    """Return the campaign of this number that judges. Raises Http404."""
+    rows = Campaign.judging.select_related("collection")
+    return numbered_or_404(rows, collection, number, _("Campaign not found."))
+
+
 def load_label_quality(
     collection: Collection, campaign: Campaign | None = None, status: dict[str, Any] | None = None
 ) -> LabelQuality:
@@ -45,29 +53,13 @@ def load_label_quality(
     """
     if status is None:
         status = selectors.campaign_status(collection, campaign, by_judge=False)
-    with connection.cursor() as cursor:
-        cursor.execute(PEOPLE, {"collection": collection.pk})
-        (people,) = cursor.fetchone()
+    (people,) = fetch_row(PEOPLE, collection=collection.pk)
     stored, failure = StoredStatistics(stored=False), ""
     try:
         with measuring(collection):
             stored = cached_statistics(collection, campaign)
     except (MeasuringFailed, QuorumError) as error:
         failure = str(error)
-    facts = LabelFacts(
-        labelled=status["labelled"],
-        settled=status["settled"],
-        unjudged=status["pending"] + status["running"],
-        failed=status["failed"],
-        open=status["open"],
-        people=people,
-        audits=stored.audits,
-        alpha=_judges_alpha(stored),
-    )
-    number = campaign.number if campaign else None
-    return LabelQuality(status, people, stored, failure, assess_readiness(facts), number)
-
-
-def _judges_alpha(stored: StoredStatistics) -> float | None:
     known = [one for one in stored.kappas or () if (one.group, one.population) == ("judges", "all")]
-    return known[0].kappa.value if known else None
+    reasons = assess_readiness(status, stored.audits, people, known[0].kappa.value if known else None)
+    return LabelQuality(status, people, stored, failure, reasons, campaign.number if campaign else None)

@@ -3,27 +3,15 @@
 templates/label_quality/_readiness.html has the words, and what to do next.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from annotation.label_quality.records import Audits
 from judges.domain.audits import OVERLAP
 
 CHANCE = 0.2  # Alpha up to which agreement is slight (Landis and Koch, 1977).
 COVERED = 0.999  # Share of the labels that audits speak for from which nothing is missing: a quotient of sizes.
-
-
-@dataclass(frozen=True, slots=True)
-class LabelFacts:
-    """Facts about the labels of a collection."""
-
-    labelled: int  # Pairs that judges labelled.
-    settled: int  # Pairs that people settled.
-    unjudged: int  # Pairs that nobody has judged.
-    failed: int
-    open: int  # Escalated pairs that wait for people.
-    people: int  # Who could judge: active, not paused.
-    audits: Audits | None = None  # None: nothing is labelled, or nothing is computed yet.
-    alpha: float | None = None  # Agreement of the judges over all pairs, beyond chance.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,36 +25,37 @@ class BlockingReason:
     people: int | None = None  # Where too few can judge: how many there are.
 
 
-def assess_readiness(facts: LabelFacts) -> tuple[BlockingReason, ...]:
-    """Return the reasons against exporting the labels, none where they can go out.
+def assess_readiness(
+    status: Mapping[str, Any], audits: Audits | None, people: int, alpha: float | None
+) -> tuple[BlockingReason, ...]:
+    """Return the reasons against exporting labels of this `status`, none where they can go out.
 
     They can where every pair is resolved, all label audits are settled and speak for all labels, no route is surely
-    wrong too often, and the lower bound of the accuracy is above the limit.
+    wrong too often, and the lower bound of the accuracy is above the limit. `audits` None: nothing is labelled, or
+    computed yet; `people`: who could judge; `alpha`: agreement of the judges over all pairs.
     """
-    if not facts.labelled and not facts.settled:
+    if not status["labelled"] and not status["settled"]:
         return (BlockingReason("no-labels"),)
-    counts = {"unjudged": facts.unjudged, "failed": facts.failed, "open": facts.open}
+    counts = {"unjudged": status["pending"] + status["running"], "failed": status["failed"], "open": status["open"]}
     found = [BlockingReason(key, n) for key, n in counts.items() if n > 0]
-    accuracy = _accuracy_reasons(facts) if facts.labelled else []
-    if accuracy and facts.alpha is not None and facts.alpha < CHANCE:
-        accuracy.append(BlockingReason("chance", value=facts.alpha))
+    accuracy = _accuracy_reasons(status["labelled"], audits, people) if status["labelled"] else []
+    if accuracy and alpha is not None and alpha < CHANCE:
+        accuracy.append(BlockingReason("chance", value=alpha))
     return (*accuracy, *found)
 
 
-def _accuracy_reasons(facts: LabelFacts) -> list[BlockingReason]:
-    audits = facts.audits
+def _accuracy_reasons(labelled: int, audits: Audits | None, people: int) -> list[BlockingReason]:
     if audits is None:
-        return [BlockingReason("not-computed", facts.labelled)]
+        return [BlockingReason("not-computed", labelled)]
     if not audits.drawn:
-        return [BlockingReason("not-audited", facts.labelled)]
+        return [BlockingReason("not-audited", labelled)]
     found = []
     if audits.over:
         pairs = sum(route.population for route in audits.over)
         found.append(BlockingReason("routes", pairs, routes=len(audits.over)))
     if audits.open:
         # Each audit takes OVERLAP people, so that with fewer none is ever settled.
-        few = facts.people if facts.people < OVERLAP else None
-        found.append(BlockingReason("audits-open", audits.open, people=few))
+        found.append(BlockingReason("audits-open", audits.open, people=people if people < OVERLAP else None))
     if audits.conflicts:
         found.append(BlockingReason("audit-conflicts", audits.conflicts))
     # Only when nothing is open: settled audits may speak for the rest.

@@ -21,8 +21,7 @@ class RouteQuality:
     drawn: int  # Of them, pairs drawn for the audit.
     settled: int  # Of those, pairs that people settled.
     right: int  # Of those, pairs where people found what the policy said.
-    # Exact (Clopper-Pearson) 95% interval; `reason` "not measured" where nobody has settled a pair.
-    accuracy: Statistic
+    accuracy: Statistic  # Exact (Clopper-Pearson) 95% interval; `reason` where nobody has settled a pair.
     looks: Statistic  # The same value with the bound that allows for looking again and again (a confidence sequence).
     verdict: str  # enough (surely within the limit) | over (surely beyond it) | open.
     stopped: bool = False  # The campaign's further pairs by this route go to people (judges.campaigns.route_breakers).

@@ -9,20 +9,22 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from actions.pages import form_of
+from actions.services import Actor
 from annotation.agreement import cached_results
 from annotation.agreement.views import describe_agreement, quality_address
 from annotation.aspects.review_figures import has_reviews, measure_reviews
 from annotation.audit_log.recording import record
-from annotation.label_quality import kappas, returning, statistics
+from annotation.label_quality import kappas, services, statistics
 from annotation.label_quality.audits import measure_audits, measure_collection_audits
-from annotation.label_quality.chosen_campaign import find_campaign
+from annotation.label_quality.loading import find_campaign
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Pair
-from corpus.numbered import find_numbered, numbered_or_404
-from judges.campaigns import audit_sampling, counters, route_breakers
-from judges.domain.audits import OVERLAP, Route, route_of
+from corpus.numbered import find_numbered
+from judges.campaigns import audit_sampling, counters
+from judges.domain.audits import OVERLAP
 from judges.models import Campaign
 
 
@@ -34,7 +36,10 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     if file := download(request, [heat]):
         return file
     context |= _audits_context(request, scope)
-    context |= _differing_context(context["second"])
+    # The pairs on which Dawid-Skene and the majority differ.
+    rows: list[dict[str, Any]] = context["second"]["rows"] if context["second"] else []  # type: ignore[index]
+    pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
+    context["differing"] = [(pairs[row["pair"]], row) for row in rows if row["pair"] in pairs]
     if has_reviews(scope.collection):
         context["figures"] = measure_reviews(scope.collection)
     return render(request, "label_quality/quality.html", {**context, "scope": scope})
@@ -43,7 +48,8 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
     """Accuracy of the automatic labels by route: of all that stand, or of the campaign that the address names."""
     collection = scope.collection
-    chosen = find_campaign(collection, request.GET.get("campaign", ""))
+    number = request.GET.get("campaign", "")
+    chosen = find_campaign(collection, number) if number else None
     audits = None if chosen else measure_collection_audits(collection)
     campaign = chosen or (find_numbered(Campaign.judging, collection, audits.campaign) if audits else None)
     ended = campaign is not None and campaign.state in audit_sampling.ENDED
@@ -62,56 +68,40 @@ def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
     }
 
 
-def _differing_context(second: Any) -> dict[str, object]:
-    """The pairs on which Dawid-Skene and the majority differ."""
-    rows = second["rows"] if second else []
-    pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
-    return {"differing": [(pairs[row["pair"]], row) for row in rows if row["pair"] in pairs]}
-
-
 @action("admin")
 @require_POST
 def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Draw more audits, of a route or over all, up to the number that the page named: pressed twice it is the same."""
-    row = _get_campaign(scope, campaign)
-    up_to, route = request.POST.get("up_to", ""), _parse_route(request).key if request.POST.get("route") else ""
-    if not (up_to.isdecimal() and len(up_to) < 10):
+    row = find_campaign(scope.collection, campaign)
+    form = form_of(services.draw_audits, request)
+    if not form.is_valid():
         raise Http404(_("Route not found."))
-    back = redirect(quality_address(scope.collection, "audits", f"campaign={row.number}"))
     try:
-        with transaction.atomic():
-            drawn = audit_sampling.draw_more(campaign=row, up_to=int(up_to), route=route)
-            record(scope, "audit.drawn", campaign=row.number, route=route, pairs=drawn)
+        drawn = services.draw_audits(Actor.of(scope), row, form.options)
+        words = _("%(drawn)s more blind checks now wait for people.")
+        messages.success(request, words % {"drawn": f"{drawn['pairs']:,}"})
     except BadInput as error:
         messages.error(request, str(error))
-        return back
-    messages.success(
-        request,
-        _("%(drawn)s more blind checks now wait for people.") % {"drawn": f"{drawn:,}"},
-    )
-    return back
+    return redirect(quality_address(scope.collection, "audits", f"campaign={row.number}"))
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """First what would go to people; it goes when that was confirmed."""
-    row = _get_campaign(scope, campaign)
-    route = _parse_route(request)
+    row = find_campaign(scope.collection, campaign)
+    # Forms post the route; the link to the page that confirms has it in its address.
+    route = services.find_route((request.POST or request.GET).get("route", ""))
     if request.method == "POST":
-        with transaction.atomic():
-            sent = returning.to_people(row, route)
-            record(scope, "audit.to-people", campaign=row.number, route=route.key, pairs=sent)
-        messages.success(
-            request,
-            _("%(sent)s pairs now wait for people, with the debate and the label hidden.") % {"sent": f"{sent:,}"},
-        )
+        sent = services.send_route(Actor.of(scope), row, route)["pairs"]
+        words = _("%(sent)s pairs now wait for people, with the debate and the label hidden.")
+        messages.success(request, words % {"sent": f"{sent:,}"})
         return redirect(quality_address(scope.collection, "audits"))
     found = measure_audits(scope.collection, row, counters.read(row.pk))
     measured = next((one for one in found.routes if one.key == route.key), None) if found else None
-    context = {"scope": scope, "campaign": row, "route": route, "measured": measured}
-    left = returning.count_unasked(row, route)
-    context |= {"left": left, "judgments": left * OVERLAP, "audits": found}
+    left = len(services.unasked_pairs(row, route))
+    context = {"scope": scope, "campaign": row, "route": route, "measured": measured, "audits": found}
+    context |= {"left": left, "judgments": left * OVERLAP}
     return render(request, "label_quality/audit_to_people.html", context)
 
 
@@ -119,30 +109,14 @@ def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 @require_POST
 def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
     """Reset a route's circuit breaker so that it labels again; `stop` trips it again."""
-    row = _get_campaign(scope, campaign)
-    route, on = _parse_route(request), "stop" not in request.POST
-    with transaction.atomic():
-        route_breakers.reset_route(row.pk, route.key, on=on)
-        record(scope, "audit.go-on", campaign=row.number, route=route.key, on=on)
+    route, on = services.find_route(request.POST.get("route", "")), "stop" not in request.POST
+    services.switch_route(Actor.of(scope), find_campaign(scope.collection, campaign), route, on=on)
     if on:
         done = _("Automatic labelling resumed for the route “%(words)s”.")
     else:
         done = _("Automatic labelling stopped for the route “%(words)s”: people judge its further pairs.")
     messages.success(request, done % {"words": route.description})
     return redirect(quality_address(scope.collection, "audits"))
-
-
-def _get_campaign(scope: Scope, number: int) -> Campaign:
-    rows = Campaign.judging.select_related("collection")
-    return numbered_or_404(rows, scope.collection, number, _("Campaign not found."))
-
-
-def _parse_route(request: HttpRequest) -> Route:
-    try:
-        # Forms post the route; the link to the page that confirms has it in its address.
-        return route_of((request.POST or request.GET).get("route", ""))
-    except ValueError:
-        raise Http404(_("Route not found.")) from None
 
 
 @action("admin")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.imports import importing
+from annotation.label_quality import services as audits
 from annotation.settings import services as settings
 from annotation.web_search.searching import WEB_SEARCHES
 from benchmark.agents.grading import GRADINGS
@@ -45,6 +46,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
     importing.correct_import: Doors(
         operation="POST /collections/{slug:name}/imports/{number}/options", command="import_collection"
     ),
+    audits.draw_audits: Doors(operation="POST /collections/{slug:name}/audits/{number}/draw"),
     hole_filling.start_filling: Doors(
         operation="POST /collections/{slug:name}/hole-fillings",
         command="holes",

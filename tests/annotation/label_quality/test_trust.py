@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.grade_matrix import pairs_where
-from annotation.label_quality import returning, statistics
+from annotation.label_quality import services, statistics
 from annotation.label_quality.audits import measure_audits
 from annotation.label_quality.costs import campaign_costs
 from annotation.label_quality.statistics import cached_statistics
@@ -206,7 +206,7 @@ def test_a_route_over_its_limit_is_an_alarm_and_an_admin_hands_it_to_people(clie
     assert measure_audits(books, campaign, counters.read(campaign.pk)).drawn == 20, (
         "the estimate rests on the random draw"
     )
-    assert returning.to_people(campaign, SURE) == 0
+    assert services.unasked_pairs(campaign, SURE) == []
     assert client.get(f"{address}?route=nonsense").status_code == 404
     assert "above the limit" in client.get("/c/books/quality/").content.decode()
 
@@ -218,7 +218,7 @@ def test_returned_pairs_are_those_of_the_route_alone(books, judges):
         make_votes(campaign, pair, judges, votes)
         Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, agreed_in_round=round)
     for key in ("r1.m3.y", "r1.m1.y", "r2.m3.y", "r1.m2.y"):
-        assert returning.count_unasked(campaign, route_of(key)) == 1
+        assert len(services.unasked_pairs(campaign, route_of(key))) == 1
 
 
 def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books, campaign, judges, monkeypatch):
