@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from annotation.label_quality.statistics import is_large
 from annotation.models import StoredResult
-from annotation.policies.report import build_json_document, evaluate_policies
+from annotation.policies.report import evaluate_policies
 from corpus.models import Collection
-from jobs.results import ResultKind, Tell
+from jobs.results import ResultKind
 from judges.models import Campaign
 
 QUICK = 500  # Votes with log-probabilities up to which a page replays LARA without being asked to.
@@ -20,16 +20,18 @@ def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool 
     `lara`: with LARA, however long it takes.
     """
     if not is_large(collection):
-        found = evaluate_policies(collection, campaign, most=None if lara else QUICK)
-        return {"document": build_json_document(found), "at": timezone.now(), "stored": False}
+        document = evaluate_policies(collection, campaign, most=None if lara else QUICK)
+        return {"document": document, "at": timezone.now(), "stored": False}
     result = POLICIES.read(collection, campaign=campaign.pk)
     return {"document": result.values, "at": result.at, "stored": True, "job": result.job}
 
 
-def _compare(collection: Collection, options: dict[str, Any], _tell: Tell) -> dict[str, Any]:
-    campaign = Campaign.objects.select_related("collection").get(pk=options["campaign"])
-    return build_json_document(evaluate_policies(collection, campaign))
-
-
 # A collection keeps the document of one campaign: the one that was compared last.
-POLICIES = ResultKind("policies", "annotation.compare_policies", StoredResult, _compare)
+POLICIES = ResultKind(
+    "policies",
+    "annotation.compare_policies",
+    StoredResult,
+    lambda collection, options, _tell: evaluate_policies(
+        collection, Campaign.objects.select_related("collection").get(pk=options["campaign"])
+    ),
+)

@@ -1,7 +1,6 @@
 """The debate study: how ways to debate compare, from the turns of stored campaigns (DREAM B)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import chain, permutations
 from typing import Any
 
@@ -10,24 +9,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from annotation.policies import reading
-from annotation.policies.measures import Classwise
 from annotation.policies.replay import replay_policy
 from annotation.policies.rules import Rule
 from annotation.policies.stored import CallTotals, StoredAnswers, group_answers
-from annotation.policies.study import (
-    Debate,
-    StudyConfiguration,
-    debate_label,
-    measure_configuration,
-    measure_persistence,
-    order_table,
-)
+from annotation.policies.study import Debate, debate_label, measure_configuration, measure_persistence, order_table
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
 from judges.domain.debate import ORDERS
 from judges.domain.protocol import Protocol
 from judges.models import Campaign, JudgeVersion
-from judges.records import DebateAgent, Turn
+from judges.records import Turn
 
 STANCES = {
     "relevant-first": gettext_noop("relevant first"),
@@ -35,27 +26,8 @@ STANCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StudiedDebate:
-    """A campaign's debates for the study. `by_round`: results if debates had ended after that many rounds."""
-
-    campaign: Campaign
-    name: str
-    by_round: tuple[StudyConfiguration, ...]
-    # By pair, after the campaign's own number of rounds; None: the agents did not agree.
-    labels: Mapping[int, int | None]
-    lasting: list[dict[str, Any]]  # Empty where debates ended with their agreement.
-    # Over all pairs after the campaign's own number of rounds, by who settles the rest (DREAM table 2).
-    after: Mapping[str, Classwise]
-    spent: CallTotals
-
-
-# Two campaigns that differ in the order of the stances alone: relevant first, irrelevant first, and their table.
-Orders = tuple[StudiedDebate, StudiedDebate, dict[str, Any]]
-
-
-def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tuple[list[StudiedDebate], list[Orders]]:
-    """Campaigns that debate, oldest first, and the pairs of them that show what the order of the stances does.
+def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> dict[str, Any]:
+    """Campaigns that debate, oldest first, and what the order of the stances does, as JSON takes it.
 
     Raises BadInput for a number that is no such campaign of the collection, or where there is none.
     """
@@ -66,13 +38,21 @@ def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> tupl
         raise BadOption("campaigns", f"{collection.name} has no campaign {unknown[0]} that debates.")
     if not known:
         raise BadInput(f"{collection.name} has no debate yet: start a campaign with the policy debate")
-    studied = [studied_of(known[number]) for number in campaigns or known]
-    return studied, list(compare_orders(studied))
+    studied = [(known[number], *_study_campaign(known[number])) for number in campaigns or known]
+    return {
+        "collection": collection.name,
+        "campaigns": [document for _campaign, document, _labels in studied],
+        "orders": [
+            {"relevant_first": first.number, "irrelevant_first": second.number, **order_table(mine, others)}
+            for (first, _, mine), (second, _, others) in permutations(studied, 2)
+            if _differ_in_order(first, second)
+        ],
+    }
 
 
-def studied_of(campaign: Campaign) -> StudiedDebate:
-    """Read one campaign's turns."""
-    panel = reading.panel_of(campaign)
+def _study_campaign(campaign: Campaign) -> tuple[dict[str, Any], dict[int, int | None]]:
+    """Read one campaign's turns: its document, and its labels by pair (None: the agents did not agree)."""
+    panel, protocol = reading.panel_of(campaign), Protocol.of(campaign.protocol)
     truths = reading.truths_of(campaign)
     gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
     debates: dict[int, Debate] = {}
@@ -81,7 +61,10 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
     def read_pairs() -> Iterator[StoredAnswers]:
         nonlocal spent
         for one in reading.pairs_of(campaign, truths):
-            debates[one.pair] = debate_verdicts(one, panel.agents, campaign.rounds)
+            # Every agent's verdict, round by round as far as it was played; None for a turn that brought none.
+            verdicts = {at: turn.verdict for at, turn in one.turns.items() if isinstance(turn, Turn)}
+            played = [r for r in range(1, campaign.rounds + 1) if any((r, seat) in one.turns for seat in panel.agents)]
+            debates[one.pair] = [tuple(verdicts.get((r, seat)) for seat in panel.agents) for r in played]
             windows = chain(one.spent.items(), *(part.items() for part in one.beside.values()))
             spent += sum((took for (role, _, _), took in windows if role != "vote"), CallTotals())
             yield one
@@ -89,28 +72,29 @@ def studied_of(campaign: Campaign) -> StudiedDebate:
     # One snapshot for the pairs that are read in chunks.
     with transaction.atomic():
         gathered = group_answers(read_pairs())
-    plays_on = Protocol.of(campaign.protocol).play_on
-    return StudiedDebate(
-        campaign,
-        name_of(campaign),
-        tuple(
-            measure_configuration(
-                f"R = {rounds}", {pair: debate_label(debate, rounds) for pair, debate in debates.items()}, gold
-            )
-            for rounds in range(1, campaign.rounds + 1)
-        ),
-        {pair: debate_label(debate, campaign.rounds) for pair, debate in debates.items()},
-        measure_persistence(debates, gold) if plays_on else [],
-        replay_policy(Rule("debate", campaign.rounds), panel, gathered).after,
-        spent,
-    )
-
-
-def debate_verdicts(one: StoredAnswers, seats: Sequence[DebateAgent], rounds: int) -> Debate:
-    """Return every agent's verdict, round by round as far as it was played; None for a turn that brought none."""
-    verdicts = {at: turn.verdict for at, turn in one.turns.items() if isinstance(turn, Turn)}
-    played = [round for round in range(1, rounds + 1) if any((round, seat) in one.turns for seat in seats)]
-    return [tuple(verdicts.get((round, seat)) for seat in seats) for round in played]
+    by_round = [
+        {pair: debate_label(debate, rounds) for pair, debate in debates.items()}
+        for rounds in range(1, campaign.rounds + 1)
+    ]
+    # Over all pairs after the campaign's own number of rounds, by who settles the rest (DREAM table 2).
+    after = replay_policy(Rule("debate", campaign.rounds), panel, gathered).after
+    document = {
+        "campaign": campaign.number,
+        "name": name_of(campaign),
+        "agents": len(campaign.debaters),
+        "stance_order": protocol.stance_order,
+        "temperature": protocol.temperature,
+        "play_on": protocol.play_on,
+        "rounds": [
+            {"rounds": rounds, **measure_configuration(labels, gold)} for rounds, labels in enumerate(by_round, 1)
+        ],
+        "after": {settler: measured.document() for settler, measured in after.items()},
+        # Nothing can be said of it where debates ended with their agreement.
+        "persistence": (measure_persistence(debates, gold) if protocol.play_on else []) or None,
+        "calls": spent.calls,
+        "machine": spent.cost,
+    }
+    return document, by_round[-1]
 
 
 def name_of(campaign: Campaign) -> str:
@@ -129,60 +113,11 @@ def name_of(campaign: Campaign) -> str:
     return ", ".join([*parts, rounds, *([_("played on")] if protocol.play_on else [])])
 
 
-def compare_orders(studied: Sequence[StudiedDebate]) -> Iterable[Orders]:
-    """Yield every two campaigns that differ in the order of the stances and in nothing else of the debate."""
-    # Both orders of each two: which of them has relevant first is found here.
-    for first, second in permutations(studied, 2):
-        settings = []
-        for one in (first.campaign, second.campaign):
-            protocol = Protocol.of(one.protocol)
-            settings.append((protocol.stance_order, (one.debaters, one.rounds, protocol.temperature, protocol.play_on)))
-        (order, mine), (other_order, others) = settings
-        if [order, other_order] == list(ORDERS) and mine == others:
-            yield first, second, order_table(first.labels, second.labels)
-
-
-def build_json_document(
-    collection: Collection, studied: Sequence[StudiedDebate], swapped: Sequence[Orders]
-) -> dict[str, Any]:
-    """Return the study as JSON takes it."""
-    return {
-        "collection": collection.name,
-        "campaigns": [_campaign_document(one) for one in studied],
-        "orders": [_orders_document(one) for one in swapped],
-    }
-
-
-def _campaign_document(one: StudiedDebate) -> dict[str, Any]:
-    protocol = Protocol.of(one.campaign.protocol)
-    return {
-        "campaign": one.campaign.number,
-        "name": one.name,
-        "agents": len(one.campaign.debaters),
-        "stance_order": protocol.stance_order,
-        "temperature": protocol.temperature,
-        "play_on": protocol.play_on,
-        "rounds": [
-            {
-                "rounds": number,
-                "pairs": row.pairs,
-                "escalated": row.escalated,
-                "escalation": row.escalation,
-                **row.measured.document(),
-            }
-            for number, row in enumerate(one.by_round, 1)
-        ],
-        "after": {settler: measured.document() for settler, measured in one.after.items()},
-        "persistence": one.lasting or None,
-        "calls": one.spent.calls,
-        "machine": one.spent.cost,
-    }
-
-
-def _orders_document(one: Orders) -> dict[str, Any]:
-    relevant_first, irrelevant_first, table = one
-    return {
-        "relevant_first": relevant_first.campaign.number,
-        "irrelevant_first": irrelevant_first.campaign.number,
-        **table,
-    }
+def _differ_in_order(first: Campaign, second: Campaign) -> bool:
+    """Say whether the first has relevant first, the second not, and both are alike in the rest of the debate."""
+    protocols = [Protocol.of(one.protocol) for one in (first, second)]
+    mine, others = (
+        (one.debaters, one.rounds, protocol.temperature, protocol.play_on)
+        for one, protocol in zip((first, second), protocols, strict=True)
+    )
+    return [protocol.stance_order for protocol in protocols] == list(ORDERS) and mine == others

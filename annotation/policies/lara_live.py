@@ -83,15 +83,24 @@ class LaraStep:
 
 @dataclass(frozen=True, slots=True)
 class LaraProgress:
-    """All pairs of the campaign, in the order of their ids."""
+    """All pairs of a campaign, in the order of their ids."""
 
-    work: list[int]
-    pairs: list[int]
-    queries: list[int]
-    verdicts: list[int]
+    rows: list[tuple[Any, ...]]  # As STANDING gives them: work, pair, query and so on.
     beliefs: NDArray[np.float64]
     asked: NDArray[np.int64]  # Places of the pairs that people got, and their labels (-1: not settled yet).
     labels: NDArray[np.int64]
+    budget: int  # Pairs that people get in all.
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether people have not settled all that they got."""
+        return bool((self.labels < 0).any())
+
+    def next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the places of the pairs that people get next, and what the calibration believes of all."""
+        probability = lara.calibrate_beliefs(self.beliefs, self.asked, self.labels)
+        most = max(0, min(lara.batch_of(len(self.rows)), self.budget - len(self.asked)))
+        return lara.most_uncertain(probability, self.asked, most), probability
 
 
 def start(
@@ -170,25 +179,22 @@ def step(campaign: Campaign) -> LaraStep:
         cursor.execute(LOCK, [campaign.pk])
         campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
         now = read_progress(campaign)
-        budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
-        waiting = int((now.labels < 0).sum())
-        at = LaraStep(len(now.asked), waiting, budget)
+        asked, budget = len(now.asked), now.budget
         # People have not settled the last batch: calibrating on part of it would favour pairs that are settled fast.
-        if waiting or campaign.state != Campaign.State.RUNNING:
-            return at
+        if now.is_waiting or campaign.state != Campaign.State.RUNNING:
+            return LaraStep(asked, int((now.labels < 0).sum()), budget)
         plan = load_plan(campaign.pk)
         assert plan is not None
-        probability = lara.calibrate_beliefs(now.beliefs, now.asked, now.labels)
-        if len(now.asked) < budget:
-            chosen = _next_batch(now, probability, budget)
+        chosen, probability = now.next_batch()
+        if asked < budget:
             _write_outcomes(plan, now, [(int(place), None) for place in chosen], probability)
             forget_watermarks(campaign.collection)
-            return LaraStep(at.asked + len(chosen), len(chosen), budget, handed=len(chosen))
-        rest = np.setdiff1d(np.arange(len(now.pairs)), now.asked)
+            return LaraStep(asked + len(chosen), len(chosen), budget, handed=len(chosen))
+        rest = np.setdiff1d(np.arange(len(now.rows)), now.asked)
         _write_outcomes(plan, now, [(int(place), int(probability[place] >= 0.5)) for place in rest], probability)
     # By the engine's own function: the audit sample is filled up as at the end of every campaign.
     in_transaction(partial(leases.finish_campaign, campaign=campaign.pk, collection=campaign.collection_id))
-    return LaraStep(at.asked, 0, budget, labelled=len(rest))
+    return LaraStep(asked, 0, budget, labelled=len(rest))
 
 
 def wake() -> None:
@@ -203,23 +209,13 @@ def wake() -> None:
             background.enqueue(GO_ON, campaign)
 
 
-def _next_batch(now: LaraProgress, probability: NDArray[np.float64], budget: int) -> NDArray[np.int64]:
-    """Places of the pairs that people get next."""
-    most = min(lara.batch_of(len(now.pairs)), budget - len(now.asked))
-    return lara.most_uncertain(probability, now.asked, most)
-
-
 def _to_debate(campaign: Campaign) -> list[int]:
     """Work rows of what people get next; [] where nobody debates, or people are not ready for more."""
     campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
     if not campaign.debaters or campaign.state != Campaign.State.RUNNING:
         return []
     now = read_progress(campaign)
-    budget = lara.budget_of(len(now.pairs), campaign.protocol[POLICY]["share"])
-    if (now.labels < 0).any() or len(now.asked) >= budget:
-        return []
-    chosen = _next_batch(now, lara.calibrate_beliefs(now.beliefs, now.asked, now.labels), budget)
-    return [now.work[place] for place in map(int, chosen)]
+    return [] if now.is_waiting else [now.rows[place][0] for place in now.next_batch()[0].tolist()]
 
 
 def read_progress(campaign: Campaign) -> LaraProgress:
@@ -236,13 +232,11 @@ def read_progress(campaign: Campaign) -> LaraProgress:
     asked = [place for place, row in enumerate(found) if row[3]]
     labels = [-1 if found[place][7] is None else found[place][7] for place in asked]
     return LaraProgress(
-        work=[row[0] for row in found],
-        pairs=[row[1] for row in found],
-        queries=[row[2] for row in found],
-        verdicts=[row[4] for row in found],
+        rows=found,
         beliefs=np.array([row[5:7] for row in found], dtype=np.float64).reshape(-1, 2),
         asked=np.array(asked, dtype=np.int64),
         labels=np.array(labels, dtype=np.int64),
+        budget=lara.budget_of(len(found), told["share"]),
     )
 
 
@@ -260,8 +254,9 @@ def _write_outcomes(
             else (RoutingState.LABELLED, EscalationReason.NONE)
         )
         # The engine's records, so that its one statement writes labels, tasks and counters here too.
-        pair = Claimed(now.work[place], now.pairs[place], 1, 0, now.queries[place])
-        pair.ended["vote", 0, 0] = Turn(now.verdicts[place], "")
+        work, pair_id, query, _asked, verdict, *_rest = now.rows[place]
+        pair = Claimed(work, pair_id, 1, 0, query)
+        pair.ended["vote", 0, 0] = Turn(verdict, "")
         ended.append(build_decision(plan, pair, RoutingOutcome(state, label, reason, None, doubt)))
     if ended:
         rows.store_rows(connection.connection, ended, counters.random_shard())
@@ -282,9 +277,9 @@ def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
     held = [one for number, found in next_running for one in found if one.work == number]
     # The debates may take minutes: Django's connection is not kept open meanwhile.
     connection.close()
-    runner.run_inline(plan, held, _play_debate)
 
+    async def play(caller: Caller, claimed: Claimed) -> None:
+        with suppress(BudgetExhausted):
+            await play_debate(caller, claimed)
 
-async def _play_debate(caller: Caller, claimed: Claimed) -> None:
-    with suppress(BudgetExhausted):
-        await play_debate(caller, claimed)
+    runner.run_inline(plan, held, play)

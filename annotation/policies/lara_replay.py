@@ -28,12 +28,14 @@ def replay_lara(
     panel: PolicyPanel, found: Gathered, *, reference: Reference, overlap: int = 1, most: int | None = None
 ) -> list[Replayed]:
     """LARA at each preset, by every judge that gave P(yes) and P(no); left out where such votes exceed `most`."""
-    votes = sum(map(len, found.beliefs.values()))
-    if votes and found.windowed:  # as a live campaign refuses them
+    votes, why = sum(map(len, found.beliefs.values())), ""
+    if not votes:
+        why = NO_JUDGE
+    elif found.windowed:  # as a live campaign refuses them
         why = _(WINDOWS) % {"windowed": f"{found.windowed:,}", "pairs": f"{found.pairs:,}"}
-        return [Replayed(Rule(LARA, share=share, name=f"lara {share:.1%}"), why) for share in PRESETS]
-    if not votes or (most is not None and votes > most):
-        why = LEFT_OUT if votes else NO_JUDGE
+    elif most is not None and votes > most:
+        why = LEFT_OUT
+    if why:
         return [Replayed(Rule(LARA, share=share, name=f"lara {share:.1%}"), why) for share in PRESETS]
     return [
         row
@@ -45,7 +47,6 @@ def replay_lara(
 def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Reference, overlap: int) -> list[Replayed]:
     judge = panel.judges[place]
     rules = [Rule(LARA, place=place, share=share, name=f"lara {share:.1%}: {judge}") for share in PRESETS]
-    # Without a truth there is nobody to play people.
     beliefs = [belief for belief in found.beliefs[place] if belief[2] is not None]
     wanted = found.measured("gold")
     if reference != "gold" or len(beliefs) < wanted:

@@ -1,7 +1,7 @@
 """The comparison as people see it: two charts, a table, the cross table whose cells open their pairs, a simulator."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 from urllib.parse import urlencode
 
@@ -45,7 +45,9 @@ def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
     # Unless the simulator is asked, it shows what debate + ensemble hands over.
     asked = "simulate" in parameters
     handed = set(parameters.getlist("hand")) if asked else {cell.key for cell in cells if cell.escalated}
-    people = _parse_people(SimulatedPeople(**document["people"]), parameters)
+    # What the URL says a judgment takes and an hour costs goes before what was measured and set.
+    given = {"seconds": _parse_number(parameters, "seconds"), "hourly_rate": _parse_number(parameters, "rate")}
+    people = SimulatedPeople(**document["people"] | {key: value for key, value in given.items() if value is not None})
     settler = _find_resolver(document)
     lines = _policy_lines(document["policies"], settler, people)
     columns = sorted({cell.column for cell in cells}, key=column_order)
@@ -81,20 +83,10 @@ def load_cell(found: Mapping[str, Any]) -> CrossingCell:
     return CrossingCell(**{field.name: found[field.name] for field in fields(CrossingCell)})
 
 
-def _parse_people(known: SimulatedPeople, parameters: Any) -> SimulatedPeople:
-    """Read what the URL says a judgment takes and an hour costs, in place of what was measured and set."""
-    seconds, rate = (_parse_number(parameters.get(name, "")) for name in ("seconds", "rate"))
-    return replace(
-        known,
-        seconds=known.seconds if seconds is None else seconds,
-        hourly_rate=known.hourly_rate if rate is None else rate,
-    )
-
-
-def _parse_number(text: str) -> float | None:
+def _parse_number(parameters: Any, name: str) -> float | None:
     """Read a number from 0 to a million; None for anything else."""
     try:
-        value = float(text)
+        value = float(parameters.get(name, ""))
     except ValueError:
         return None
     return value if 0 <= value <= 1e6 else None
@@ -132,8 +124,7 @@ def _policy_lines(policies: Sequence[Mapping[str, Any]], settler: str, people: S
 
 
 def pareto_frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Names of the policies that no other beats: none is as right on its own labels with less escalation, or righter
-    with as little."""
+    """Names of the policies that no other beats, with less escalation as right on its own labels, or righter."""
     known = [
         (one["own"]["balanced_accuracy"]["value"], one["escalation"], one["name"])
         for one in policies
@@ -158,26 +149,14 @@ def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]
             own.append(Dot(100 * found["escalation"], 100 * right, *named))
         if every and every.value is not None and found["total"] is not None and found["pairs"]:
             bill.append(Dot(1000 * found["total"] / found["pairs"], 100 * every.value, *named))
+    load, of_own = _("% of pairs for people"), _("balanced accuracy of own labels, %")
+    cost, over_all = _("USD per 1,000 pairs, judges and people"), _("balanced accuracy of all pairs, %")
+    summary = _describe_frontier(known)
+    unknown = _("Nothing to draw yet: the time per judgment or the hourly rate is unknown.")
+    words: dict[str, Any] = {"summary": summary, "empty": summary, "source": source}
     return [
-        draw_scatter(
-            "frontier",
-            _("Accuracy and human workload"),
-            own,
-            x=_("% of pairs for people"),
-            y=_("balanced accuracy of own labels, %"),
-            empty=_("Nothing to draw yet: no label has been measured."),
-            summary=_describe_frontier(known),
-            source=source,
-        ),
-        draw_scatter(
-            "bill",
-            _("Accuracy and cost"),
-            bill,
-            x=_("USD per 1,000 pairs, judges and people"),
-            y=_("balanced accuracy of all pairs, %"),
-            empty=_("Nothing to draw yet: the time per judgment or the hourly rate is unknown."),
-            source=source,
-        ),
+        draw_scatter("frontier", _("Accuracy and human workload"), own, x=load, y=of_own, **words),
+        draw_scatter("bill", _("Accuracy and cost"), bill, x=cost, y=over_all, empty=unknown, source=source),
     ]
 
 
@@ -185,15 +164,11 @@ def _describe_frontier(lines: Sequence[Mapping[str, Any]]) -> str:
     best = sorted((line for line in lines if line["best"]), key=lambda line: line["found"]["escalation"])
     if not best:
         return _("Nothing to draw yet: no label has been measured.")
-    said = [
-        _("%(line)s (%(value)s accurate, %(found)s for people)")
-        % {
-            "line": line["name"],
-            "value": f"{line['own']['balanced_accuracy'].value:.1%}",
-            "found": f"{line['found']['escalation']:.1%}",
-        }
-        for line in best
-    ]
+    said = []
+    for line in best:
+        right, load = line["own"]["balanced_accuracy"].value, line["found"]["escalation"]
+        words = _("%(line)s (%(value)s accurate, %(found)s for people)")
+        said.append(words % {"line": line["name"], "value": f"{right:.1%}", "found": f"{load:.1%}"})
     return _("Labelled: the best trade-offs: %(join)s.") % {"join": "; ".join(said)}
 
 

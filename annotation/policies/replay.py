@@ -30,6 +30,11 @@ NOT_STORED = {
 }
 # Who settles what a policy escalates; `gold`: as if people always found the reference, the most that they can give.
 PEOPLE, ADJUDICATOR, AS_GOLD = "people", "adjudicator", "gold"
+SETTLERS: dict[Reference, tuple[str, ...]] = {
+    "gold": (PEOPLE, ADJUDICATOR, AS_GOLD),
+    "people": (PEOPLE, ADJUDICATOR),
+    "none": (),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,7 @@ def replay_policy(
 ) -> Replayed:
     """Replay every pair under a policy other than LARA. `overlap`: people who judge an escalated pair."""
     outcomes = [(group, policy_outcome(rule, panel, group)) for group in found.groups]
-    # A policy that needs what was never asked is not replayed on the rest: the pairs with all answers are not a random
-    # part.
+    # It is not replayed on the rest alone: the pairs with all answers are not a random part.
     if missing := sum(group.pairs for group, one in outcomes if one is None):
         reason = _(NOT_STORED.get((rule.debates, rule.votes), VOTE_NOT_STORED))
         return Replayed(rule, reason % {"missing": f"{missing:,}", "pairs": f"{found.pairs:,}"}, pairs=found.pairs)
@@ -84,10 +88,11 @@ def replay_policy(
             for group, one in known
             if one.agreed_in_round is not None and relies_on_stance_flip(group.turns, one.agreed_in_round)
         ),
-        own=measure_own_labels(known, reference),
-        after=measure_after_resolution(rule, known, reference),
+        own=_measure_own_labels(known, reference),
+        # Against people, what people settled is right by definition. Failed pairs have no label and stand outside.
+        after={settler: _measure_resolved(settler, rule, known, reference) for settler in SETTLERS[reference]},
         spent=_sum_calls(rule, needed, found.groups),
-        adjudication=adjudication_calls(rule, known),
+        adjudication=_adjudication_calls(rule, known),
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
         latency=None if rule.policy == HUMAN else measure_latency(rule, needed, found),
     )
@@ -109,7 +114,7 @@ def reference_label(truth: ReferenceLabels, reference: Reference) -> tuple[int, 
     return None
 
 
-def measure_own_labels(known: Known, reference: Reference) -> Classwise:
+def _measure_own_labels(known: Known, reference: Reference) -> Classwise:
     """Measure recalls on the pairs that the policy labels itself."""
     if reference == "none":
         return Classwise.missing(NOT_MEASURED)
@@ -128,18 +133,8 @@ def _add_group(table: Confusion, group: AnswerGroup, label: int, reference: Refe
             table.add(at[0], label, weight=at[1], pairs=pairs)
 
 
-def measure_after_resolution(rule: Rule, known: Known, reference: Reference) -> dict[str, Classwise]:
-    """Measure recalls over all pairs once the escalated ones are settled, by who settles them.
-
-    Against people, what people settled is right by definition. Failed pairs have no label and stand outside.
-    """
-    if reference == "none":
-        return {}
-    settlers = [PEOPLE, ADJUDICATOR] + ([AS_GOLD] if reference == "gold" else [])
-    return {settler: _measure_resolved(settler, rule, known, reference) for settler in settlers}
-
-
 def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Reference) -> Classwise:
+    """Measure recalls over all pairs once the escalated ones are settled by `settler`."""
     table, wanted, lacking = Confusion(), 0, 0
     for group, one in known:
         said = group.adjudged.get(rule.rounds)
@@ -167,7 +162,7 @@ def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Referen
     return table.measured()
 
 
-def adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
+def _adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
     """Sum what an adjudicating judge's calls on the escalated pairs took; None where one is not stored."""
     total = CallTotals()
     for group, one in known:
@@ -216,8 +211,7 @@ def _pair_latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Sl
     def of(slot: Slot) -> int:
         return spent[slot].milliseconds if slot in spent else 0
 
-    # Turns of a round are asked at the same time, and so are all votes, beside the debate.
-    # A round waits for its slowest turn; votes run beside the debate.
+    # A round waits for its slowest turn; all votes are asked at the same time, beside the debate.
     debate = sum(max(map(of, turns)) for turns in rounds)
     summed = sum(map(of, chain(*rounds, votes)))
     return float(summed), float(max(debate, max(map(of, votes), default=0)))

@@ -1,54 +1,22 @@
 """All policies side by side over one campaign's stored answers: what the command prints and the page shows."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Case, QuerySet, When
 from django.utils.translation import gettext as _
 
 from annotation.policies import reading
-from annotation.policies.crossing import CrossingCell, SimulatedPeople, cross_tabulate
+from annotation.policies.crossing import SimulatedPeople, cross_tabulate
 from annotation.policies.lara_replay import replay_lara
 from annotation.policies.replay import Reference, Replayed, replay_policy
 from annotation.policies.rules import HUMAN, LARA, PolicyPanel, Rule, every_rule
-from annotation.policies.stored import Gathered
 from annotation.queue.judging_time import median_seconds
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
+from corpus.numbered import find_numbered
 from judges.campaigns.selectors import campaigns_that_count
 from judges.models import Campaign, Work
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyReport:
-    """Policies over the pairs that one campaign labelled or escalated."""
-
-    collection: str
-    campaign: int
-    policy: str
-    panel: PolicyPanel
-    found: Gathered
-    reference: Reference
-    measured: int  # Pairs whose truth is known, by the reference.
-    outside: int  # Pairs that failed, were dropped by the filter, or have not ended.
-    people: SimulatedPeople
-    policies: tuple[Replayed, ...]
-    cells: tuple[CrossingCell, ...]  # Debate against ensemble.
-
-    @property
-    def population(self) -> str:
-        """The words for the pairs that the figures are of."""
-        of = _("%(pairs)s pairs of campaign %(campaign)s (%(policy)s)") % {
-            "pairs": f"{self.found.pairs:,}",
-            "campaign": self.campaign,
-            "policy": _(self.policy),
-        }
-        known = {"gold": _("have a reference grade"), "people": _("were judged by people"), "none": ""}[self.reference]
-        return (
-            _("%(of)s, %(measured)s of them %(known)s") % {"of": of, "measured": f"{self.measured:,}", "known": known}
-            if known
-            else _("%(of)s, none of them measured") % {"of": of}
-        )
 
 
 def evaluate_policies(
@@ -59,20 +27,17 @@ def evaluate_policies(
     guard: bool = False,
     seconds: float | None = None,
     most: int | None = None,
-) -> PolicyReport:
-    """Replay every policy on a campaign's stored answers.
+) -> dict[str, Any]:
+    """Replay every policy on a campaign's stored answers, and return the comparison as JSON takes it.
 
-    `reference`: by default gold where there is any, else people. `seconds`: of a judgment.
-
-    `most`: votes with log-probabilities up to which LARA is replayed too; None: any number.
-
-    Raises BadInput where the collection has no campaign that judges, or nothing of the asked reference.
+    `reference`: by default gold where there is any, else people. `seconds`: of a judgment. `most`: votes with
+    log-probabilities up to which LARA is replayed too; None: any number. Raises BadInput where the collection has no
+    campaign that judges, or nothing of the asked reference.
     """
     campaign = campaign or answered_campaigns(collection).first()
     if campaign is None:
         raise BadInput(_("%(collection)s has no campaign yet: start one first") % {"collection": collection.name})
     panel, found = reading.panel_of(campaign), reading.read_answers(campaign)
-    # Gold is fewer pairs and surer; people's labels serve where there is none.
     known = {name: found.measured(name) for name in ("gold", "people")}
     if reference in known and not known[reference]:
         raise BadOption(
@@ -87,20 +52,46 @@ def evaluate_policies(
         for rule in every_rule(panel, guard=guard)
     ]
     rows += replay_lara(panel, found, reference=against, overlap=people.overlap, most=most)
-    return PolicyReport(
-        collection.name,
-        campaign.number,
-        campaign.policy,
-        panel,
-        found,
-        against,
-        known.get(against, 0),
-        # The pairs that no policy can be replayed on, so that the population is told whole.
-        Work.objects.filter(campaign=campaign).count() - found.pairs,
-        people,
-        tuple(rows),
-        tuple(cross_tabulate(panel, found, against)),
-    )
+    return {
+        "collection": collection.name,
+        "campaign": campaign.number,
+        "policy": campaign.policy,
+        "pairs": found.pairs,
+        # Pairs that failed, were dropped by the filter, or have not ended, so that the population is told whole.
+        "outside": Work.objects.filter(campaign=campaign).count() - found.pairs,
+        "reference": against,
+        "measured": known.get(against, 0),
+        "population": _describe_population(campaign, found.pairs, against, known.get(against, 0)),
+        "people": asdict(people),
+        "policies": [
+            policy_document(one, people) | {"current": _is_current(one.rule, campaign, panel)} for one in rows
+        ],
+        "debate_by_ensemble": [
+            asdict(cell) | {"key": cell.key, "error": asdict(cell.error)}
+            for cell in cross_tabulate(panel, found, against)
+        ],
+    }
+
+
+def _describe_population(campaign: Campaign, pairs: int, reference: Reference, measured: int) -> str:
+    """Return the words for the pairs that the figures are of."""
+    of = _("%(pairs)s pairs of campaign %(campaign)s (%(policy)s)") % {
+        "pairs": f"{pairs:,}",
+        "campaign": campaign.number,
+        "policy": _(campaign.policy),
+    }
+    if reference == "none":
+        return _("%(of)s, none of them measured") % {"of": of}
+    known = _("have a reference grade") if reference == "gold" else _("were judged by people")
+    return _("%(of)s, %(measured)s of them %(known)s") % {"of": of, "measured": f"{measured:,}", "known": known}
+
+
+def named_campaign(collection: Collection, number: int | None) -> Campaign | None:
+    """Return the judging campaign of this number, None without one. Raises BadOption."""
+    campaign = None if number is None else find_numbered(Campaign.judging, collection, number)
+    if campaign is None and number is not None:
+        raise BadOption("campaign", f"{collection.name} has no such campaign that judges: {number}.")
+    return campaign
 
 
 def answered_campaigns(collection: Collection) -> QuerySet[Campaign]:
@@ -112,31 +103,10 @@ def answered_campaigns(collection: Collection) -> QuerySet[Campaign]:
     return known.order_by(Case(When(state=Campaign.State.CANCELLED, then=1), default=0), "-pk")
 
 
-def build_json_document(report: PolicyReport) -> dict[str, Any]:
-    """Return the comparison as JSON takes it."""
-    return {
-        "collection": report.collection,
-        "campaign": report.campaign,
-        "policy": report.policy,
-        "pairs": report.found.pairs,
-        "outside": report.outside,
-        "reference": report.reference,
-        "measured": report.measured,
-        "population": report.population,
-        "people": asdict(report.people),
-        "policies": [
-            policy_document(one, report.people) | {"current": _is_current(one.rule, report)} for one in report.policies
-        ],
-        "debate_by_ensemble": [asdict(cell) | {"key": cell.key, "error": asdict(cell.error)} for cell in report.cells],
-    }
-
-
-def _is_current(rule: Rule, report: PolicyReport) -> bool:
-    """Say whether the campaign itself goes by the rule."""
-    panel = report.panel
-    # 0 stands for a rule without that number: it is no difference.
+def _is_current(rule: Rule, campaign: Campaign, panel: PolicyPanel) -> bool:
+    """Say whether the campaign itself goes by the rule; 0 stands for a rule without that number."""
     same = rule.rounds in (0, panel.rounds) and rule.majority in (0, panel.majority) and not rule.place
-    return rule.policy == report.policy and same
+    return rule.policy == campaign.policy and same
 
 
 def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:

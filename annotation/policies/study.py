@@ -1,10 +1,9 @@
 """Tables of a debate study: stance order, agreements that last, agreements that are wrong (DREAM B.1-B.4). Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from annotation.policies.measures import Classwise, Confusion
+from annotation.policies.measures import Confusion
 
 Verdicts = tuple[int | None, ...]  # Of all agents of a round; None for a turn that brought none.
 Debate = Sequence[Verdicts]  # Round by round, from the first.
@@ -56,48 +55,38 @@ def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) 
     """
     began = {pair: debate for pair, debate in debates.items() if debate and agreed_verdict(debate[0]) is not None}
     longest = max(map(len, began.values()), default=0)
-    return [_round_persistence(number, began, gold) for number in range(1, longest + 1)]
+    rows = []
+    for number in range(1, longest + 1):
+        # Debates that ended by themselves in an earlier round are in no later one.
+        played = {pair: debate for pair, debate in began.items() if len(debate) >= number}
+        verdicts = {pair: agreed_verdict(debate[number - 1]) for pair, debate in played.items()}
+        agreed = {pair: verdict for pair, verdict in verdicts.items() if verdict is not None}
+        known = [pair for pair in agreed if pair in gold]
+        spurious = sum(agreed[pair] != gold[pair] for pair in known)
+        rows.append(
+            {
+                "round": number,
+                "cases": len(played),
+                "agreed": len(agreed),
+                "kept": sum(verdict == agreed_verdict(played[pair][0]) for pair, verdict in agreed.items()),
+                "spurious": spurious,
+                "known": len(known),
+                "persistence": len(agreed) / len(played) if played else None,
+                "spurious_rate": spurious / len(known) if known else None,
+            }
+        )
+    return rows
 
 
-def _round_persistence(number: int, began: Mapping[int, Debate], gold: Mapping[int, int]) -> dict[str, Any]:
-    # Debates that ended by themselves in an earlier round are in no later one.
-    played = {pair: debate for pair, debate in began.items() if len(debate) >= number}
-    agreed = {
-        pair: found for pair, debate in played.items() if (found := agreed_verdict(debate[number - 1])) is not None
-    }
-    known = [pair for pair in agreed if pair in gold]
-    spurious = sum(agreed[pair] != gold[pair] for pair in known)
+def measure_configuration(labels: Mapping[int, int | None], gold: Mapping[int, int]) -> dict[str, Any]:
+    """Measure labels by pair (None: escalated) of a way to debate against the truth (DREAM tables 10, 13, 14, 15)."""
+    table, escalated = Confusion(), sum(label is None for label in labels.values())
+    for pair, label in labels.items():
+        if label is not None and pair in gold:
+            table.add(gold[pair], label)
     return {
-        "round": number,
-        "cases": len(played),
-        "agreed": len(agreed),
-        "kept": sum(found == agreed_verdict(played[pair][0]) for pair, found in agreed.items()),
-        "spurious": spurious,
-        "known": len(known),
-        "persistence": len(agreed) / len(played) if played else None,
-        "spurious_rate": spurious / len(known) if known else None,
+        "pairs": len(labels),
+        "escalated": escalated,
+        "escalation": escalated / len(labels) if labels else None,
+        **table.measured().document(),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class StudyConfiguration:
-    """A way to debate: how right its labels are and how much it leaves to people (DREAM tables 10, 13, 14, 15)."""
-
-    name: str
-    pairs: int
-    escalated: int
-    measured: Classwise
-
-    @property
-    def escalation(self) -> float | None:
-        """Share of pairs without a label."""
-        return self.escalated / self.pairs if self.pairs else None
-
-
-def measure_configuration(name: str, labels: Mapping[int, int | None], gold: Mapping[int, int]) -> StudyConfiguration:
-    """Measure labels by pair (None: escalated) against the truth."""
-    table = Confusion()
-    for pair, found in labels.items():
-        if found is not None and pair in gold:
-            table.add(gold[pair], found)
-    return StudyConfiguration(name, len(labels), sum(found is None for found in labels.values()), table.measured())

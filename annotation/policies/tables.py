@@ -52,20 +52,13 @@ def study_tables(document: Document) -> list[DownloadTable]:
     `debates`: every way to debate after each number of rounds (DREAM tables 10, 13, 14, 15); `settled`: over all pairs,
     by who settles the rest (table 2); `persistence` (table 12); `orders` (table 9).
     """
-    campaigns = document["campaigns"]
+    campaigns, setting = document["campaigns"], (_("campaign"), _("setting"))
     debates = DownloadTable(
         "debates",
         _("Ways to debate on %(name)s") % {"name": document["collection"]},
-        (_("campaign"), _("setting"), _("rounds"), *_recall_names(), _("escalation"), _("pairs")),
+        (*setting, _("rounds"), *_recall_names(), _("escalation"), _("pairs")),
         tuple(
-            (
-                str(one["campaign"]),
-                one["name"],
-                str(row["rounds"]),
-                *_recalls(row),
-                Figure(row["escalation"]),
-                row["pairs"],
-            )
+            (*_name(one), str(row["rounds"]), *_recalls(row), Figure(row["escalation"]), row["pairs"])
             for one in campaigns
             for row in one["rounds"]
         ),
@@ -74,7 +67,7 @@ def study_tables(document: Document) -> list[DownloadTable]:
     settled = DownloadTable(
         "settled",
         _("All pairs of %(name)s, once the escalated ones are settled") % {"name": document["collection"]},
-        (_("campaign"), _("setting"), _("rounds"), _("settled by"), *_recall_names()),
+        (*setting, _("rounds"), _("settled by"), *_recall_names()),
         tuple(
             (*_name(one), str(len(one["rounds"])), _(SETTLERS[settler]), *_recalls(measured))
             for one in campaigns
@@ -86,15 +79,7 @@ def study_tables(document: Document) -> list[DownloadTable]:
     persistence = DownloadTable(
         "persistence",
         _("Agreements of round 1 in later rounds on %(name)s") % {"name": document["collection"]},
-        (
-            _("campaign"),
-            _("setting"),
-            _("round"),
-            _("persistence"),
-            _("spurious consensus"),
-            _("cases"),
-            _("consensus"),
-        ),
+        (*setting, _("round"), _("persistence"), _("spurious consensus"), _("cases"), _("consensus")),
         tuple(
             (
                 *(*_name(one), str(row["round"])),

@@ -12,7 +12,7 @@ from annotation.audit_log.recording import record
 from annotation.label_quality.statistics import is_large
 from annotation.permissions import Scope, action
 from annotation.policies import cached_results, page
-from annotation.policies.debates import build_json_document, study_debates
+from annotation.policies.debates import study_debates
 from annotation.policies.lara_replay import LEFT_OUT
 from annotation.policies.report import answered_campaigns
 from annotation.policies.tables import study_tables
@@ -56,10 +56,9 @@ def debate_study(request: HttpRequest, scope: Scope) -> HttpResponse:
     context: dict[str, object] = {"scope": scope, "is_large": is_large(scope.collection), "tables": []}
     if not context["is_large"]:
         try:
-            document = build_json_document(scope.collection, *study_debates(scope.collection))
+            tables = study_tables(study_debates(scope.collection))
         except BadInput:
             return render(request, "policies/study.html", context)
-        tables = study_tables(document)
         if "table" in request.GET:
             return send_table(request, tables)
         context["tables"] = tables

@@ -1,7 +1,7 @@
 """debate_study NAME: what stance order, agents, families, temperature and rounds make of a debate."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,11 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
-from annotation.policies.debates import Orders, StudiedDebate, build_json_document, study_debates
+from actions.options import split_names
+from annotation.policies.debates import study_debates
 from annotation.policies.tables import SETTLERS, study_tables
 from corpus.commands import QuorumCommand, collection_named, write_tables
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from judges.campaigns import configurations
 
 # Ways to debate by axis, as options of `judge` (DREAM B.1, B.4.1, B.4.3, B.3); `families` hangs on who debates.
@@ -23,6 +24,7 @@ AXES = {
     "rounds": [["--rounds", "5", "--play-on"]],
 }
 
+RECALLS = ("recall_relevant", "recall_not_relevant", "balanced_accuracy")
 # Options that every campaign gets, each for itself.
 PASSED = {"panel": "--panel", "limit": "--limit", "budget": "--budget", "max_calls": "--max-calls"}
 
@@ -51,17 +53,17 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         collection = collection_named(options["name"])
-        wanted = [_parse_id(part) for part in options["campaigns"].split(",") if part.strip()]
+        numbers = split_names(options["campaigns"])
+        if wrong := [number for number in numbers if not number.isdecimal()]:
+            raise BadOption("campaigns", f"Give numbers of campaigns, separated by commas, not {wrong[0]}.")
         ways = list(_debate_ways(options))
-        _check_debaters(ways, options)
-        wanted += [self.judged(way, options) for way in ways]
-        studied, swapped = study_debates(collection, list(dict.fromkeys(wanted)))
+        wanted = [*map(int, numbers), *(self.judged(way, options) for way in ways)]
+        document = study_debates(collection, list(dict.fromkeys(wanted)))
         if not self.as_json:
-            for one in studied:
-                self.show(one)
-            for two in swapped:
-                self.show_orders(two)
-        document = build_json_document(collection, studied, swapped)
+            for campaign in document["campaigns"]:
+                self.show(campaign)
+            for table in document["orders"]:
+                self.show_orders(table)
         if options["out"] is not None:
             write_tables(options["out"], study_tables(document))
         return document
@@ -80,79 +82,61 @@ class Command(QuorumCommand):
         )
         return int(json.loads(out.getvalue())["campaign"])
 
-    def show(self, one: StudiedDebate) -> None:
+    def show(self, campaign: Mapping[str, Any]) -> None:
         """Print a line for each number of rounds, then how agreements of round 1 ended."""
-        self.say(f"campaign {one.campaign.number}: {one.name}")
-        for row in one.by_round:
-            measured = row.measured
-            self.say(
-                f"  {row.name}: recall {_format_share(measured.relevant.value)} relevant, "
-                f"{_format_share(measured.not_relevant.value)} not; bAcc {_format_share(measured.balanced.value)}; "
-                f"escalated {_format_share(row.escalation)} of {row.pairs:,}"
-            )
-        for settler, measured in one.after.items():
-            if measured.balanced.value is not None:
-                self.say(
-                    f"  all pairs, the rest by {SETTLERS[settler]}: recall {_format_share(measured.relevant.value)} "
-                    f"relevant, {_format_share(measured.not_relevant.value)} not; "
-                    f"bAcc {_format_share(measured.balanced.value)}"
-                )
-        for last in one.lasting:
+        self.say(f"campaign {campaign['campaign']}: {campaign['name']}")
+        for row in campaign["rounds"]:
+            share = f"escalated {_format_share(row['escalation'])} of {row['pairs']:,}"
+            self.say(f"  R = {row['rounds']}: {_format_recalls(row)}; {share}")
+        for settler, measured in campaign["after"].items():
+            if measured["balanced_accuracy"]["value"] is not None:
+                self.say(f"  all pairs, the rest by {SETTLERS[settler]}: {_format_recalls(measured)}")
+        for last in campaign["persistence"] or ():
             self.say(
                 f"  round {last['round']}: {last['agreed']:,} of {last['cases']:,} agreements of round 1 agree "
                 f"({_format_share(last['persistence'])}), {last['kept']:,} on the same label; "
                 f"wrong {last['spurious']:,} of {last['known']:,} ({_format_share(last['spurious_rate'])})"
             )
 
-    def show_orders(self, two: Orders) -> None:
+    def show_orders(self, table: Mapping[str, Any]) -> None:
         """Print the table of labels by order of the stances."""
-        first, second, table = two
         (no_no, no_yes), (yes_no, yes_yes) = (row.values() for row in table["counts"].values())
         self.say(
-            f"order of the stances, campaign {first.campaign.number} against "
-            f"{second.campaign.number}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
+            f"order of the stances, campaign {table['relevant_first']} against "
+            f"{table['irrelevant_first']}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
             f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
             f"same {_format_share(table['same'])} of {table['pairs']:,}"
         )
 
 
 def _debate_ways(options: dict[str, Any]) -> Iterator[list[str]]:
-    """The ways to debate of the axes that are to be run. Raises BadInput for an unknown one, before any is run."""
-    axes = [axis.strip() for axis in options["run"].split(",") if axis.strip()]
-    if unknown := [axis for axis in axes if axis not in (*AXES, "families")]:
-        raise BadInput(f"--run {unknown[0]}: the axes are {', '.join(AXES)} and families")
-    for axis in axes:
-        yield from AXES[axis] if axis in AXES else _family_ways(options)
+    """The ways to debate of the axes that are to be run. Raises BadInput for a wrong one, before any is run."""
+    debaters = list(split_names(options["debaters"]))
+    for axis in split_names(options["run"]):
+        if axis not in (*AXES, "families"):
+            raise BadOption("run", f"The axes are {', '.join(AXES)} and families, not {axis}.")
+        for way in AXES[axis] if axis in AXES else _family_ways(options["panel"], debaters):
+            if axis == "temperature":
+                found = configurations.build_configuration(panel=options["panel"], policy="debate", debaters=debaters)
+                configurations.check_temperature(found.debaters, float(way[1]))
+            yield way
 
 
-def _check_debaters(ways: list[list[str]], options: dict[str, Any]) -> None:
-    """Raise BadInput for debaters that cannot debate in one of the ways, before any is run."""
-    names = [name.strip() for name in options["debaters"].split(",") if name.strip()]
-    for way in ways:
-        if "--temperature" in way:
-            found = configurations.build_configuration(panel=options["panel"], policy="debate", debaters=names)
-            configurations.check_temperature(found.debaters, float(way[way.index("--temperature") + 1]))
-
-
-def _family_ways(options: dict[str, Any]) -> Iterator[list[str]]:
+def _family_ways(panel: str | None, debaters: list[str]) -> Iterator[list[str]]:
     """Each of two judges against itself, and both ways round (DREAM B.4.2)."""
-    names = [name.strip() for name in options["debaters"].split(",") if name.strip()]
-    if not names:
-        found = configurations.build_configuration(panel=options["panel"], policy="debate")
-        names = [judge.name for judge in found.debaters]
-    if len(set(names)) != 2 or len(names) != 2:
-        raise BadInput(
-            f"--run families compares two different judges, not {', '.join(names) or 'none'}: --debaters a,b"
-        )
-    first, second = names
+    if not debaters:
+        found = configurations.build_configuration(panel=panel, policy="debate")
+        debaters = [judge.name for judge in found.debaters]
+    if len(set(debaters)) != 2 or len(debaters) != 2:
+        raise BadOption("debaters", f"Families are two different judges, as a,b: not {', '.join(debaters) or 'none'}.")
+    first, second = debaters
     for pair in ((first, first), (second, second), (first, second), (second, first)):
         yield ["--debaters", ",".join(pair)]
 
 
-def _parse_id(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise BadInput(f"--campaigns {text.strip()}: give numbers of campaigns, separated by commas")
-    return int(text)
+def _format_recalls(measured: Mapping[str, Any]) -> str:
+    relevant, other, balanced = (_format_share(measured[name]["value"]) for name in RECALLS)
+    return f"recall {relevant} relevant, {other} not; bAcc {balanced}"
 
 
 def _format_share(value: float | None) -> str:

@@ -1,19 +1,16 @@
 """evaluate_policies NAME: every policy, replayed on stored turns and votes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.measures import Statistic
-from annotation.policies.replay import Replayed
-from annotation.policies.report import PolicyReport, build_json_document, evaluate_policies
+from annotation.policies.report import evaluate_policies, named_campaign
 from annotation.policies.tables import SETTLERS, policies_table
 from corpus.commands import QuorumCommand, collection_named, write_tables
-from corpus.errors import BadInput
-from corpus.models import Collection
-from corpus.numbered import find_numbered
-from judges.models import Campaign
+
+RECALLS = ("recall_relevant", "recall_not_relevant", "balanced_accuracy")
 
 
 class Command(QuorumCommand):
@@ -39,55 +36,34 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         collection = collection_named(options["name"])
-        report = evaluate_policies(
-            collection,
-            find_campaign(collection, options["campaign"]),
-            reference=options["reference"],
-            guard=options["guard"],
-            seconds=options["seconds"],
-        )
+        told = {name: options[name] for name in ("reference", "guard", "seconds")}
+        document = evaluate_policies(collection, named_campaign(collection, options["campaign"]), **told)
         if not self.as_json:
-            self.show(report)
-        document = build_json_document(report)
+            self.say(document["population"])
+            for one in document["policies"]:
+                self.say(f"  {one['name']}: {one['reason'] or _format_policy(one)}")
         if options["out"] is not None:
             write_tables(options["out"], [policies_table(document)])
         return document
 
-    def show(self, report: PolicyReport) -> None:
-        """Print a line for each policy."""
-        self.say(report.population)
-        for one in report.policies:
-            self.say(f"  {one.rule.name}: {one.reason or _format_policy(one, report)}")
 
-
-def find_campaign(collection: Collection, wanted: int | None) -> Campaign | None:
-    """Return the judging campaign with the number that --campaign gives, None without one. Raises BadInput."""
-    if wanted is None:
-        return None
-    found = find_numbered(Campaign.judging, collection, wanted)
-    if found is None:
-        raise BadInput(f"--campaign {wanted}: {collection.name} has no such campaign that judges")
-    return found
-
-
-def _format_policy(one: Replayed, report: PolicyReport) -> str:
-    machine, people = one.spent.cost, report.people.cost(one.judgments)
-    load = f"escalated {one.escalation:.1%}; calls {one.spent.calls:,}; machine {_usd(machine)}, people {_usd(people)}"
-    own = one.own
-    if own.relevant.value is None and own.not_relevant.value is None:
-        return f"{own.balanced.reason}; {load}"
-    recalls = f"recall {_text(own.relevant)} relevant, {_text(own.not_relevant)} not"
+def _format_policy(one: Mapping[str, Any]) -> str:
+    money = f"machine {_usd(one['machine'])}, people {_usd(one['people'])}"
+    load = f"escalated {one['escalation']:.1%}; calls {one['calls']:,}; {money}"
+    relevant, other, balanced = (one["own"][name] for name in RECALLS)
+    if relevant["value"] is None and other["value"] is None:
+        return f"{balanced['reason']}; {load}"
     every = [
-        f"{_text(measured.balanced)} by {SETTLERS[settler]}"
-        for settler, measured in one.after.items()
-        if measured.balanced.value is not None
+        f"{_text(measured['balanced_accuracy'])} by {SETTLERS[settler]}"
+        for settler, measured in one["after"].items()
+        if measured["balanced_accuracy"]["value"] is not None
     ]
-    settled = f" (all pairs: {', '.join(every)})" if one.escalated and every else ""
-    return f"{recalls}; bAcc {_text(own.balanced)}{settled}; {load}"
+    settled = f" (all pairs: {', '.join(every)})" if one["escalated"] and every else ""
+    return f"recall {_text(relevant)} relevant, {_text(other)} not; bAcc {_text(balanced)}{settled}; {load}"
 
 
-def _text(statistic: Statistic) -> str:
-    return "undefined" if statistic.value is None else f"{statistic.value:.1%}"
+def _text(statistic: Mapping[str, Any]) -> str:
+    return "undefined" if statistic["value"] is None else f"{statistic['value']:.1%}"
 
 
 def _usd(value: float | None) -> str:

@@ -4,11 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.management.commands.evaluate_policies import find_campaign
 from annotation.policies import lara_live
+from annotation.policies.report import named_campaign
 from corpus.commands import QuorumCommand, collection_named
 from judges.campaigns import selectors
-from judges.models import Campaign
 
 
 class Command(QuorumCommand):
@@ -26,7 +25,6 @@ class Command(QuorumCommand):
             metavar="N",
             help="number of the campaign whose votes are used (default: the judge's newest)",
         )
-
         parser.add_argument(
             "--no-debate-for-people",
             dest="debates",
@@ -36,22 +34,18 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         collection = collection_named(options["name"])
-        source = find_campaign(collection, options["campaign"])
+        source = named_campaign(collection, options["campaign"])
         given = {"judge": options["judge"], "share": options["share"], "debates": options["debates"]}
         campaign = lara_live.start(collection, source=source, **given)
         step = lara_live.step(campaign)
-        if not self.as_json:
-            self.say(self.describe_step(campaign, step))
-        return selectors.campaign_status(collection, campaign)
-
-    def describe_step(self, campaign: Campaign, step: lara_live.LaraStep) -> str:
-        """Return a line that says how far the calibration is."""
+        line = f"nothing to do, people settled {step.asked:,} pairs"
         if step.labelled:
-            settled = f"people settled {step.asked:,} pairs"
-            return f"campaign {campaign.number}: {settled}, {step.labelled:,} are labelled by it"
-        if step.waiting:
-            return (
-                f"campaign {campaign.number}: people got {step.asked:,} of {step.budget:,} pairs, "
+            line = f"people settled {step.asked:,} pairs, {step.labelled:,} are labelled by it"
+        elif step.waiting:
+            line = (
+                f"people got {step.asked:,} of {step.budget:,} pairs, "
                 f"{step.waiting:,} wait for them; the next batch follows when these are settled"
             )
-        return f"campaign {campaign.number}: nothing to do, people settled {step.asked:,} pairs"
+        if not self.as_json:
+            self.say(f"campaign {campaign.number}: {line}")
+        return selectors.campaign_status(collection, campaign)

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 
@@ -113,6 +114,10 @@ def settled(campaign: Campaign, number: int, grades: list[int], reason: str, *, 
     return item
 
 
+def recalls(measured: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return measured["recall_relevant"], measured["recall_not_relevant"]
+
+
 def audited(campaign: Campaign, number: int, grades: list[int], probability: float) -> None:
     item = settled(campaign, number, grades, "audit")
     label = Work.objects.get(campaign=campaign, pair=item.pair).label
@@ -144,27 +149,28 @@ def test_a_policy_is_measured_against_people_on_the_pairs_it_labels_and_on_all(c
     audited(campaign, 3, [0, 0], 0.25)  # labelled relevant, and is not
     audited(campaign, 4, [0, 0], 0.2)
     report = evaluate_policies(campaign.collection, campaign, reference="people")
-    found = {one.rule.name: one for one in report.policies}
-    own = found["debate + ensemble, 3 rounds, 3 of 5"].own
-    assert own.relevant.value == 1.0 and own.relevant.n == 1
-    assert own.not_relevant.value == pytest.approx(5 / (4 + 5)), "pair 3 stands for four, pair 4 for five"
-    everything = found["debate + ensemble, 3 rounds, 3 of 5"].after["people"]
-    assert everything.relevant.value == 1.0 and everything.relevant.n == 3
-    assert everything.not_relevant.value == pytest.approx((5 + 1) / (4 + 5 + 1))
-    single = found["single: judge-1"].own  # yes on 1 3 6 8, no on 4 9
-    assert single.relevant.value == pytest.approx((2 + 1) / (2 + 1 + 1))
-    assert single.not_relevant.value == pytest.approx(5 / (4 + 5 + 1))
-    assert "6 of them were judged by people" in report.population
+    found = {one["name"]: one for one in report["policies"]}
+    relevant, other = recalls(found["debate + ensemble, 3 rounds, 3 of 5"]["own"])
+    assert (relevant["value"], relevant["n"]) == (1.0, 1)
+    assert other["value"] == pytest.approx(5 / (4 + 5)), "pair 3 stands for four, pair 4 for five"
+    relevant, other = recalls(found["debate + ensemble, 3 rounds, 3 of 5"]["after"]["people"])
+    assert (relevant["value"], relevant["n"]) == (1.0, 3)
+    assert other["value"] == pytest.approx((5 + 1) / (4 + 5 + 1))
+    relevant, other = recalls(found["single: judge-1"]["own"])  # yes on 1 3 6 8, no on 4 9
+    assert relevant["value"] == pytest.approx((2 + 1) / (2 + 1 + 1))
+    assert other["value"] == pytest.approx(5 / (4 + 5 + 1))
+    assert "6 of them were judged by people" in report["population"]
 
 
 def test_people_who_judged_every_pair_are_measured_against_the_reference(campaign: Campaign) -> None:
     for number, gold in enumerate([1, 1, 0, 0, 0, 0, 1, 1, 1, 0], 1):
         settled(campaign, number, [1 - gold] * 2 if number == 4 else [gold] * 2, "disagreement")
-    found = {one.rule.name: one for one in evaluate_policies(campaign.collection, campaign).policies}
-    human = found["human"].after["people"]
-    assert (human.relevant.value, human.not_relevant.value) == (1.0, pytest.approx(4 / 5)), "they erred on 4"
-    two = found["debate, 2 rounds"].after["people"]  # they got 7 and 8, and were right; 9 and 3 were labelled wrongly
-    assert (two.relevant.value, two.not_relevant.value) == (pytest.approx(4 / 5), pytest.approx(4 / 5))
+    found = {one["name"]: one for one in evaluate_policies(campaign.collection, campaign)["policies"]}
+    relevant, other = recalls(found["human"]["after"]["people"])
+    assert (relevant["value"], other["value"]) == (1.0, pytest.approx(4 / 5)), "they erred on 4"
+    # They got 7 and 8, and were right; 9 and 3 were labelled wrongly.
+    relevant, other = recalls(found["debate, 2 rounds"]["after"]["people"])
+    assert (relevant["value"], other["value"]) == (pytest.approx(4 / 5), pytest.approx(4 / 5))
 
 
 def test_where_there_is_neither_gold_nor_people_nothing_is_measured(campaign: Campaign) -> None:
