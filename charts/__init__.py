@@ -15,19 +15,6 @@ from charts.points import Dot, draw_scatter
 from charts.record import Chart
 
 __all__ = [
-    "Bar",
-    "BumpPlace",
-    "Chart",
-    "Dot",
-    "IntervalSpan",
-    "Link",
-    "Node",
-    "draw_bars",
-    "draw_bump",
-    "draw_differences",
-    "draw_flow",
-    "draw_heatmap",
-    "draw_intervals",
-    "draw_lines",
-    "draw_scatter",
-]
+    "Bar", "BumpPlace", "Chart", "Dot", "IntervalSpan", "Link", "Node", "draw_bars", "draw_bump", "draw_differences",
+    "draw_flow", "draw_heatmap", "draw_intervals", "draw_lines", "draw_scatter",
+]  # fmt: skip

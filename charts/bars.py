@@ -5,27 +5,23 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, Value, finite_or_none, name_links, shown_row
+from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, text_width
+from charts.record import Chart, Value, finish_chart, finite_or_none, name_links, shown_row
 from charts.sentences import say
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: a value with its interval.
-
-    `words`: shown instead of a missing value; `detail`: a second line. `address`: the page behind the bar, as in all
-    charts.
-    """
+    """A bar: a value with its interval."""
 
     label: str
     value: Value
     low: Value = None
     high: Value = None
     n: int | None = None
-    words: str = ""
-    detail: str = ""
-    address: str = ""
+    words: str = ""  # Shown instead of a missing value.
+    detail: str = ""  # A second line.
+    address: str = ""  # The page behind the bar, as in all charts.
 
 
 def draw_bars(
@@ -34,7 +30,6 @@ def draw_bars(
     rows: Sequence[Bar],
     *,
     x: str,
-    low: float = 0.0,
     high: Value = None,
     mark: tuple[float, str] | None = None,
     empty: str = "",
@@ -47,8 +42,8 @@ def draw_bars(
         for row in rows
     ]
     known = [value for row in rows for value in (row.value, row.high) if value is not None]
-    # The axis begins at `low` even where all values lie far above it: bars are compared by length.
-    across = axis_ticks(min([low, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
+    # The axis begins at 0 even where all values lie far above it: bars are compared by length.
+    across = axis_ticks(min([0.0, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
     step = 60 if any(row.detail for row in rows) else 44
     top = 28 if mark else 8
     plot = Plot(8, top, WIDTH - 24, top + 8 + step * max(len(rows), 1), across, [0.0, 1.0])
@@ -74,12 +69,10 @@ def draw_bars(
     if not rows:
         canvas.text(WIDTH / 2, plot.top + 24, why, anchor="middle")
     words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or why
-    picture = render_svg(canvas, key=key, title=title, summary=words)
     header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
-    return Chart(
-        key, title, words, picture, header, table, source, canvas.height, links=name_links(row.address for row in rows)
-    )
+    links = name_links(row.address for row in rows)
+    return finish_chart(canvas, key, title, words, header, table, source, links=links)
 
 
 def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:

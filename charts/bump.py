@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, Value, name_links, shown_row
+from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, text_width
+from charts.record import Chart, Value, finish_chart, name_links, shown_row
 from charts.sentences import say
 from charts.translation import gettext_noop
 
@@ -37,8 +37,6 @@ def draw_bump(
     *,
     x: tuple[str, str],
     y: str,
-    empty: str = "",
-    summary: str = "",
     source: str = "",
 ) -> Chart:
     """Draw a slope for each name: what climbed in one series, what fell in another (dashed), the rest quietly.
@@ -54,28 +52,22 @@ def draw_bump(
     canvas.text(room, 16, x[0], anchor="end", kind="ink", bold=True)
     canvas.text(WIDTH - room, 16, x[1], kind="ink", bold=True)
     if not rows:
-        canvas.text(WIDTH / 2, 50, empty or say("nothing"), anchor="middle")
+        canvas.text(WIDTH / 2, 50, say("nothing"), anchor="middle")
     # What moved most is painted last, above the others.
     for one in sorted(rows, key=lambda one: abs(one.climbed)):
         row = rows.index(one)
         with canvas.series(row), canvas.mark(shown_row(row, len(rows))):
-            _draw_slope(canvas, one, room, _slot_top(left[one.name]), _slot_top(right[one.name]))
-    words = summary or ("" if rows else empty) or summarise_moves(rows, x, y)
+            _draw_slope(canvas, one, room, 44 + STEP * left[one.name], 44 + STEP * right[one.name])
     ranks = tuple(say("rank", when=when) for when in x)
     header = (gettext_noop("system"), *ranks, gettext_noop("ranks gained"), f"{y}, {x[0]}", f"{y}, {x[1]}")
     table = tuple((one.name, one.before, one.after, one.climbed, one.value_before, one.value_after) for one in rows)
-    picture = render_svg(canvas, key=key, title=title, summary=words)
     links = name_links(one.address for one in rows)
-    return Chart(key, title, words, picture, header, table, source, canvas.height, links=links)
+    return finish_chart(canvas, key, title, _summarise_moves(rows, y), header, table, source, links=links)
 
 
 def _assign_slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:
     """Return each name's line from the top."""
     return {one.name: place for place, one in enumerate(sorted(rows, key=lambda one: (getattr(one, side), one.name)))}
-
-
-def _slot_top(slot: int) -> float:
-    return 44 + STEP * slot
 
 
 def _draw_slope(canvas: Canvas, one: BumpPlace, room: float, top: float, end: float) -> None:
@@ -98,7 +90,7 @@ def _rank_label(one: BumpPlace, side: str) -> str:
     return f"{rank}  {one.name}{moved}"
 
 
-def summarise_moves(rows: Sequence[BumpPlace], x: tuple[str, str], y: str) -> str:
+def _summarise_moves(rows: Sequence[BumpPlace], y: str) -> str:
     """Return who moved, in words: as many as one reads, then how many more."""
     moved = sorted((one for one in rows if one.climbed), key=lambda one: (-abs(one.climbed), one.name))
     if not rows:

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, tick_room
-from charts.record import Chart, name_links, shown_row
+from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, tick_room
+from charts.record import Chart, finish_chart, name_links, shown_row
 from charts.sentences import say
 from charts.translation import gettext_noop
 
@@ -19,7 +19,6 @@ def draw_differences(
     y: str,
     above: str,
     below: str,
-    empty: str = "",
     summary: str = "",
     source: str = "",
     addresses: Sequence[str] = (),
@@ -48,12 +47,9 @@ def draw_differences(
         half = (plot.right - plot.left) / 2
         canvas.text(plot.left, 18, clip_text(above, half), kind="ink", bold=True)
         canvas.text(plot.right, plot.bottom + 20, clip_text(below, half), anchor="end", kind="ink", bold=True)
-        canvas.text(
-            14, (plot.top + plot.bottom) / 2, clip_text(y, plot.bottom - plot.top), anchor="middle", turned=True
-        )
+        middle = (plot.top + plot.bottom) / 2
+        canvas.text(14, middle, clip_text(y, plot.bottom - plot.top), anchor="middle", turned=True)
     else:
-        canvas.text(WIDTH / 2, 150, empty or say("nothing"), anchor="middle")
-    words = (summary if bars else empty or summary) or say("nothing")
-    picture = render_svg(canvas, key=key, title=title, summary=words)
-    header = (gettext_noop("query"), gettext_noop("difference"))
-    return Chart(key, title, words, picture, header, tuple(bars), source, links=name_links(addresses))
+        canvas.text(WIDTH / 2, 150, say("nothing"), anchor="middle")
+    header, words = (gettext_noop("query"), gettext_noop("difference")), summary or say("nothing")
+    return finish_chart(canvas, key, title, words, header, tuple(bars), source, links=name_links(addresses))

@@ -66,14 +66,13 @@ class DownloadTable:
 
     def latex(self) -> str:
         """Write a `table` with booktabs: the best in bold, changes as subscripts. Needs `\\usepackage{booktabs}`."""
-        tops = {at: self._top(at) for at in self.best}
+        # The highest figure of a column as it is printed; None where the column has no figure.
+        tops: dict[int, str | None] = {}
+        for at in self.best:
+            figures = [cell for row in self.rows if isinstance(cell := row[at], Figure) and cell.value is not None]
+            tops[at] = max(figures, key=lambda one: one.value or 0.0).printed if figures else None
         rows = [[_latex_cell(cell, tops.get(at)) for at, cell in enumerate(row)] for row in self.rows]
         return latex_table(self.header, rows, numbers=self.numbers, caption=self.title, label=self.key)
-
-    def _top(self, at: int) -> str | None:
-        """Return the highest figure of a column as it is printed; None where the column has no figure."""
-        figures = [cell for row in self.rows if isinstance(cell := row[at], Figure) and cell.value is not None]
-        return max(figures, key=lambda one: one.value or 0.0).printed if figures else None
 
 
 def _latex_cell(cell: Cell, top: str | None) -> str | float | int | None:

@@ -121,32 +121,31 @@ class Canvas:
 
     def curve(self, points: Sequence[tuple[float, float]], series: int) -> None:
         """Paint a line through points, in the colour and dash of a series."""
-        dash = DASHES[series % len(DASHES)]
+        dash, place = DASHES[series % len(DASHES)], series % len(SERIES)
         extra = f' stroke-dasharray="{dash}"' if dash else ""
         self._parts.append(
-            f'<polyline class="c {_series(series)}" points="{_points(points)}" fill="none" '
-            f'stroke="{SERIES[series % len(SERIES)]}" stroke-width="2" stroke-linejoin="round"{extra}/>'
+            f'<polyline class="c s{place}" points="{_points(points)}" fill="none" '
+            f'stroke="{SERIES[place]}" stroke-width="2" stroke-linejoin="round"{extra}/>'
         )
 
     def area(self, points: Sequence[tuple[float, float]], series: int) -> None:
         """Paint a band behind a line."""
-        colour = SERIES[series % len(SERIES)]
-        self._parts.append(
-            f'<polygon class="f {_series(series)}" points="{_points(points)}" fill="{colour}" fill-opacity="0.14"/>'
-        )
+        place = series % len(SERIES)
+        at = f'points="{_points(points)}" fill="{SERIES[place]}" fill-opacity="0.14"'
+        self._parts.append(f'<polygon class="f s{place}" {at}/>')
 
     def dot(self, x: float, y: float, series: int, *, radius: float = 3.5, hollow: bool = False) -> None:
         """Paint a point of a series."""
-        colour = SERIES[series % len(SERIES)]
+        place, name = series % len(SERIES), "o" if hollow else "f"
+        colour = SERIES[place]
         paint = f'fill="{PAPER}" stroke="{colour}" stroke-width="2"' if hollow else f'fill="{colour}"'
-        name = "o" if hollow else "f"
-        self._parts.append(
-            f'<circle class="{name} {_series(series)}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {paint}/>'
-        )
+        at = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
+        self._parts.append(f'<circle class="{name} s{place}" {at} {paint}/>')
 
     def spot(self, x: float, y: float, series: int) -> None:
         """Paint a point that is seen only while it is pointed at."""
-        self._parts.append(f'<circle class="m {_series(series)}" cx="{number(x)}" cy="{number(y)}" r="4" fill="none"/>')
+        at = f'cx="{number(x)}" cy="{number(y)}" r="4" fill="none"'
+        self._parts.append(f'<circle class="m s{series % len(SERIES)}" {at}/>')
 
     def ring(self, x: float, y: float, radius: float = 8) -> None:
         """Paint a ring around a point that is marked among others."""
@@ -215,24 +214,12 @@ def tick_room(ticks: Sequence[float]) -> float:
 def spread_labels(tops: Sequence[float], least: float, most: float, step: float = 15) -> list[float]:
     """Return places for labels that would stand at `tops` (ascending): `step` px apart, from `least` to `most`."""
     places: list[float] = []
+    # Downwards first, so that no label stands above its place; then back up, where the last ones left the room.
     for top in tops:
-        # Downwards first, so that no label stands above its place; then back up, where the last ones left the room.
         places.append(max(top, places[-1] + step if places else least))
     for at in range(len(places) - 1, -1, -1):
         places[at] = min(places[at], most if at == len(places) - 1 else places[at + 1] - step)
     return places
-
-
-def render_svg(canvas: Canvas, *, key: str, title: str, summary: str) -> str:
-    """Return the picture for a page: named and described for those who do not see it."""
-    name = escape(key, quote=True)
-    return (
-        # One image to a screen reader, which hears title and summary; numbers and links are in the table (ADR 0019).
-        f'<svg class="chart-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(canvas.width)} '
-        f'{number(canvas.height)}" role="img" aria-labelledby="{name}-title {name}-desc" font-family="{FONT}">'
-        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>'
-        f"{canvas.drawn()}</svg>"
-    )
 
 
 def clip_text(words: str, room: float, size: int = 12) -> str:
@@ -248,10 +235,6 @@ def clip_text(words: str, room: float, size: int = 12) -> str:
 def text_width(words: str, size: int = 12) -> float:
     """Return about how many px the words take."""
     return sum(1.0 if east_asian_width(letter) in "WF" else CHARACTER for letter in words) * size
-
-
-def _series(series: int) -> str:
-    return f"s{series % len(SERIES)}"
 
 
 def _points(points: Sequence[tuple[float, float]]) -> str:

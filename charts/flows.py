@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from charts.drawing import WIDTH, Canvas, clip_text, format_figure, number, render_svg
-from charts.record import Chart, name_links
+from charts.drawing import WIDTH, Canvas, clip_text, format_figure, number
+from charts.record import Chart, finish_chart, name_links
 from charts.sentences import say
 
 HEIGHT = 180
@@ -42,7 +42,6 @@ def draw_flow(
     nodes: Sequence[Node],
     links: Sequence[Link],
     *,
-    empty: str = "",
     summary: str = "",
     source: str = "",
 ) -> Chart:
@@ -74,15 +73,13 @@ def draw_flow(
             canvas.text(x + BAR + 8, y + 14, format_figure(node.count), size=15, kind="ink", bold=True)
             canvas.text(x + BAR + 8, y + 30, clip_text(node.label, room), size=12)
     if not any(node.count for node in kept):
-        canvas.text(WIDTH / 2, 24, empty or say("nothing"), anchor="middle")
+        canvas.text(WIDTH / 2, 24, say("nothing"), anchor="middle")
     words = summary or ", ".join(f"{format_figure(node.count)} {node.label}" for node in kept) + "."
     table: list[tuple[str, str, int]] = [(_("all"), node.label, node.count) for node in kept]
     table += [(names[link.source].label, names[link.target].label, link.count) for link in known]
-    picture = render_svg(canvas, key=key, title=title, summary=words)
     shown = [*kept, *(names[link.target] for link in known)]
-    addresses = name_links((node.address for node in shown), column=1)
-    header = ("from", "to", "count")
-    return Chart(key, title, words, picture, header, tuple(table), source, canvas.height, numbers=2, links=addresses)
+    links, header = name_links((node.address for node in shown), column=1), ("from", "to", "count")
+    return finish_chart(canvas, key, title, words, header, tuple(table), source, links=links, numbers=2)
 
 
 def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, float]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from charts.drawing import HEAT, WIDTH, Canvas, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, Value, finite_or_none, shown_row
+from charts.drawing import HEAT, WIDTH, Canvas, clip_text, format_figure, text_width
+from charts.record import Chart, Value, finish_chart, finite_or_none, shown_row
 from charts.sentences import say
 
 
@@ -15,14 +15,12 @@ def draw_heatmap(
     *,
     x: str = "",
     y: str = "",
-    low: float = 0.0,
     high: float = 1.0,
-    empty: str = "",
     summary: str = "",
     source: str = "",
     links: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
-    """Draw a number in every cell, with shades by fifths of `low` to `high`; what is below `low` is hatched.
+    """Draw a number in every cell, with shades by fifths of 0 to `high`; what is below 0 is hatched.
 
     `links`: addresses of what is behind cells, by (row, column); column 0 has the names.
     """
@@ -39,38 +37,27 @@ def draw_heatmap(
         canvas.text(left - 8, top + 20, clip_text(name, left - 30), anchor="end", kind="ink")
         for place, value in enumerate(values):
             with canvas.mark(shown_row(down, len(rows)), place + 1):
-                canvas.heat(left + place * across, top, across, 32, _shade_step(value, low, high))
+                # The highest value itself belongs to the darkest fifth; step 0 is for what lies below the scale.
+                shade = 0 if value is None or value < 0 else min(len(HEAT) - 1, 1 + int(5 * value / (high or 1)))
+                canvas.heat(left + place * across, top, across, 32, shade)
                 words = clip_text(format_figure(value), across)
                 canvas.text(left + (place + 0.5) * across, top + 20, words, anchor="middle", kind="ink")
     if not rows or not columns:
-        canvas.text(WIDTH / 2, 42, empty or say("nothing"), anchor="middle")
-    words = (
-        summary
-        or (empty if not rows or not columns else "")
-        or _summarise_grid(
-            [
-                (value, name, column)
-                for name, values in rows.items()
-                for column, value in zip(columns, values, strict=True)
-                if value is not None
-            ]
-        )
-    )
-    picture = render_svg(canvas, key=key, title=title, summary=words)
+        canvas.text(WIDTH / 2, 42, say("nothing"), anchor="middle")
     table = tuple((name, *values) for name, values in rows.items())
-    return Chart(key, title, words, picture, (y, *columns), table, source, canvas.height, links=links or {})
+    summary = summary or _summarise_grid(rows, columns)
+    return finish_chart(canvas, key, title, summary, (y, *columns), table, source, links=links)
 
 
-def _shade_step(value: Value, low: float, high: float) -> int:
-    if value is None or value < low:
-        return 0
-    # The highest value itself belongs to the darkest fifth; step 0 is for what lies below the scale.
-    return min(len(HEAT) - 1, 1 + int(5 * (value - low) / ((high - low) or 1)))
-
-
-def _summarise_grid(known: Sequence[tuple[float, str, str]]) -> str:
+def _summarise_grid(rows: Mapping[str, Sequence[Value]], columns: Sequence[str]) -> str:
+    known = [
+        (value, name, column)
+        for name, values in rows.items()
+        for column, value in zip(columns, values, strict=True)
+        if value is not None
+    ]
     if not known:
         return say("nothing")
     least, most = min(known), max(known)
-    high, low = format_figure(most[0]), format_figure(least[0])
-    return say("grid", row=most[1], column=most[2], high=high, low_row=least[1], low_column=least[2], low=low)
+    ends = {"high": format_figure(most[0]), "low": format_figure(least[0])}
+    return say("grid", row=most[1], column=most[2], low_row=least[1], low_column=least[2], **ends)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, render_svg, text_width
-from charts.record import Chart, name_links, shown_row
+from charts.drawing import WIDTH, Canvas, Plot, axis_ticks, clip_text, format_figure, text_width
+from charts.record import Chart, finish_chart, name_links, shown_row
 from charts.sentences import say
 from charts.translation import gettext_noop
 
@@ -24,20 +24,23 @@ class IntervalSpan:
 
 
 def draw_intervals(
-    key: str, title: str, spans: Sequence[IntervalSpan], *, x: str, empty: str = "", summary: str = "", source: str = ""
+    key: str, title: str, spans: Sequence[IntervalSpan], *, x: str, summary: str = "", source: str = ""
 ) -> Chart:
     """Draw a line for each name: its interval as a bar, the value as a dot (hollow where open)."""
     canvas = Canvas(WIDTH, 60 + STEP * max(1, len(spans)))
     if spans:
         _draw_spans(canvas, spans, x)
     else:
-        canvas.text(WIDTH / 2, 40, empty or say("nothing"), anchor="middle")
-    words = (summary if spans else empty or summary) or _summarise_intervals(spans, x)
-    picture = render_svg(canvas, key=key, title=title, summary=words)
+        canvas.text(WIDTH / 2, 40, say("nothing"), anchor="middle")
+    if spans and not summary:
+        widest = max(spans, key=lambda one: one.high - one.low)
+        ends = {"low": f"{widest.low:.3f}", "high": f"{widest.high:.3f}"}
+        summary = say("widest", measure=x, name=widest.name, value=f"{widest.value:.3f}", **ends)
+    words = summary or say("nothing")
     rows = tuple((one.name, one.value, one.low, one.high, one.high - one.low) for one in spans)
     header = (gettext_noop("system"), x, gettext_noop("at least"), gettext_noop("at most"), gettext_noop("width"))
     links = name_links(one.address for one in spans)
-    return Chart(key, title, words, picture, header, rows, source, canvas.height, links=links)
+    return finish_chart(canvas, key, title, words, header, rows, source, links=links)
 
 
 def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
@@ -49,24 +52,12 @@ def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
         canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor="middle")
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
     for place, one in enumerate(spans):
+        middle, left, right = 24 + STEP * place, plot.x(one.low), plot.x(one.high)
         with canvas.mark(shown_row(place, len(spans))):
-            _draw_span(canvas, plot, one, 24 + STEP * place)
-
-
-def _draw_span(canvas: Canvas, plot: Plot, one: IntervalSpan, middle: float) -> None:
-    canvas.text(plot.left - 12, middle + 4, clip_text(one.name, plot.left - 20), anchor="end", kind="ink")
-    left, right = plot.x(one.low), plot.x(one.high)
-    # An interval of no width still is a mark that can be pointed at.
-    canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if one.open else "data", pale=True)
-    for end in (left, right):
-        canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)
-    canvas.dot(plot.x(one.value), middle, 1 if one.open else 0, radius=4.5, hollow=one.open)
-    canvas.text(WIDTH - 4, middle + 4, f"{one.low:.3f} – {one.high:.3f}", anchor="end")
-
-
-def _summarise_intervals(spans: Sequence[IntervalSpan], x: str) -> str:
-    if not spans:
-        return say("nothing")
-    widest = max(spans, key=lambda one: one.high - one.low)
-    ends = {"low": f"{widest.low:.3f}", "high": f"{widest.high:.3f}"}
-    return say("widest", measure=x, name=widest.name, value=f"{widest.value:.3f}", **ends)
+            canvas.text(plot.left - 12, middle + 4, clip_text(one.name, plot.left - 20), anchor="end", kind="ink")
+            # An interval of no width still is a mark that can be pointed at.
+            canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if one.open else "data", pale=True)
+            for end in (left, right):
+                canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)
+            canvas.dot(plot.x(one.value), middle, 1 if one.open else 0, radius=4.5, hollow=one.open)
+            canvas.text(WIDTH - 4, middle + 4, f"{one.low:.3f} – {one.high:.3f}", anchor="end")

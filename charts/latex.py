@@ -52,26 +52,13 @@ def latex_table(
     `places`: decimals of floats; whole numbers are given as int. None is an empty cell. Needs `\\usepackage{booktabs}`.
     """
     columns = "l" * min(numbers, len(header)) + "r" * max(0, len(header) - numbers)
-    lines = [
-        _latex_row(header),
-        r"\midrule",
-        *(_latex_row([_format_cell(cell, places) for cell in row]) for row in rows),
-    ]
     said = [rf"\caption{{{escape_latex(caption)}}}"] if caption else []
     named = [rf"\label{{tab:{label}}}"] if label else []
     return "\n".join([
-        r"% needs \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        *said,
-        *named,
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        *lines,
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-        "",
+        r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", *said, *named,
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _latex_row(header), r"\midrule",
+        *(_latex_row([_format_cell(cell, places) for cell in row]) for row in rows),
+        r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
     ])  # fmt: skip
 
 

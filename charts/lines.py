@@ -14,12 +14,11 @@ from charts.drawing import (
     axis_ticks,
     clip_text,
     format_figure,
-    render_svg,
     spread_labels,
     text_width,
     tick_room,
 )
-from charts.record import Cell, Chart, Value, shown_row
+from charts.record import Cell, Chart, Value, finish_chart, shown_row
 from charts.sentences import say
 
 T = TypeVar("T", bound=tuple[float, ...])
@@ -50,7 +49,7 @@ def draw_lines(
 
     A line is broken where y is None: there the table has an empty cell.
     """
-    kept = {name: _known(points) for name, points in series.items()}
+    kept = {name: _finite((at, value) for at, value in points if value is not None) for name, points in series.items()}
     gaps = {name: sorted(at for at, value in points if value is None) for name, points in series.items()}
     behind = {name: _finite(band) for name, band in (bands or {}).items()}
     ys = [value for points in kept.values() for _, value in points]
@@ -75,14 +74,7 @@ def draw_lines(
                     canvas.area(edge + [(plot.x(at), plot.y(down)) for at, down, _ in reversed(band)], place)
         _draw_curves(canvas, plot, kept, behind, room, gaps)
     words = summary or ("" if xs else empty) or _summarise_lines(kept, y)
-    return Chart(
-        key,
-        title,
-        words,
-        render_svg(canvas, key=key, title=title, summary=words),
-        *_line_table(kept, behind, x, names, gaps),
-        source,
-    )
+    return finish_chart(canvas, key, title, words, *_line_table(kept, behind, x, names, gaps), source)
 
 
 def _draw_curves(
@@ -174,13 +166,9 @@ def _split_runs(points: Sequence[T], gaps: Sequence[float]) -> list[list[T]]:
     return [run for run in runs.values() if len(run) > 1]
 
 
-def _known(points: Curve) -> list[tuple[float, float]]:
-    return _finite((at, value) for at, value in points if value is not None)
-
-
 def _finite(points: Iterable[T]) -> list[T]:
-    """Return the points without those that have a value that is missing or not finite."""
-    return [one for one in points if all(value is not None and math.isfinite(value) for value in one)]
+    """Return the points without those that have a value that is not finite."""
+    return [one for one in points if all(math.isfinite(value) for value in one)]
 
 
 def _thin_points(points: Sequence[T]) -> list[T]:

@@ -12,11 +12,10 @@ from charts.drawing import (
     axis_ticks,
     clip_text,
     format_figure,
-    render_svg,
     text_width,
     tick_room,
 )
-from charts.record import Chart, name_links, shown_row
+from charts.record import Chart, finish_chart, name_links, shown_row
 from charts.sentences import say
 
 
@@ -71,12 +70,9 @@ def draw_scatter(
             canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
         _draw_dots(canvas, plot, kept, groups)
     said = say("points", figure=format_figure(len(kept)), x=x, y=y) if kept else empty or say("nothing")
-    words = summary or said
-    picture = render_svg(canvas, key=key, title=title, summary=words)
     table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in kept)
-    links = name_links(dot.address for dot in kept)
-    header = ("name", "group", x, y)
-    return Chart(key, title, words, picture, header, table, source, canvas.height, numbers=2, links=links)
+    links, header = name_links(dot.address for dot in kept), ("name", "group", x, y)
+    return finish_chart(canvas, key, title, summary or said, header, table, source, links=links, numbers=2)
 
 
 def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence[str]) -> None:
@@ -91,11 +87,8 @@ def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence
                 canvas.ring(x, y)
             words = clip_text(f"{dot.label} ({dot.mark})" if dot.mark else dot.label, 360)
             gap = 13 if dot.mark else 9  # A ring is wider than a dot.
-            if (
-                (dot.mark or (named and not dot.quiet))
-                and words
-                and (at := _find_room(plot, words, (x, y), gap, taken))
-            ):
+            is_named = words and (dot.mark or (named and not dot.quiet))
+            if is_named and (at := _find_room(plot, words, (x, y), gap, taken)):
                 canvas.text(*at, words, kind="ink" if dot.mark else "soft")
     for place, group in enumerate(groups):
         if group:

@@ -1,12 +1,12 @@
 """The record of a chart: a picture, the same in words, and the table behind it. Pure."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 
 from charts.cells import csv_line
-from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, format_figure, number
+from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, Canvas, format_figure, number
 from charts.latex import latex_table
 
 SHOWN_ROWS = 400  # Rows of the table in the page, evenly chosen from more of them; the CSV has all.
@@ -39,7 +39,10 @@ class Chart:
     def shown(self) -> list[list[tuple[str, str]]]:
         """Return the page's rows: each cell's text, and its address or ""."""
         return [
-            [(_format_cell(value), self.links.get((at, column), "")) for column, value in enumerate(self.rows[at])]
+            [
+                (value if isinstance(value, str) else format_figure(value), self.links.get((at, column), ""))
+                for column, value in enumerate(self.rows[at])
+            ]
             for at in range(0, len(self.rows), _row_step(len(self.rows)))
         ]
 
@@ -50,11 +53,8 @@ class Chart:
 
     def csv(self) -> str:
         """Return the table with every row; no cell can act in a spreadsheet."""
-        lines: Iterable[Sequence[object]] = [
-            self.header,
-            *([("" if cell is None else cell) for cell in row] for row in self.rows),
-        ]
-        return "".join(map(csv_line, lines))
+        rows = ([("" if cell is None else cell) for cell in row] for row in self.rows)
+        return "".join(map(csv_line, [self.header, *rows]))
 
     def latex(self) -> str:
         """Return the table with every row, for a paper."""
@@ -78,6 +78,30 @@ class Chart:
         )
 
 
+def finish_chart(
+    canvas: Canvas,
+    key: str,
+    title: str,
+    summary: str,
+    header: tuple[str, ...],
+    rows: tuple[tuple[Cell, ...], ...],
+    source: str,
+    *,
+    links: Mapping[tuple[int, int], str] | None = None,
+    numbers: int = 1,
+) -> Chart:
+    """Return the chart of what is painted: a picture that is named and described for those who do not see it."""
+    name = escape(key, quote=True)
+    # One image to a screen reader, which hears title and summary; numbers and links are in the table (ADR 0019).
+    picture = (
+        f'<svg class="chart-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(canvas.width)} '
+        f'{number(canvas.height)}" role="img" aria-labelledby="{name}-title {name}-desc" font-family="{FONT}">'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>'
+        f"{canvas.drawn()}</svg>"
+    )
+    return Chart(key, title, summary, picture, header, rows, source, canvas.height, numbers=numbers, links=links or {})
+
+
 def shown_row(row: int, rows: int) -> int:
     """Return which row of the page's table shows the row of `rows` rows; -1 where it is left to the CSV."""
     step = _row_step(rows)
@@ -97,7 +121,3 @@ def name_links(addresses: Iterable[str], column: int = 0) -> dict[tuple[int, int
 def _row_step(rows: int) -> int:
     # The same step for the picture's marks and the page's table, so that a mark names a row that is there.
     return max(1, math.ceil(rows / SHOWN_ROWS))
-
-
-def _format_cell(value: Cell) -> str:
-    return value if isinstance(value, str) else format_figure(value)

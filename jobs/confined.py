@@ -109,7 +109,11 @@ def _receive(child: int, pipe: int, limits: Limits, look: Callable[[], object]) 
         ready, _, _ = select.select([pipe], [], [], LOOK_S)
         if monotonic() - looked > LOOK_S:
             looked = monotonic()
-            _check_limits(child, begin, limits)
+            seconds, memory = usage(child)
+            if seconds - begin[0] > limits.seconds:
+                raise LimitPassed("seconds")
+            if memory - begin[1] > limits.memory:
+                raise LimitPassed("memory")
             look()
         if not ready:
             continue
@@ -130,11 +134,3 @@ def _receive(child: int, pipe: int, limits: Limits, look: Callable[[], object]) 
                 raise RuntimeError(value)
             else:
                 raise LimitPassed("memory")
-
-
-def _check_limits(child: int, begin: tuple[float, int], limits: Limits) -> None:
-    seconds, memory = usage(child)
-    if seconds - begin[0] > limits.seconds:
-        raise LimitPassed("seconds")
-    if memory - begin[1] > limits.memory:
-        raise LimitPassed("memory")

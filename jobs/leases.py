@@ -78,10 +78,7 @@ def held_row(job: LeasedJob) -> QuerySet[Any]:
 
 
 def lock_held(job: LeasedJob) -> None:
-    """Lock the row of a job until the transaction ends. Raises LeaseLost for whoever does not hold it any more.
-
-    The lock and the token keep a worker that lost its lease from writing beside the new one.
-    """
+    """Lock the row of a job until the transaction ends. Raises LeaseLost for whoever does not hold it any more."""
     if held_row(job).select_for_update(no_key=True).first() is None:
         raise LeaseLost(f"{job} was cancelled, or another worker has it")
 
@@ -93,8 +90,7 @@ def finish(job: LeasedJob, state: str, **changes: Any) -> bool:
 
 
 def give_back(job: LeasedJob, **changes: Any) -> None:
-    """Let another worker go on, because this one ends; the claim does not count."""
-    # MOST_ATTEMPTS is for jobs that kill their workers; a worker that ends by itself proves nothing.
+    """Let another worker go on, because this one ends by itself; the claim does not count."""
     values = {"phase": "", "lease_until": None, "attempts": max(0, job.attempts - 1), **changes}
     held_row(job).update(state=job.WAITING, **values)
 
@@ -103,7 +99,6 @@ def cancel(job: LeasedJob, **changes: Any) -> bool:
     """End a job now: its holder finds the token moved, and stops. False when it is over already."""
     rows = type(job)._default_manager.filter(pk=job.pk, state__in=[job.WAITING, job.RUNNING])
     values = {"state": job.CANCELLED, "phase": "", "lease_until": None, "ended_at": Now(), **changes}
-    # The token moves, so that the next write of the holder finds the job lost and it stops.
     return bool(rows.update(fencing_token=F("fencing_token") + 1, **values))
 
 
@@ -192,12 +187,6 @@ class Lease:
             connection.close()
 
 
-def _log_fields(job: LeasedJob) -> dict[str, Any]:
-    """Return the fields of every log line of a job's work."""
-    collection = getattr(job, "collection", None)
-    return {"job": job.log_name} | ({"collection": collection.name} if collection is not None else {})
-
-
 def perform(
     job: LeasedJob,
     work: Callable[[Lease], object],
@@ -210,7 +199,9 @@ def perform(
 
     `expected`: errors whose message alone says enough. `last`: columns that are written with the last state.
     """
-    with bound_contextvars(**_log_fields(job)), Lease(job, stopping) as lease:
+    collection = getattr(job, "collection", None)
+    named = {"collection": collection.name} if collection is not None else {}
+    with bound_contextvars(job=job.log_name, **named), Lease(job, stopping) as lease:
         logger.info("job begins")
         try:
             work(lease)

@@ -41,14 +41,14 @@ def die_with_parent(parent: int, end: signal.Signals = signal.SIGKILL) -> None:
         system.end_with_parent(end)
         if os.getppid() != parent:  # it died before the line above
             os._exit(1)
-    else:
-        threading.Thread(target=_end_after, args=(parent, end), name="watch-parent", daemon=True).start()
+        return
 
+    def end_after_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK_S)
+        os.kill(os.getpid(), end)
 
-def _end_after(parent: int, end: signal.Signals) -> None:
-    while os.getppid() == parent:
-        time.sleep(LOOK_S)
-    os.kill(os.getpid(), end)
+    threading.Thread(target=end_after_parent, name="watch-parent", daemon=True).start()
 
 
 def spawn_child(
@@ -89,7 +89,13 @@ def watch_parent() -> None:
         return
     # Once in every process, after each fork, too: threads do not survive one.
     _watched = os.getpid()
-    threading.Thread(target=_wait_for_end, args=(int(read_end),), name="watch-parent", daemon=True).start()
+
+    def wait_for_end() -> None:
+        with contextlib.suppress(OSError):  # a closed descriptor: whoever closed it does not want to be watched over
+            if os.read(int(read_end), 1) == b"":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait_for_end, name="watch-parent", daemon=True).start()
 
 
 def end_with_server() -> None:
@@ -109,12 +115,6 @@ def _end_server(server: int, holder: int) -> None:
         time.sleep(LOOK_S)
     if parent:
         os.kill(server, signal.SIGKILL)
-
-
-def _wait_for_end(read_end: int) -> None:
-    with contextlib.suppress(OSError):  # a closed descriptor: whoever closed it does not want to be watched over
-        if os.read(read_end, 1) == b"":
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def stop_children(children: Iterable[subprocess.Popen[str]], patience: float = 10.0) -> None:

@@ -108,20 +108,19 @@ def _told_key(kind: JobKind) -> str:
 
 def look_for_jobs(queues: Iterable[str]) -> None:
     """Send a message for every kind with a free job (its message was lost, or its holder died); then the chores."""
+
+    def notify_kind(kind: JobKind) -> None:
+        is_waiting = leases.free_jobs(kind.model, **kind.only()).exists()
+        # Of all the watchers of a queue one sends the message.
+        if is_waiting and redis_client().set(_told_key(kind), 1, nx=True, ex=TOLD_S):
+            notify(kind.task, queue=_queue_name(kind.queue))
+
     for kind in KINDS:
         if _queue_name(kind.queue) in queues:
-            _run_guarded(partial(_notify_kind, kind))
+            _run_guarded(partial(notify_kind, kind))
     for queue, chore in CHORES:
         if _queue_name(queue) in queues:
             _run_guarded(chore)
-
-
-def _notify_kind(kind: JobKind) -> None:
-    if not leases.free_jobs(kind.model, **kind.only()).exists():
-        return
-    # Of all the watchers of a queue one sends the message.
-    if redis_client().set(_told_key(kind), 1, nx=True, ex=TOLD_S):
-        notify(kind.task, queue=_queue_name(kind.queue))
 
 
 def _forget_message(kind: JobKind) -> None:

@@ -59,8 +59,7 @@ def live_workers(queue: str = "") -> list[Worker]:
     for member, heard in rows:
         host, pid, slots, devices = json.loads(member)
         # Of a worker on this machine it is known at once that it was killed.
-        alive = is_running(pid) if host == socket.gethostname() else heard > time.time() - LIVE_S
-        if alive:
+        if is_running(pid) if host == socket.gethostname() else heard > time.time() - LIVE_S:
             found.append(Worker(host, pid, slots, tuple(devices)))
     return found
 
@@ -68,7 +67,8 @@ def live_workers(queue: str = "") -> list[Worker]:
 @contextmanager
 def at_work(on: str, queue: str = "") -> Iterator[None]:
     """Say what this process of a worker is at, for whoever waits for one."""
-    key, member = redis_key("busy", queue or settings.CELERY_TASK_DEFAULT_QUEUE), _process_member()
+    key = redis_key("busy", queue or settings.CELERY_TASK_DEFAULT_QUEUE)
+    member = json.dumps([socket.gethostname(), os.getppid(), os.getpid()])
     # What is said is for people only: the work goes on while Redis is away.
     with suppress(RedisError, OSError):
         redis_client().hset(key, member, json.dumps([time.time(), on]))
@@ -77,10 +77,6 @@ def at_work(on: str, queue: str = "") -> Iterator[None]:
     finally:
         with suppress(RedisError, OSError):
             redis_client().hdel(key, member)
-
-
-def _process_member() -> str:
-    return json.dumps([socket.gethostname(), os.getppid(), os.getpid()])
 
 
 def work_in_progress(queue: str = "") -> list[str]:
@@ -96,12 +92,6 @@ def work_in_progress(queue: str = "") -> list[str]:
         else:
             redis_client().hdel(key, member)  # killed in the middle of it
     return [on for _, on in sorted(found)]
-
-
-def free_slots(queue: str = "") -> int:
-    """Return how many processes of live workers have nothing to do."""
-    slots = sum(worker.slots for worker in live_workers(queue))
-    return max(0, slots - len(work_in_progress(queue)))
 
 
 def describe_wait(queue: str = "") -> str:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-from collections.abc import Iterator
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 # PostgreSQL's own code; while a connection begins it has only the words.
@@ -11,16 +10,12 @@ WORDS = os.strerror(errno.ENOSPC)
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error says that a disk has no room, ours or PostgreSQL's."""
-    return any(
-        getattr(cause, "errno", None) in NO_ROOM
-        or getattr(cause, "sqlstate", None) == DISK_FULL
-        or (type(cause).__name__ == "OperationalError" and WORDS in str(cause))
-        for cause in _causes(error)
-    )
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    """Return whether an error, or what caused it, says that a disk has no room, ours or PostgreSQL's."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if getattr(cause, "errno", None) in NO_ROOM or getattr(cause, "sqlstate", None) == DISK_FULL:
+            return True
+        if type(cause).__name__ == "OperationalError" and WORDS in str(cause):
+            return True
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return False

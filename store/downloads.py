@@ -1,9 +1,8 @@
 """Answers with a file: byte ranges, conditions by ETag, from the disk or the store, a block at a time (ADR 0100)."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any, NamedTuple
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -12,7 +11,6 @@ from django.utils.translation import gettext as _
 from whitenoise.responders import SlicedFile
 
 from store.files import fetch, is_shared, open_stream, stored_files
-from store.models import StoredFile
 from store.paths import name_below_var
 
 BLOCK = 64 * 1024  # Bytes that are read and sent at a time.
@@ -20,17 +18,12 @@ BLOCK = 64 * 1024  # Bytes that are read and sent at a time.
 ONE_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class FileVersion:
+class FileVersion(NamedTuple):
     """The content of a file that is sent, as every machine names it: two of equal ETags have the same bytes."""
 
     path: Path
     size: int
     etag: str
-
-    def open(self) -> IO[bytes]:
-        """Open the file here, else the store's, without a copy. Raises StoreUnavailable."""
-        return open_stream(self.path)
 
 
 def send_file(
@@ -55,7 +48,7 @@ def find_version(path: Path, *, grows: bool = False) -> FileVersion | None:
     """Find a file on this machine's disk, else in the store; None where neither has it."""
     if grows:
         fetch(path, newest=True)
-    elif (row := _find_row(path)) is not None:
+    elif is_shared() and (row := stored_files(path).filter(name=name_below_var(path)).first()) is not None:
         return FileVersion(path, row.content.size, f'"{row.content_id}"')
     if not path.is_file():
         return None
@@ -64,18 +57,14 @@ def find_version(path: Path, *, grows: bool = False) -> FileVersion | None:
     return FileVersion(path, found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"')
 
 
-def _find_row(path: Path) -> StoredFile | None:
-    # Without a store nothing asks the database (store.files).
-    return stored_files(path).filter(name=name_below_var(path)).first() if is_shared() else None
-
-
 def _send_bytes(request: HttpRequest, found: FileVersion, name: str, content_type: str) -> HttpResponseBase:
     wanted = choose_range(request, found)
     if wanted is not None and wanted[0] >= found.size:
         response: HttpResponseBase = HttpResponse(status=416)
         response["Content-Range"] = f"bytes */{found.size}"
         return response
-    file, status = found.open(), 200
+    file: Any = open_stream(found.path)
+    status = 200
     if wanted is not None:
         file, status = SlicedFile(file, *wanted), 206
     response = FileResponse(file, as_attachment=True, filename=name, status=status, content_type=content_type or None)

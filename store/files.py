@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from store.models import StoredContent, StoredFile
@@ -66,11 +66,6 @@ def exists(path: Path) -> bool:
     return path.exists() or (is_shared() and stored_files(path).exists())
 
 
-def measure_size(path: Path) -> int:
-    """Return how many bytes a file or folder has in the store."""
-    return stored_files(path).aggregate(sum=Sum("content__size"))["sum"] or 0
-
-
 def publish(path: Path, *, leave_out: Sequence[str] = (), changing: bool = False, only_new: bool = False) -> int:
     """Bring a file, or a folder with all that is in it, into the store; what stood under its name before goes.
 
@@ -83,11 +78,11 @@ def publish(path: Path, *, leave_out: Sequence[str] = (), changing: bool = False
         return 0
     known = {row.name: row.content_id for row in stored_files(path)}
     contents = {}
-    for one in _list_files(path, leave_out):
-        name = str(name_below_var(one))
-        if only_new and name in known:
+    for file in files_below(path):
+        name = str(name_below_var(file))
+        if _stays_out(path, name, leave_out) or (only_new and name in known):
             continue
-        if (content := _put_content(one, known.get(name), changing)) is not None:
+        if (content := _put_content(file, known.get(name), changing)) is not None:
             contents[name] = content
     # ADR 0094: all names at once, so that a reader sees the whole folder or the one before.
     with transaction.atomic():
@@ -117,12 +112,6 @@ def publish_once(path: Path) -> None:
             row.save(force_insert=True)
     except IntegrityError:
         raise FileExistsError(path) from None
-
-
-def _list_files(path: Path, leave_out: Sequence[str]) -> Iterator[Path]:
-    for one in files_below(path):
-        if not _stays_out(path, str(name_below_var(one)), leave_out):
-            yield one
 
 
 def files_below(path: Path) -> Iterator[Path]:
@@ -214,11 +203,8 @@ def _is_current(target: Path, row: StoredFile, newest: bool) -> bool:
     # What this machine published may have grown since: the file here is never older than the store's.
     if row.node == node_id():
         return True
-    if target.stat().st_size != row.content.size:
-        return False
-    if not newest:
-        return True
-    return hash_file(target) == row.content_id
+    is_whole = target.stat().st_size == row.content.size
+    return is_whole and (not newest or hash_file(target) == row.content_id)
 
 
 @contextmanager

@@ -26,24 +26,13 @@ def decode_path(text: str) -> str:
     return MARK + text[len(MARK) + 1 :] if text.startswith(f"{MARK}$") else text
 
 
-def encode_all(value: Any) -> Any:
-    """Return a JSON document with every text encoded."""
-    return _change_texts(value, encode_path)
-
-
-def decode_all(value: Any) -> Any:
-    """Return a JSON document with every text decoded."""
-    return _change_texts(value, decode_path)
-
-
-def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
+def change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON document with every text changed."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: _change_texts(one, change) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_change_texts(one, change) for one in value]
-    return value
+        return {key: change_texts(one, change) for key, one in value.items()}
+    return [change_texts(one, change) for one in value] if isinstance(value, list | tuple) else value
 
 
 def name_below_var(path: Path) -> str | None:
@@ -74,10 +63,10 @@ class VarPathsJSONField(models.JSONField):
     """A JSON column in whose texts paths below VAR may stand."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        return decode_all(super().from_db_value(value, expression, connection))
+        return change_texts(super().from_db_value(value, expression, connection), decode_path)
 
     def get_prep_value(self, value: Any) -> Any:
-        return encode_all(super().get_prep_value(value))
+        return change_texts(super().get_prep_value(value), encode_path)
 
     def deconstruct(self) -> Any:
         name, _path, args, kwargs = super().deconstruct()

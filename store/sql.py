@@ -15,14 +15,14 @@ _TOKENS = re.compile(r"'[^']*'|::|(?P<comment>\s*--[^\n]*)|:(?P<parameter>[a-z_]
 
 def read_sql(module: str, name: str) -> str:
     """Return the statement `name`.sql beside the module's file, with its parameters as psycopg writes them."""
+
+    def for_psycopg(token: re.Match[str]) -> str:
+        if token["comment"]:
+            return ""
+        return f"%({parameter})s" if (parameter := token["parameter"]) else token[0]
+
     text = Path(module).with_name(f"{name}.sql").read_text(encoding="utf-8")
-    return _TOKENS.sub(_for_psycopg, text.replace("%", "%%")).strip().removesuffix(";")
-
-
-def _for_psycopg(token: re.Match[str]) -> str:
-    if token["comment"]:
-        return ""
-    return f"%({name})s" if (name := token["parameter"]) else token[0]
+    return _TOKENS.sub(for_psycopg, text.replace("%", "%%")).strip().removesuffix(";")
 
 
 def fetch_rows(sql: str, **values: Any) -> list[tuple[Any, ...]]:

@@ -28,6 +28,8 @@ def build_features(
     """
     # Imported here: it takes seconds to load, and most processes that import this module compute no features.
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+    from sklearn.preprocessing import normalize
+    from sklearn.utils.extmath import randomized_svd
 
     query_place = {key: place for place, key in enumerate(queries)}
     document_place = {key: place for place, key in enumerate(documents)}
@@ -41,7 +43,13 @@ def build_features(
     asked = counter.transform(queries.values())
     weights = TfidfTransformer(sublinear_tf=True).fit(counts)
     texts, wanted = weights.transform(counts), weights.transform(asked)
-    latent_texts, latent_queries = _find_latent_space(texts, wanted)
+    # Unit vectors of both in the dimensions in which the documents differ most; fewer than there are texts and words.
+    size = min(DIMENSIONS, texts.shape[0] - 1, texts.shape[1] - 1)
+    latent_texts, latent_queries = np.zeros((texts.shape[0], 1)), np.zeros((wanted.shape[0], 1))
+    if size > 0:
+        # A fixed state, so that the same labels are suspected when it is computed again.
+        words = randomized_svd(texts, size, random_state=0)[2]
+        latent_texts, latent_queries = normalize(texts @ words.T), normalize(wanted @ words.T)
     cosine, latent = _multiply_rows(wanted, texts, a, b), (latent_queries[a] * latent_texts[b]).sum(axis=1)
     rare = (asked > 0).multiply(weights.idf_).tocsr()
     # A query of unknown words has no weight to cover; by 1 its share is 0 and not undefined.
@@ -49,7 +57,11 @@ def build_features(
     covered = _multiply_rows(rare, (counts > 0).astype(np.float64), a, b) / np.where(total > 0, total, 1.0)
     near = _measure_nearness(latent_texts, b, cosine + latent, a)
     raw = np.stack([_score_bm25(queries, documents, pairs, a), cosine, latent, covered, near], axis=1)
-    return np.concatenate([raw, _standardise_by_query(raw, a)], axis=1)
+    against = np.zeros_like(raw)
+    for rows in _split_by_query(a):
+        # A query with one document deviates by 0.
+        against[rows] = (raw[rows] - raw[rows].mean(axis=0)) / (raw[rows].std(axis=0) + 1e-9)
+    return np.concatenate([raw, against], axis=1)
 
 
 def _score_bm25(
@@ -62,20 +74,6 @@ def _score_bm25(
     for rows in _split_by_query(places):
         found[rows] = index.scores(texts[places[rows[0]]], keys[rows])
     return found
-
-
-def _find_latent_space(texts: Sparse, queries: Sparse) -> tuple[Floats, Floats]:
-    """Return unit vectors of documents and queries in the dimensions in which the documents differ most."""
-    from sklearn.preprocessing import normalize
-    from sklearn.utils.extmath import randomized_svd
-
-    # A truncated decomposition needs fewer dimensions than texts and words.
-    size = min(DIMENSIONS, texts.shape[0] - 1, texts.shape[1] - 1)
-    if size < 1:
-        return np.zeros((texts.shape[0], 1)), np.zeros((queries.shape[0], 1))
-    # A fixed state, so that the same labels are suspected when it is computed again.
-    _left, _values, words = randomized_svd(texts, size, random_state=0)
-    return normalize(texts @ words.T), normalize(queries @ words.T)
 
 
 def _multiply_rows(left: Sparse, right: Sparse, a: Places, b: Places) -> Floats:
@@ -97,14 +95,6 @@ def _measure_nearness(vectors: Floats, documents: Places, scores: Floats, querie
         # A document is not its own neighbour: its own cosine of 1 would hide how far the others are.
         others = rows[:, None] != best[None, :]
         found[rows] = (cosines * others).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
-    return found
-
-
-def _standardise_by_query(raw: Floats, queries: Places) -> Floats:
-    found = np.zeros_like(raw)
-    for rows in _split_by_query(queries):
-        # A query with one document deviates by 0.
-        found[rows] = (raw[rows] - raw[rows].mean(axis=0)) / (raw[rows].std(axis=0) + 1e-9)
     return found
 
 

@@ -54,11 +54,19 @@ def read_labels(collection: Collection) -> LabelRows:
 def gather_signals(collection: Collection, rows: LabelRows, tell: Tell) -> Signals:
     """Compute all signals that speak against labels; a signal stays empty where the collection has too little data."""
     tell(0, STEPS, _("reading votes"))
-    matrix = _binarise(load_grade_matrix(collection), collection.relevant_from)
+    given = load_grade_matrix(collection)
+    # A missing grade must stay missing: compared with the mark it would become 0.
+    relevant = np.where(given.grades == MISSING, MISSING, given.grades >= collection.relevant_from)
+    matrix = replace(given, grades=relevant.astype(np.int16))
     against, votes = _count_votes(rows, matrix)
     dawid_skene = _doubt_by_dawid_skene(rows, matrix)
     tell(1, STEPS, _("reading texts"))
-    queries, documents = dict(_read_queries(rows.queries)), dict(_read_documents(rows.documents))
+    # Titles are part of what a reader and a judge see, so they are part of what makes texts alike.
+    queries = dict(_read_texts(Query.objects, rows.queries, "text"))
+    documents = {
+        pk: f"{title}\n{text}" if title else text
+        for pk, title, text in _read_texts(Document.objects, rows.documents, "title", "text")
+    }
     tell(2, STEPS, _("comparing texts"))
     query_groups = _group_texts(queries, rows.queries, QUERIES_ALIKE, QUERY_WORDS)
     document_groups = _group_texts(documents, rows.documents, DOCUMENTS_ALIKE, DOCUMENT_WORDS)
@@ -84,20 +92,16 @@ def count_others(relevant: Integers, queries: Integers, documents: Integers) -> 
     return others, sizes[group]
 
 
-def _binarise(found: GradeMatrix, mark: int) -> GradeMatrix:
-    # A missing grade must stay missing: compared with the mark it would become 0.
-    grades = np.where(found.grades == MISSING, MISSING, found.grades >= mark).astype(np.int16)
-    return replace(found, grades=grades)
-
-
 def _count_votes(rows: LabelRows, matrix: GradeMatrix) -> tuple[Integers, Integers]:
-    """Count for each label the judges that say otherwise, and all that voted."""
+    """Count for each label the judges that say otherwise, and all that voted: what people said is the label itself."""
     judges = np.array([one.kind in JUDGES for one in matrix.assessors], dtype=np.bool_)
-    given, known = _columns_of(rows, matrix)
-    # Judges alone: what people said is the label, or part of it.
-    said = given[judges]
-    voted = (said != MISSING) & known
-    against = voted & (said != rows.relevant)
+    # Nobody graded anything: there is no last column to look at.
+    if not len(matrix.pairs):
+        return np.zeros(len(rows.pairs), np.int64), np.zeros(len(rows.pairs), np.int64)
+    at = np.minimum(np.searchsorted(matrix.pairs, rows.pairs), len(matrix.pairs) - 1)
+    votes = matrix.grades[judges][:, at]
+    voted = (votes != MISSING) & (matrix.pairs[at] == rows.pairs)
+    against = voted & (votes != rows.relevant)
     return against.sum(axis=0), voted.sum(axis=0)
 
 
@@ -116,33 +120,13 @@ def _doubt_by_dawid_skene(rows: LabelRows, matrix: GradeMatrix) -> NDArray[np.fl
     return doubt
 
 
-def _columns_of(rows: LabelRows, matrix: GradeMatrix) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-    """Return the grades of the labels' pairs, assessors x labels, and which pairs have any."""
-    # Nobody graded anything: there is no last column to look at.
-    if not len(matrix.pairs):
-        return np.full((len(matrix.assessors), len(rows.pairs)), MISSING, np.int16), np.zeros(len(rows.pairs), np.bool_)
-    at = np.minimum(np.searchsorted(matrix.pairs, rows.pairs), len(matrix.pairs) - 1)
-    return matrix.grades[:, at], matrix.pairs[at] == rows.pairs
-
-
 def _group_texts(texts: dict[int, str], keys: Integers, alike: float, words: int) -> Integers:
     groups = groups_of(texts, alike, words)
     return np.array([groups[key] for key in keys.tolist()], dtype=np.int64)
 
 
-def _read_queries(keys: Integers) -> Iterator[tuple[int, str]]:
-    for some in _split_keys(keys):
-        yield from Query.objects.filter(pk__in=some).order_by("pk").values_list("pk", "text")
-
-
-# Titles are part of what a reader and a judge see, so they are part of what makes texts alike.
-def _read_documents(keys: Integers) -> Iterator[tuple[int, str]]:
-    for some in _split_keys(keys):
-        rows: Any = Document.objects.filter(pk__in=some).order_by("pk").values_list("pk", "title", "text")
-        yield from ((pk, f"{title}\n{text}" if title else text) for pk, title, text in rows)
-
-
-def _split_keys(keys: Integers) -> Iterator[list[int]]:
+def _read_texts(rows: Any, keys: Integers, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield key and columns of the rows, in the order of their keys."""
     every = np.unique(keys).tolist()
     for at in range(0, len(every), PIECE):
-        yield every[at : at + PIECE]
+        yield from rows.filter(pk__in=every[at : at + PIECE]).order_by("pk").values_list("pk", *columns)

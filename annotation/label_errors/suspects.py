@@ -1,15 +1,15 @@
 """The ranked list of suspected label errors: found by a worker, stored, and shown with the labels of now."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.data.pairs import load_rows
-from annotation.label_errors.signals import LabelRows, gather_signals, read_labels
-from annotation.label_errors.suspicion import PRIOR, Signals, combine_chances, rank_labels
+from annotation.label_errors.signals import gather_signals, read_labels
+from annotation.label_errors.suspicion import PRIOR, combine_chances, rank_labels
 from annotation.models import StoredResult
 from corpus.models import Assessor, Collection, CurrentJudgment, Item, Label
 from jobs.results import ResultKind, Tell, ignore_progress
@@ -65,25 +65,21 @@ def find_suspects(collection: Collection, tell: Tell = ignore_progress) -> dict[
         "compared": len(rows.pairs),
         "complete": rows.complete,
         "counts": dict(zip(names, (~np.isnan(chances)).sum(axis=0).tolist(), strict=True)),
-        "suspects": [asdict(_build_suspect(rows, signals, float(scores[at]), int(at))) for at in order],
+        "suspects": [
+            {
+                "pair": int(rows.pairs[at]),
+                "relevant": int(rows.relevant[at]),
+                "score": round(float(scores[at]), 4),
+                **{name: int(getattr(signals, name)[at]) for name in ("against", "votes", "others", "group")},
+                **{name: _rounded(getattr(signals, name)[at]) for name in ("dawid_skene", "model")},
+            }
+            for at in order
+        ],
     }
 
 
-def _build_suspect(rows: LabelRows, signals: Signals, score: float, at: int) -> Suspect:
-    def rounded(value: float) -> float | None:
-        return None if np.isnan(value) else round(float(value), 4)
-
-    return Suspect(
-        pair=int(rows.pairs[at]),
-        relevant=int(rows.relevant[at]),
-        score=round(score, 4),
-        against=int(signals.against[at]),
-        votes=int(signals.votes[at]),
-        dawid_skene=rounded(signals.dawid_skene[at]),
-        others=int(signals.others[at]),
-        group=int(signals.group[at]),
-        model=rounded(signals.model[at]),
-    )
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)
 
 
 LABEL_ERRORS = ResultKind(
@@ -115,36 +111,19 @@ def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first
 
     `who`: people and imports whose grade is the label; `sent`: "waiting" or "checked" where it was sent to people.
     """
+    labels = {one.pair: one.relevant for one in suspects}
+    rows = {row["pk"]: row for row in load_rows(list(labels), collection, None)}
+    judgments = CurrentJudgment.objects.filter(pair__in=list(labels), aspect=None, assessor__kind__in=PEOPLE)
+    who: dict[int, list[str]] = {pair: [] for pair in labels}
+    for pair, name, grade in judgments.order_by("pk").values_list("pair", "assessor__name", "grade"):
+        # An assessor may have answered twice; the name stands once.
+        if int(grade >= collection.relevant_from) == labels[pair] and name not in who[pair]:
+            who[pair].append(name)
     # Only sent on request counts: pairs that wait for another reason are not about this suspicion.
-    rows = {row["pk"]: row for row in load_rows([one.pair for one in suspects], collection, None)}
-    who, sent = _name_people(collection, suspects), _find_sent([one.pair for one in suspects])
+    words = {Item.State.OPEN: "waiting", Item.State.CONFLICT: "waiting", Item.State.SETTLED: "checked"}
+    items = Item.objects.filter(pair__in=list(labels), reason=Item.Reason.REQUESTED).order_by("pk")
+    sent = {pair: words.get(Item.State(state), "") for pair, state in items.values_list("pair", "state")}
     return [
-        {
-            "place": place,
-            "suspect": one,
-            "row": rows[one.pair],
-            "who": who.get(one.pair, []),
-            "sent": sent.get(one.pair, ""),
-        }
+        {"place": place, "suspect": one, "row": rows[one.pair], "who": who[one.pair], "sent": sent.get(one.pair, "")}
         for place, one in enumerate(suspects, first)
     ]
-
-
-def _name_people(collection: Collection, suspects: Sequence[Suspect]) -> dict[int, list[str]]:
-    """Return by pair the people and imports whose grade is the label."""
-    labels = {one.pair: one.relevant for one in suspects}
-    said = CurrentJudgment.objects.filter(pair__in=list(labels), aspect=None, assessor__kind__in=PEOPLE)
-    found: dict[int, list[str]] = {}
-    for pair, name, grade in said.order_by("pk").values_list("pair", "assessor__name", "grade"):
-        names = found.setdefault(pair, [])
-        # An assessor may have answered twice; the name stands once.
-        if int(grade >= collection.relevant_from) == labels[pair] and name not in names:
-            names.append(name)
-    return found
-
-
-def _find_sent(pairs: Sequence[int]) -> dict[int, str]:
-    """Return by pair whether it was sent to people: "waiting", or "checked" once they answered."""
-    words = {Item.State.OPEN: "waiting", Item.State.CONFLICT: "waiting", Item.State.SETTLED: "checked"}
-    items = Item.objects.filter(pair__in=pairs, reason=Item.Reason.REQUESTED).order_by("pk")
-    return {pair: words.get(Item.State(state), "") for pair, state in items.values_list("pair", "state")}

@@ -32,19 +32,14 @@ def label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
         return response
     found = suspects.read_suspects(scope.collection)
     if (form := request.GET.get("as")) is not None:
-        return _send_list(scope, found, form)
+        if form not in files.TYPES:
+            raise Http404(_("File not found."))
+        text = files.write_list(suspects.describe_suspects(scope.collection, found["suspects"]), form)
+        headers = {"Content-Disposition": f'attachment; filename="{scope.collection.name}-label-errors.{form}"'}
+        return HttpResponse(text, content_type=f"{files.TYPES[form]}; charset=utf-8", headers=headers)
     page = Paginator(found["suspects"], SHOWN).get_page(request.GET.get("page"))
     shown = suspects.describe_suspects(scope.collection, list(page.object_list), page.start_index())
     return render(request, "label_errors/label_errors.html", context | {"found": found, "page": page, "shown": shown})
-
-
-def _send_list(scope: Scope, found: dict[str, Any], form: str) -> HttpResponse:
-    if form not in files.TYPES:
-        raise Http404(_("File not found."))
-    text = files.write_list(suspects.describe_suspects(scope.collection, found["suspects"]), form)
-    name = f"{scope.collection.name}-label-errors.{form}"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(text, content_type=f"{files.TYPES[form]}; charset=utf-8", headers=headers)
 
 
 @action("admin")

@@ -4,8 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import connection
-
 from annotation.scale_study.scales import ScoredScale, measure_scale, score_of
 from corpus.errors import BadInput
 from corpus.labels import reference_grades
@@ -13,12 +11,13 @@ from corpus.models import Collection
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
 from judges.records import Judge, Turn
+from store.sql import fetch_rows
 
 # A judge's newest counted vote on each pair.
 VOTES = """
 SELECT DISTINCT ON (a.pair_id) a.pair_id, p.query_id, a.verdict, a.score, a.probabilities
 FROM counted_attempt a JOIN corpus_pair p ON p.id = a.pair_id
-WHERE p.collection_id = %s AND a.judge_id = %s AND a.role = 'vote' AND a.outcome = 'labelled'
+WHERE p.collection_id = %(collection)s AND a.judge_id = %(judge)s AND a.role = 'vote' AND a.outcome = 'labelled'
 ORDER BY a.pair_id, a.id DESC
 """
 
@@ -28,7 +27,10 @@ def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]
 
     Raises BadInput where there is nothing to compare.
     """
-    judges = [_find_judge(name) for name in names]
+    current = {one.name: one for one in JudgeVersion.objects.filter(name__in=names, is_current=True)}
+    if unknown := [name for name in names if name not in current]:
+        raise BadInput(f"There is no judge {unknown[0]!r}; load it with configure_judges")
+    judges = [judge_of(current[name]) for name in names]
     votes = [_read_votes(collection, judge) for judge in judges]
     if missing := [judge.name for judge, found in zip(judges, votes, strict=True) if not found]:
         raise BadInput(
@@ -54,20 +56,10 @@ def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]
     return {"collection": collection.name, "pairs": len(shared), "scales": rows}
 
 
-def _find_judge(name: str) -> Judge:
-    found = JudgeVersion.objects.filter(name=name, is_current=True).first()
-    if found is None:
-        raise BadInput(f"There is no judge {name!r}; load it with configure_judges")
-    return judge_of(found)
-
-
 def _read_votes(collection: Collection, judge: Judge) -> dict[int, tuple[int, Turn]]:
     """Read the newest votes by pair, each with its query."""
-    with connection.cursor() as cursor:
-        cursor.execute(VOTES, [collection.pk, judge.id])
-        rows = cursor.fetchall()
     found = {}
-    for pair, query, verdict, score, shares in rows:
+    for pair, query, verdict, score, shares in fetch_rows(VOTES, collection=collection.pk, judge=judge.id):
         told = json.loads(shares) if isinstance(shares, str) else shares
         found[pair] = query, Turn(verdict, "", (), score, told)
     return found

@@ -48,12 +48,6 @@ def download_cell(cell: Cell) -> str:
 
 
 @register.filter
-def tenths_span(statistic: Statistic) -> str:
-    """The interval of a share as percentages with one decimal, or a dash."""
-    return _format_interval(statistic, tenths)
-
-
-@register.filter
 def span(statistic: Statistic) -> str:
     """The interval with two decimals, or a dash."""
     return _format_interval(statistic, lambda value: places(value, 2))
@@ -62,7 +56,7 @@ def span(statistic: Statistic) -> str:
 @register.filter
 def percent_span(statistic: Statistic) -> str:
     """The interval of a share as percentages with one decimal, or a dash."""
-    return _format_interval(statistic, lambda value: f"{value:.1%}")
+    return _format_interval(statistic, tenths)
 
 
 def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:

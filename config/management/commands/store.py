@@ -1,7 +1,6 @@
 """`store status|publish|clean`: the files that several machines share (docs/several-machines.md)."""
 
 import shutil
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -60,14 +59,8 @@ class Command(QuorumCommand):
         gone = set(AuditEntry.objects.filter(act="collection.deleted").values_list("collection_name", flat=True))
         # A collection of the same name may have been made since; its files are not leftovers.
         gone -= set(Collection.objects.values_list("name", flat=True))
-        for kind in OF_COLLECTIONS:
-            for name in gone:
-                freed += _remove_folder(settings.VAR / kind / name)
+        for folder in (settings.VAR / kind / name for kind in OF_COLLECTIONS for name in gone):
+            freed += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            shutil.rmtree(folder, ignore_errors=True)
         self.say(f"freed {freed / 1e6:,.1f} MB")
         return {"freed": freed}
-
-
-def _remove_folder(folder: Path) -> int:
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    shutil.rmtree(folder, ignore_errors=True)
-    return size

@@ -97,18 +97,17 @@ def test_who_waits_is_told_for_what(instance: object) -> None:
     context = multiprocessing.get_context("fork")
     started, end = context.Event(), context.Event()
     workers.say_alive("waiting-test", 1)
-    assert workers.free_slots("waiting-test") == 1 and not workers.describe_wait("waiting-test")
+    assert not workers.describe_wait("waiting-test")
     workers.say_alive("", 1)
     child = context.Process(target=_work, args=(started, end))
     child.start()
     try:
         started.wait(20)
         assert workers.describe_wait() == "run dense before it, on the only worker"
-        assert workers.free_slots() == 0
     finally:
         child.kill()
         child.join()
-    assert workers.free_slots() == 1, "what was killed is at work no more"
+    assert not workers.describe_wait(), "what was killed is at work no more"
     workers.deregister_worker("", 1)
     workers.deregister_worker("waiting-test", 1)
 
@@ -149,7 +148,7 @@ def test_a_waiting_command_brings_a_worker_where_none_is_free(
         monkeypatch.setenv(name, value)
     model_server.script({"slow": {"verdict": "yes", "latency": 30.0}})
     begin(model_server, "slow", 200, "slow", "127.0.0.1")
-    until(lambda: workers.free_slots() == 0)
+    until(lambda: bool(workers.describe_wait()))
     collection_of(2, "small")
     err, began = StringIO(), time.monotonic()
     call_command("retrieve", "small", "--system", "bm25", "--wait", stdout=StringIO(), stderr=err)
