@@ -160,18 +160,6 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     assert leases.ask_to_cancel(job) and reaches(job, Job.State.CANCELLED).attempts == 0
 
 
-def test_a_job_is_held_by_one_and_taken_up_when_its_holder_is_gone(rows: Path, tmp_path: Path) -> None:
-    begin(rows, tmp_path / "model")
-    first = leases.claim(Job, device="cpu")
-    assert first is not None and leases.claim(Job, device="cpu") is None
-    Job.objects.filter(pk=first.pk).update(lease_until=timezone.now() - timezone.timedelta(seconds=1))
-    second = leases.claim(Job, device__in=["cpu", "cuda"])
-    assert second is not None and second.pk == first.pk and second.fencing_token == first.fencing_token + 1
-    assert not leases.Lease(first).renew(done=99) and leases.Lease(second).renew(done=3)
-    assert not leases.finish(first, Job.State.FAILED, error="late")
-    assert leases.finish(second, Job.State.FINISHED) and not leases.held_row(second).exists()
-
-
 def test_what_is_known_to_be_wrong_is_refused_before_it_waits(rows: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()

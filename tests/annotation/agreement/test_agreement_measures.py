@@ -1,6 +1,5 @@
 """Agreement measures: published values, scikit-learn, and what is undefined."""
 
-import time
 import warnings
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.metrics import cohen_kappa_score
 
 from annotation.agreement.measures import NO_DOUBLE, NO_ITEM, ONE_ASSESSOR, ONE_GRADE, compute_measures
 from annotation.agreement.resampling import draw_resamples, group_patterns
-from tests.speed import slowness
 
 _ = -1
 
@@ -165,12 +163,6 @@ def test_equal_grades_throughout_leave_every_kappa_undefined_with_a_reason():
     assert pair.percent.value == 1.0
 
 
-def test_fleiss_of_three_assessors_who_all_say_the_same_is_undefined():
-    measured = compute_measures(raters([[3, 0], [3, 0]]))
-    assert measured.fleiss.value is None
-    assert measured.fleiss.reason == ONE_GRADE
-
-
 def test_assessors_without_a_common_item_have_no_kappa():
     measured = compute_measures(np.array([[0, 1, _, _], [_, _, 1, 0]]))
     pair = measured.pairwise[0]
@@ -264,14 +256,6 @@ def test_an_interval_over_mostly_undefined_resamples_is_not_shown():
     kappa = compute_measures(grades, bootstrap=300).pairwise[0].kappa
     assert kappa.value == pytest.approx(0.0)
     assert kappa.low is None
-
-
-@pytest.mark.slow
-def test_thirty_three_assessors_are_measured_within_seconds():
-    random = np.random.default_rng(0)
-    started = time.perf_counter()
-    compute_measures(random.integers(0, 2, (33, 4423)), bootstrap=1000)
-    assert time.perf_counter() - started < 10 * slowness()
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=2, max_size=30))

@@ -1,15 +1,9 @@
 """Agreement of many assessors: sparse counts, stored figures, lists and clusters in place of a matrix."""
 
 import json
-import subprocess
-import sys
-from io import StringIO
-from time import perf_counter
 
 import numpy as np
 import pytest
-from django.core.management import call_command
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -272,78 +266,3 @@ def test_stored_figures_are_those_that_would_be_measured_now(crowd, monkeypatch)
         shown.append((page.context["summary"], [(p.a, p.b, p.kappa) for p, _ in page.context["couples"]["rows"]]))
         assert page.context["found"].stored is (largest == 100)
     assert shown[0] == shown[1]
-
-
-# Check 6 of the issue: 956 assessors, 57,504 votes
-
-
-@pytest.fixture
-def nine_hundred(db):
-    collection = make_collection("mturk")
-    judged_by_many(collection, 956, 57_504 // 3, 3)
-    with connection.cursor() as cursor:  # as autovacuum does: else plans are those of empty tables
-        cursor.execute("ANALYZE corpus_judgment, corpus_assessor, corpus_pair, corpus_item")
-    return collection
-
-
-@pytest.mark.slow
-def test_the_page_of_956_assessors_comes_from_stored_figures_within_two_seconds(nine_hundred):
-    client = sees(nine_hundred)
-    started = perf_counter()
-    assert client.post("/c/mturk/agreement/measure/").status_code == 302
-    measured = perf_counter() - started
-    spent = []
-    for query in ("", "?sort=-kappa&page=7", "?by=-graded"):
-        started = perf_counter()
-        page = client.get(f"/c/mturk/quality/{query}")
-        spent.append(perf_counter() - started)
-        assert page.status_code == 200 and "worker-" in page.text
-    print(f"\nmeasured in {measured:.1f} s; pages {', '.join(f'{one:.2f}' for one in spent)} s")
-    assert max(spent) < 2, spent
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bootstrap", [0, 1_000])
-def test_the_measures_of_956_assessors_take_under_60_seconds_and_500_megabytes(bootstrap):
-    """In a process of its own, as the command does it: every measure, the second aggregate, the document."""
-    code = f"""
-import django, os, time
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-django.setup()
-import json, sys
-import numpy as np
-from annotation.agreement import aggregates
-from annotation.agreement.measures import compute_measures
-from annotation.agreement.report import AgreementReport, OneAssessor, build_json_document
-from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors
-from tests.crowd import votes_of
-from tests.memory import peak_megabytes
-grades = np.full((956, 19168), -1, dtype=np.int16)
-for who, item, grade in votes_of(956, 19168, 3):
-    grades[who, item] = grade
-assert (grades >= 0).sum() == 57504
-started = time.perf_counter()
-people = tuple(KnownAssessors("human-import", n, f"worker-{{n}}") for n in range(956))
-ones = tuple(OneAssessor(one.name, one.kind, 60, 30) for one in people)
-found = GradeMatrix(people, np.arange(19168), grades)
-report = AgreementReport("x", None, "all", ones, compute_measures(grades, bootstrap={bootstrap}), found)
-told = json.dumps(build_json_document(report, aggregates.dawid_skene_document(aggregates.fit_dawid_skene(report))))
-spent = time.perf_counter() - started
-print(json.dumps([spent, peak_megabytes(), len(told)]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seconds, megabytes, length = json.loads(done.stdout.splitlines()[-1])
-    print(f"\n{seconds:.1f} s, {megabytes} MB, a document of {length / 1e6:.0f} MB")
-    assert seconds < 60 and megabytes < 500
-
-
-@pytest.mark.slow
-def test_the_command_measures_956_assessors(nine_hundred):
-    started, out = perf_counter(), StringIO()
-    call_command("agreement", "mturk", "--json", stdout=out)
-    found = json.loads(out.getvalue())
-    print(f"\n{perf_counter() - started:.1f} s")
-    assert len(found["pairwise"]) + found["pairwise_left_out"] == 456_490
-    assert found["fleiss_votes"] == 3 and found["fleiss"]["n"] == 19_168
-    assert perf_counter() - started < 60
-    assert len(known_assessors(nine_hundred)) == 956

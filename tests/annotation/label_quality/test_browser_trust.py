@@ -7,7 +7,6 @@ from corpus.models import Item
 from tests.annotation.label_quality.test_trust import failed_route
 from tests.evidence import make_campaign, make_judge
 from tests.factories import make_collection, make_member
-from tests.looks import EACH_LOOK, LOOKS
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -19,14 +18,6 @@ def charlie():
     judges = [make_judge(f"judge-{n}") for n in range(3)]
     failed_route(books, make_campaign(books, judges), judges)
     return make_member(books, "charlie", Role.ADMIN).user
-
-
-@pytest.mark.parametrize("look", EACH_LOOK)
-def test_the_pages_of_trust_have_no_violation(charlie, new_page, instance, violations, look):
-    page = new_page(user=charlie, **LOOKS[look])
-    for address in ("quality/", "quality/over-time/", "quality/?population=audited"):
-        page.goto(f"/c/books/{address}")
-        assert violations(page) == [], address
 
 
 def test_a_failed_route_goes_to_people_after_a_question(charlie, new_page, instance, violations):

@@ -50,16 +50,6 @@ def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(cha
     assert "<html" not in charlie.get(address[1], headers={"HX-Request": "true"}).text
 
 
-def test_the_pairs_behind_the_lowest_kappa_are_two_clicks_from_the_start(charlie: Client):
-    start = charlie.get("/c/books/").text
-    assert 'href="/c/books/quality/"' in start
-    page = charlie.get("/c/books/quality/").text
-    section = page[page.index('id="agreement"') : page.index("<form", page.index('id="agreement"'))]
-    (weakest,) = re.findall(r'href="(/c/books/agreement/two/[^"]+)"', section)
-    assert "cell=disagree" in weakest
-    assert charlie.get(weakest.replace("&amp;", "&")).context["two"]["list"]["total"] > 0
-
-
 def test_alpha_has_one_interval_on_the_start_page_and_among_any_assessors_named(books: Collection, charlie: Client):
     home = (cached_statistics(books).kappas or ())[0]
     report = charlie.get("/c/books/quality/").context["report"]
