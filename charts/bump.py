@@ -39,10 +39,7 @@ def draw_bump(
     y: str,
     source: str = "",
 ) -> Chart:
-    """Draw a slope for each name: what climbed in one series, what fell in another (dashed), the rest quietly.
-
-    `x` names the two lists, `y` the measure by which they are ranked. Names of equal rank stand below each other.
-    """
+    """Draw a slope for each name between the two lists `x`, ranked by `y`: climbed, fallen (dashed), or quiet."""
     rows = sorted(places, key=lambda one: (one.before, one.after, one.name))
     left, right = _assign_slots(rows, "before"), _assign_slots(rows, "after")
     # Both sides get the room of the longest label, so that the slopes stand in the middle.

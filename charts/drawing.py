@@ -71,10 +71,7 @@ class Canvas:
 
     @contextmanager
     def mark(self, row: int, *columns: int) -> Iterator[None]:
-        """Make one mark of what is painted within: it shows a row of the page's table, or these columns of it.
-
-        `static/js/charts.js` reads them there. A `row` below 0 is not in the page's table, and makes no mark.
-        """
+        """Make one mark of a row of the page's table, or of these columns of it; none for a row below 0."""
         if row >= 0:
             self._parts.append(f'<g data-at="{" ".join(map(str, (row, *columns)))}">')
         yield

@@ -20,10 +20,7 @@ def draw_heatmap(
     source: str = "",
     links: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
-    """Draw a number in every cell, with shades by fifths of 0 to `high`; what is below 0 is hatched.
-
-    `links`: addresses of what is behind cells, by (row, column); column 0 has the names.
-    """
+    """Draw a number in every cell, shaded by fifths of 0 to `high`; `links` by (row, column), names being column 0."""
     rows = {name: [finite_or_none(value) for value in values] for name, values in rows.items()}
     left = min(200.0, max([text_width(name) for name in rows], default=0) + 32)
     across = (WIDTH - left - 8) / max(len(columns), 1)

@@ -1,8 +1,4 @@
-"""The database connection of a thread, given back while it does something slow that needs none.
-
-A web process has a few connections for its many threads. A request that hashes a password, sends a mail or asks another
-server would keep one from everybody else all that time.
-"""
+"""The database connection of a thread, given back while a request waits for something slow that needs none."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

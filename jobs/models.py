@@ -67,10 +67,7 @@ class LeasedJob(models.Model):
 
 
 class BackgroundJob(LeasedJob):
-    """Work on a row of some app that keeps no lease of its own: an export, figures that take too long for a page.
-
-    At most one job of a kind waits or runs for a subject; whoever asks once more gets that one.
-    """
+    """Work on a row that keeps no lease of its own; at most one of a kind waits or runs for a subject."""
 
     kind = models.CharField(max_length=60, help_text="Name of the Celery task that does it.")
     subject = models.BigIntegerField(help_text="Primary key of the row that it is about; the kind says of which table.")

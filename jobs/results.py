@@ -1,8 +1,4 @@
-"""Results that take too long for a page: a worker computes and stores them, and pages show them with their time.
-
-An app declares a `ResultKind` for each, over its table of `jobs.models.ResultRow`; a row says of which options the
-result is. Pages only read.
-"""
+"""Results that take too long for a page: a worker computes and stores them; pages read, and say the time."""
 
 import json
 import logging

@@ -1,7 +1,4 @@
-"""SQL statements that stand whole in files, beside the modules that run them (CONTRIBUTING.md has their form).
-
-Their parameters are psql's, `:name`, so that a file runs there as it is: `psql -v collection=7 -f count_states.sql`.
-"""
+"""SQL statements that stand whole in files, with psql's parameters (`:name`), beside the modules that run them."""
 
 import re
 from pathlib import Path

@@ -1,22 +1,20 @@
 """Agreement of assessors: the document of the command, the table, and measuring anew."""
 
-from itertools import chain
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from ninja import Field, Query, Router, Schema
 from ninja.decorators import decorate_view
 
 from annotation.agreement import aggregates, cached_results
 from annotation.agreement.grade_matrix import Population, choose_assessors, known_assessors
-from annotation.agreement.page import CSV_HEADER, AgreementFilters, csv_rows
+from annotation.agreement.page import AgreementFilters, send_csv
 from annotation.agreement.report import agreement_report, build_json_document
 from annotation.audit_log.recording import record
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.problems import Given
-from charts.cells import csv_line
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -58,17 +56,12 @@ class MeasuredOut(Schema):
 def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -> Any:
     """Measure how far the assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
     collection = scope_of(request).collection
-    asked_for = _filters_of(collection, asked)
+    chosen = _filters_of(collection, asked).chosen
     # Measuring takes minutes then, in which the request would hold a process of the web server.
-    if cached_results.is_large(collection, asked_for.chosen):
+    if cached_results.is_large(collection, chosen):
         raise BadInput(_("So many grades are measured by a worker: ask for it, and read the table when it is done"))
-    report = agreement_report(
-        collection,
-        asked_for.chosen,
-        binarize=asked.binarize,
-        bootstrap=asked.bootstrap,
-        population=asked.population,
-    )
+    told = asked.dict(include={"binarize", "bootstrap", "population"})
+    report = agreement_report(collection, chosen, **told)
     found = aggregates.fit_dawid_skene(report)
     return {"document": build_json_document(report, aggregates.dawid_skene_document(found))}
 
@@ -92,10 +85,7 @@ def read_agreement_table(request: HttpRequest, name: str, asked: Query[Assessors
     found = cached_results.get_figures(collection, filters, known_assessors(collection))
     if found.report is None:
         raise BadInput(found.failure or _("not measured yet: ask for it, and read the table when it is done"))
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{collection.name}-agreement.csv"'
-    response.writelines(map(csv_line, chain([CSV_HEADER], csv_rows(found.report))))
-    return response
+    return send_csv(found.report)
 
 
 def _filters_of(collection: Collection, asked: AssessorsIn) -> AgreementFilters:

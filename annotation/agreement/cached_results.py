@@ -95,10 +95,7 @@ def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
 
 
 def refresh(collection: Collection, asked: AgreementFilters) -> bool:
-    """Measure agreement anew: return False where a worker does it, True where it was done in this call.
-
-    Raises MeasuringFailed.
-    """
+    """Measure anew: return False where a worker does it, True where it is done. Raises MeasuringFailed."""
     result = AGREEMENT.refresh(collection, **_build_options(asked))
     if result is not None and result.failure:
         raise MeasuringFailed(result.failure)

@@ -136,10 +136,7 @@ def _normalise_shares(values: Floats, axis: int) -> Floats:
 def why_collapsed(
     counts: Counts, weights: Floats, classes: tuple[int, ...], priors: Floats, confusion: Floats, posterior: Floats
 ) -> str:
-    """Say why a solution must not stand beside the majority; empty where it may.
-
-    It ignores a class that is used, swaps classes, or explains the assessors worse than the majority does.
-    """
+    """Say why a solution (that ignores a used class, swaps classes, or explains less) must not be used; else ""."""
     votes = votes_of(counts, len(classes))
     graded = (votes * weights[:, None]).sum(axis=0)
     shares = graded / graded.sum()

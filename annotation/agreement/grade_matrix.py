@@ -256,10 +256,7 @@ def options_of(cell: str) -> tuple[str, int | None, Population]:
 
 
 def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
-    """Find the ids of the pairs that both graded and where their grades are as the cell says (`options_of`).
-
-    Twice the same name: the pairs that one graded. Raises BadInput for an unknown name.
-    """
+    """Find the pairs that both graded and where a cell (`options_of`) is true; of one name twice, its pairs."""
     known = known_assessors(collection)
     kind, bound, population = options_of(cell)
     chosen = [choose_assessors(known, names=[name])[0] for name in dict.fromkeys((a, b))]

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 from django.core.paginator import Page, Paginator
-from django.http import QueryDict
+from django.http import HttpResponse, QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.report import AgreementReport, of_itself
 from charts import Chart
 from charts import draw_heatmap as heat_chart
+from charts.cells import csv_line
 from corpus.models import Assessor, Collection
 
 MEASURES = {
@@ -37,6 +38,7 @@ GROUPS = (
     (gettext_noop("Policies and reference grades"), BY_NAME_ONLY),
 )
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # Bounds of the heat map's colours: below 0, then by fifths.
+ENOUGH = 20  # Pairs below which a couple's agreement may be anything.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,9 @@ class AgreementFilters:
 
     def query(self) -> str:
         """Return the filters as a query string."""
-        grades = [("grades", "relevant" if self.binarize else "given")]
-        return urlencode(
-            [("a", one.name) for one in (() if self.everybody else self.chosen)]
-            + [("population", self.population), ("measure", self.measure)]
-            + grades
-        )
+        names = [] if self.everybody else [("a", assessor.name) for assessor in self.chosen]
+        grades = "relevant" if self.binarize else "given"
+        return urlencode([*names, ("population", self.population), ("measure", self.measure), ("grades", grades)])
 
 
 def read_filters(parameters: QueryDict, collection: Collection, known: Sequence[KnownAssessors]) -> AgreementFilters:
@@ -116,16 +115,11 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
     }
 
 
-# Pairs below which a couple's agreement may be anything.
-ENOUGH = 20
-
-
 def find_weakest(report: AgreementReport, asked: AgreementFilters) -> dict[str, Any] | None:
     """Find the two assessors who agree least, as their cell; None where no couple met on enough pairs."""
     found = report.measures.pairwise
     values = np.where(found.n < ENOUGH, np.nan, found.values[:, list(MEASURES).index(asked.measure), 0])
-    # nanargmin raises where every value is undefined.
-    if np.isfinite(values).sum() < 1:
+    if not np.isfinite(values).any():
         return None
     at = int(np.nanargmin(values))
     return _build_cell(report, asked, found[at], *found.places[at].tolist())
@@ -166,21 +160,15 @@ def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> lis
     measures, population = report.measures, _(POPULATIONS[report.population])
     if not measures.items:
         return [_("None of these assessors has graded a pair yet (%(population)s).") % {"population": population}]
-    count = len(report.assessors)
+    count, alpha = len(report.assessors), measures.alpha_nominal
     people = ngettext("%(count)s assessor", "%(count)s assessors", count) % {"count": count}
-    alpha = measures.alpha_nominal
+    told = {"items": f"{measures.items:,}", "population": population, "prevalence": f"{report.prevalence or 0:.0%}"}
+    graded = _("%(people)s graded %(items)s pairs (%(population)s); %(prevalence)s of their grades are relevant.")
+    by_alpha = _("Krippendorff's alpha (nominal) is %(words)s, from %(n)s pairs with two or more grades.")
     lines = [
-        _("%(people)s graded %(items)s pairs (%(population)s); %(prevalence)s of their grades are relevant.")
-        % {
-            "people": people,
-            "items": f"{measures.items:,}",
-            "population": population,
-            "prevalence": f"{report.prevalence or 0:.0%}",
-        },
-        _("Krippendorff's alpha (nominal) is %(words)s, from %(n)s pairs with two or more grades.")
-        % {"n": f"{alpha.n:,}", "words": format_statistic(alpha)},
+        graded % {"people": people, **told},
+        by_alpha % {"n": f"{alpha.n:,}", "words": format_statistic(alpha)},
     ]
-    label = _(MEASURES[asked.measure])
     values = measures.pairwise.values[:, list(MEASURES).index(asked.measure), 0]
     if np.isfinite(values).sum() > 1:
         ends = [int(np.nanargmax(values)), int(np.nanargmin(values))]
@@ -188,21 +176,22 @@ def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> lis
             _("%(name)s and %(name2)s") % {"name": report.name(a), "name2": report.name(b)}
             for a, b in measures.pairwise.places[ends].tolist()
         )
-        lines.append(
-            _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
-            % {
-                "label": label,
-                "most": most,
-                "high": f"{values[ends[0]]:.2f}",
-                "least": least,
-                "low": f"{values[ends[1]]:.2f}",
-            }
-        )
+        between = _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
+        shown = {"high": f"{values[ends[0]]:.2f}", "low": f"{values[ends[1]]:.2f}"}
+        lines.append(between % {"label": _(MEASURES[asked.measure]), "most": most, "least": least, **shown})
     return [*lines, *of_itself(report)]
 
 
 _FIGURES = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_low", "_high"))
 CSV_HEADER = ("a", "b", "n", *_FIGURES, "undefined", "copies")
+
+
+def send_csv(report: AgreementReport) -> HttpResponse:
+    """Return the couples of assessors with all measures as a file."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{report.collection}-agreement.csv"'
+    response.writelines(map(csv_line, chain([CSV_HEADER], csv_rows(report))))
+    return response
 
 
 def csv_rows(report: AgreementReport) -> Iterator[tuple[object, ...]]:

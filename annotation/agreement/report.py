@@ -67,10 +67,7 @@ def agreement_report(
     bootstrap: int = 0,
     population: Population = "all",
 ) -> AgreementReport:
-    """Measure the agreement of the chosen assessors. `binarize`: grades from it on are 1, others 0.
-
-    Raises BadInput for a grade that the collection does not have, or a negative number of resamples.
-    """
+    """Measure the agreement of the chosen assessors. `binarize`: grades from it on are 1. Raises BadInput."""
     if binarize is not None and not 1 <= binarize <= collection.grades:
         raise BadOption("binarize", f"This collection has grades 0 to {collection.grades}: use 1 or more.")
     if bootstrap < 0:

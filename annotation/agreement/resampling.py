@@ -40,10 +40,7 @@ def pattern_places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def merge_counts(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Merge equal columns of grades x patterns that hold two grades and more; return them with their items.
-
-    They stand in an order of their own, so resamples depend neither on who graded nor on who else is in the matrix.
-    """
+    """Merge equal columns with two grades and more, in an order that depends on nobody; return their items."""
     double = given.sum(axis=0) >= 2
     given, counts = given[:, double], counts[double]
     # Grades that nobody gave would change the order.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import wraps
-from itertools import chain
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -18,8 +17,10 @@ from annotation.agreement.report import mixed_prompts, mixed_votes
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
 from charts import Chart
-from charts.cells import csv_line
 from corpus.models import Collection
+
+SHOWN = 12  # Names of a cluster that stand on the page.
+Page = Callable[[HttpRequest, Scope], HttpResponse]
 
 
 def quality_address(collection: Collection, section: str, query: str = "") -> str:
@@ -45,19 +46,9 @@ def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, ob
         "second": found.second,
         "mixed": mixed_prompts(scope.collection),
     }
-    if report is None:
+    if report is None or found.second is None:
         return context, None
-    context |= _tables_context(request, scope, asked, found)
-    return context, page.draw_heat_map(report, asked) if len(report.assessors) <= MANY else None
-
-
-def _tables_context(
-    request: HttpRequest, scope: Scope, asked: page.AgreementFilters, found: cached_results.Figures
-) -> dict[str, object]:
-    """The figures as the page lays them out: a matrix, or sorted lists and clusters where there are many assessors."""
-    report = found.report
-    assert report is not None and found.second is not None
-    shown: dict[str, object] = {
+    context |= {
         "summary": [*page.summarise_agreement(report, asked), *filter(None, [mixed_votes(report, scope.collection)])],
         "weakest": page.find_weakest(report, asked),
         "highest": 1 if asked.binarize else scope.collection.grades,  # Of the grades that are compared.
@@ -66,21 +57,20 @@ def _tables_context(
     }
     if len(report.assessors) <= MANY:
         majority = list(zip(report.assessors, report.measures.majority, strict=True))
-        return {**shown, "matrix": page.build_matrix(report, asked), "majority": majority}
+        context |= {"matrix": page.build_matrix(report, asked), "majority": majority}
+        return context, page.draw_heat_map(report, asked)
+    # Of many assessors sorted lists and clusters are shown in place of the matrix.
     solution = found.second["solution"]
     usable = solution and not solution["collapsed"]
     estimated = {name: share for name, share, _rates in found.second["accuracies"]} if usable else {}
     cluster = {place: number for number, one in enumerate(found.clusters, start=1) for place in one["members"]}
-    return {
-        **shown,
+    context |= {
         "couples": page.list_couples(report, asked, request.GET),
         "assessors": page.list_assessors(report, asked, request.GET, estimated, cluster),
         "clusters": [(one, [report.name(place) for place in one["members"][:SHOWN]]) for one in found.clusters],
         "alone": len(report.assessors) - len(cluster),
     }
-
-
-SHOWN = 12  # Names of a cluster that stand on the page.
+    return context, None
 
 
 @action("admin")
@@ -111,13 +101,7 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
         if found.stored:
             messages.info(request, _("Not computed yet"))
         return redirect(quality_address(scope.collection, "agreement", asked.query()))
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-agreement.csv"'
-    response.writelines(map(csv_line, chain([page.CSV_HEADER], page.csv_rows(found.report))))
-    return response
-
-
-Page = Callable[[HttpRequest, Scope], HttpResponse]
+    return page.send_csv(found.report)
 
 
 def says_why(page: Page) -> Page:

@@ -48,10 +48,7 @@ def list_attention(
     judges: bool,
     adjudicates: bool,
 ) -> list[AttentionItem]:
-    """List what waits for a decision: alarms first, then what stopped or failed, then what waits for people.
-
-    `judges`, `adjudicates`: what the reader may do here, so that the buttons lead there.
-    """
+    """List what waits for a decision, most pressing first; `judges`, `adjudicates`: what the reader may do."""
     found = quality.statistics
     return [
         *(_list_routes(found.audits, collection) if found.audits else ()),
@@ -70,8 +67,7 @@ def _address(collection: Collection, name: str, query: str = "") -> str:
 
 
 def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionItem]:
-    """Yield one line for all routes that are surely wrong too often."""
-    # One line for all of them: an admin decides about the campaign, not route by route.
+    """Yield one line for all routes that are surely wrong too often: an admin decides about them together."""
     if over := audits.over:
         audited = sum(route.settled for route in over)
         yield AttentionItem(
@@ -105,11 +101,8 @@ def _list_failed_tests(collection: Collection) -> Iterator[AttentionItem]:
     ).select_related("user", "collection")
     for member in failed.order_by("user__username"):
         result = onboarding.read_result(member)
-        words = _("did not pass the test: %(right)s of %(total)s right, %(mark)s%% is required") % {
-            "right": result.right,
-            "total": result.total,
-            "mark": collection.pass_mark,
-        }
+        words = _("did not pass the test: %(right)s of %(total)s right, %(mark)s%% is required")
+        words %= {"right": result.right, "total": result.total, "mark": collection.pass_mark}
         address = reverse("person", args=[collection.name, member.pk])
         yield AttentionItem("annotator", address, name=member.user.username, words=words)
 
@@ -135,29 +128,26 @@ def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterato
         if report.calls >= FEWEST_CALLS and not report.usable:
             yield AttentionItem("no-votes", campaigns, count=report.calls, name=report.judge)
     if status["failed"]:
-        yield AttentionItem(
-            "failed", _address(collection, "pairs", f"{story.filter}state=failed"), count=status["failed"]
-        )
+        address = _address(collection, "pairs", f"{story.filter}state=failed")
+        yield AttentionItem("failed", address, count=status["failed"])
 
 
 def _list_queues(
     story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
 ) -> Iterator[AttentionItem]:
     """Yield a line for each kind of work that waits for people; where too few can judge, it leads to inviting them."""
-    desk = _address(collection, "judge" if judges else "members")
     invite = _address(collection, "members")
+    desk = _address(collection, "judge") if judges else invite
     if story.conflicts:
         listed = _address(collection, "pairs", "state=conflict")
-        yield AttentionItem(
-            "conflicts", _address(collection, "adjudicate") if adjudicates else listed, count=story.conflicts
-        )
+        address = _address(collection, "adjudicate") if adjudicates else listed
+        yield AttentionItem("conflicts", address, count=story.conflicts)
     audits = quality.statistics.audits
-    waiting = {
-        "escalated": (story.for_annotators, collection.overlap),
-        "audits": (audits.open if audits else 0, OVERLAP),
-    }
-    for key, (count, needed) in waiting.items():
-        # Where too few can judge, sending more pairs to the queue would settle none.
+    waiting = (
+        ("escalated", story.for_annotators, collection.overlap),
+        ("audits", audits.open if audits else 0, OVERLAP),
+    )
+    for key, count, needed in waiting:
         if count and quality.people < needed:
             yield AttentionItem(f"{key}-few", invite, count=count, part=quality.people, whole=needed)
         elif count:

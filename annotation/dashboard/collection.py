@@ -1,6 +1,6 @@
 """The admin's Overview: decisions first, then progress, label quality and cost (docs/dashboard.md)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from annotation.dashboard.overview import CollectionOverview
 from annotation.label_quality import canaries
 from annotation.label_quality.costs import campaign_costs
 from annotation.label_quality.loading import LabelQuality
-from annotation.label_quality.records import Audits, Costs, Kappa, RouteQuality
+from annotation.label_quality.records import Audits, Kappa, RouteQuality
 from annotation.label_quality.statistics import StoredStatistics
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.models import Collection
@@ -26,49 +26,42 @@ from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
 MOST_ROUTES = 6  # Routes in the picture: the home is one screen. The table of routes has all.
-NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}
+NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}  # Nodes to which the list of pairs cannot be narrowed.
 
 
 def build_dashboard(
     story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
 ) -> dict[str, Any]:
-    """Build the Overview's context beside its counts: what needs attention, label quality and cost.
-
-    `judges`, `adjudicates`: what its reader may do.
-    """
+    """Build the Overview's context beside its counts; `judges`, `adjudicates`: what its reader may do."""
     campaign, status, stored = story.campaign, story.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status, story.chosen)
     flips = canaries.measure_flips(canaries.judges_of(campaign))
     dropped = selectors.count_filtered(campaign) if campaign else 0
     # Of several campaigns together there is no one way that pairs went, so only their ends are drawn.
     nodes, links = _build_flow(story, dropped) if campaign and story.is_of_one else _build_ends(story)
+    per_label: PerLabel | None = None
+    if status["labelled"] and audits is not None:
+        # The cost of a correct label by the audits, with people's work where an hour has a price.
+        people = HumanCost.of(collection, costs.own, costs.median_seconds)
+        of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
+        per_label = of_judges if costs.hourly_rate is None else of_all
     return {
         "attention": list_attention(story, quality, flips, collection, judges=judges, adjudicates=adjudicates),
         "quality": quality,
         "audits": audits,
         "routes": largest_routes(audits.routes) if audits else [],
         "costs": costs,
-        "per_label": _cost_of_label(collection, status, costs, audits),
+        "per_label": per_label,
         # The states that the list of pairs can be narrowed to, with their counts.
         "parts": [
-            (node, story.filter + _state_query(story, node.key)) for node in nodes if node.count and _is_state(node)
+            (node, story.filter + _state_query(story, node.key))
+            for node in nodes
+            if node.count and node.key not in NOT_STATES
         ],
         "flow": _draw_flow(story, collection, nodes, links),
         "accuracy": _draw_accuracy(audits, collection, story.at) if audits and audits.routes else None,
         "agreement": _draw_agreement(stored, collection, story.at),
     }
-
-
-def _cost_of_label(
-    collection: Collection, status: Mapping[str, Any], costs: Costs, audits: Audits | None
-) -> PerLabel | None:
-    """Return the cost of a correct label by the audits, with people's work where an hour has a price."""
-    if not status["labelled"] or audits is None:
-        return None
-    # People's work on what was escalated, as in the ledger.
-    people = HumanCost.of(collection, costs.own, costs.median_seconds)
-    of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
-    return of_judges if costs.hourly_rate is None else of_all
 
 
 def _draw_flow(
@@ -77,7 +70,7 @@ def _draw_flow(
     s, at = story.status, _format_time(story.at)
     address = f"{reverse('pairs', args=[collection.name])}?{story.filter}"
     states = {"pairs": address.rstrip("?&")}
-    states |= {node.key: f"{address}{_state_query(story, node.key)}" for node in nodes if _is_state(node)}
+    states |= {node.key: f"{address}{_state_query(story, node.key)}" for node in nodes if node.key not in NOT_STATES}
     source = _("%(collection)s, campaign %(campaign)s, %(at)s") if story.chosen else "%(collection)s, %(at)s"
     summary = _(
         "%(labelled)s labelled by judges, %(escalated)s escalated to people "
@@ -117,10 +110,7 @@ def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Char
     return draw_bars(
         "audits",
         _("Accuracy of automatic labels by route"),
-        [
-            replace(route_bar(route), address=f"{address}?campaign={route.campaign}&route={route.key}")
-            for route in shown
-        ],
+        [_route_bar(route, f"{address}?campaign={route.campaign}&route={route.key}") for route in shown],
         x=_("share correct by people's answers, 95% interval"),
         high=1.0,
         mark=(1.0 - audits.limit, _("limit")),
@@ -154,28 +144,24 @@ def largest_routes(routes: Sequence[RouteQuality]) -> list[RouteQuality]:
 def kappa_bar(one: Kappa) -> Bar:
     """Build the bar of a group's agreement, which never stands without percent and prevalence."""
     found = one.kappa
-    detail = _("no pair has two grades")
+    details = [_("no pair has two grades")]
     if one.percent.value is not None:
-        detail = _("%(percent_value)s equal") % {"percent_value": f"{one.percent.value:.0%}"}
-    relevant = (
-        [] if one.prevalence is None else [_("%(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"}]
-    )
+        details = [_("%(percent_value)s equal") % {"percent_value": f"{one.percent.value:.0%}"}]
+    if one.prevalence is not None:
+        details.append(_("%(prevalence)s relevant") % {"prevalence": f"{one.prevalence:.0%}"})
     itself = _("%(names)s are the same model: their agreement measures consistency only")
-    detail = "; ".join([detail, *relevant, *(itself % {"names": ", ".join(names)} for names in one.copies)])
+    details += [itself % {"names": ", ".join(names)} for names in one.copies]
     words = {"assessors": one.assessors, "group": _(one.group), "population": _(one.population)}
-    label = _("%(assessors)s %(group)s, %(population)s pairs") % words
-    return Bar(label, found.value, found.low, found.high, found.n, _(found.reason) if found.reason else "", detail)
+    label, reason = _("%(assessors)s %(group)s, %(population)s pairs") % words, _(found.reason) if found.reason else ""
+    return Bar(label, found.value, found.low, found.high, found.n, reason, "; ".join(details))
 
 
-def route_bar(route: RouteQuality) -> Bar:
+def _route_bar(route: RouteQuality, address: str) -> Bar:
     """Build the bar of a route, with what was audited of it."""
     found = route.accuracy
-    detail = _("%(settled)s of %(drawn)s audited, %(population)s labelled") % {
-        "settled": f"{route.settled:,}",
-        "drawn": f"{route.drawn:,}",
-        "population": f"{route.population:,}",
-    }
-    return Bar(route.words, found.value, found.low, found.high, None, _("not measured"), detail)
+    counts = {name: f"{getattr(route, name):,}" for name in ("settled", "drawn", "population")}
+    detail = _("%(settled)s of %(drawn)s audited, %(population)s labelled") % counts
+    return Bar(route.words, found.value, found.low, found.high, None, _("not measured"), detail, address)
 
 
 def _build_ends(story: CollectionOverview) -> tuple[list[Node], list[Link]]:
@@ -202,10 +188,7 @@ def _unended_nodes(story: CollectionOverview) -> list[Node]:
 
 
 def _build_flow(story: CollectionOverview, dropped: int) -> tuple[list[Node], list[Link]]:
-    """pairs -> debate -> label or people -> settled. Pairs whose debate agreed may still go to people (a conflict).
-
-    `dropped`: labelled by the filter, without a debate.
-    """
+    """pairs -> debate -> label or people -> settled. `dropped`: labelled by the filter, without a debate."""
     status = story.status
     labelled, escalated, policy = status["labelled"] - dropped, status["escalated"], status["policy"]
     ended = labelled + escalated
@@ -216,34 +199,28 @@ def _build_flow(story: CollectionOverview, dropped: int) -> tuple[list[Node], li
         words = _("people judge every pair") if policy == Campaign.Policy.HUMAN else _("judged by models")
     # The counters do not say which pairs the two have in common; most agreements become labels, so as many as can be.
     both = min(labelled, agreed)
-    second = [
-        Node("dropped", _("rejected by the filter"), dropped, 1, "data"),
-        Node("agreed", words, agreed, 1, "data"),
-        Node("disputed", _("debate did not agree"), ended - agreed, 1, "warn"),
-    ]
-    after = [Link("dropped", "labelled", dropped), Link("agreed", "labelled", both)]
-    after += [
+    after = [
+        Link("dropped", "labelled", dropped),
+        Link("agreed", "labelled", both),
         Link("agreed", "escalated", agreed - both),
         Link("disputed", "labelled", labelled - both),
         Link("disputed", "escalated", escalated - (agreed - both)),
+        Link("escalated", "settled", status["settled"]),
+        Link("escalated", "open", status["open"]),
     ]
     nodes = [
         Node("pairs", _("pairs"), status["pairs"], 0),
-        *second,
+        Node("dropped", _("rejected by the filter"), dropped, 1, "data"),
+        Node("agreed", words, agreed, 1, "data"),
+        Node("disputed", _("debate did not agree"), ended - agreed, 1, "warn"),
         *_unended_nodes(story),
         Node("labelled", _("labelled by judges"), status["labelled"], 2, "data"),
         Node("escalated", _("escalated to people"), escalated, 2, "warn"),
         Node("settled", _("settled"), status["settled"], 3, "data"),
         Node("open", _("open"), status["open"], 3, "warn"),
     ]
-    people = [Link("escalated", "settled", status["settled"]), Link("escalated", "open", status["open"])]
     first = [Link("pairs", node.key, node.count) for node in nodes if node.column == 1]
-    return nodes, [link for link in (*first, *after, *people) if link.count > 0]
-
-
-def _is_state(node: Node) -> bool:
-    """Say whether the list of pairs can be narrowed to the node's."""
-    return node.key not in NOT_STATES
+    return nodes, [link for link in (*first, *after) if link.count > 0]
 
 
 def _state_query(story: CollectionOverview, state: str) -> str:

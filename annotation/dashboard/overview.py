@@ -22,10 +22,7 @@ NO_LABEL = frozenset({Item.Reason.AUDIT, Item.Reason.EVIDENCE})  # Conflicts of 
 
 
 def list_collection_cards(user: User) -> list[dict[str, Any]]:
-    """The cards of the collections that `user` may see, in four statements at most.
-
-    Only admins and owners see how far the pairs are; others see their own work.
-    """
+    """The cards of the collections that `user` may see; only admins and owners see how far pairs are."""
     done = Count("assignments", filter=Assignment.judgments("assignments__"))
     memberships = {m.collection_id: m for m in user.memberships.filter(is_active=True).annotate(judged=done)}
     collections = Collection.objects.order_by("name")
@@ -36,29 +33,24 @@ def list_collection_cards(user: User) -> list[dict[str, Any]]:
     states = recent_states(admin)
     running = Campaign.judging.filter(collection__in=admin, state=Campaign.State.RUNNING) if admin else None
     live = set(running.values_list("collection", flat=True)) if running is not None else set()
-    cards = []
-    for collection in seen:
-        membership = memberships.get(collection.pk)
-        cards.append(
-            {
-                "collection": collection,
-                "role": membership.get_role_display() if membership else "owner",
-                "may_judge": membership is not None,
-                "sees_all": collection.pk in admin,
-                "judged": membership.judged if membership else 0,
-                "states": states.get(collection.pk),
-                "is_live": collection.pk in live,
-                "waiting": states[collection.pk].counts[PairState.OPEN] if collection.pk in states else 0,
-            }
-        )
-    return cards
+    return [
+        {
+            "collection": collection,
+            "role": membership.get_role_display() if membership else "owner",
+            "may_judge": membership is not None,
+            "sees_all": collection.pk in admin,
+            "judged": membership.judged if membership else 0,
+            "states": states.get(collection.pk),
+            "is_live": collection.pk in live,
+            "waiting": states[collection.pk].counts[PairState.OPEN] if collection.pk in states else 0,
+        }
+        for collection in seen
+        for membership in [memberships.get(collection.pk)]
+    ]
 
 
 def own_work(membership: Membership) -> dict[str, Any]:
-    """Count an annotator's own work for their home page; nobody else's counts are in it.
-
-    Three statements, whatever the size of the collection.
-    """
+    """Count an annotator's own work for their home page. Three statements."""
     State = Assignment.State
     # In the site's own time zone (TIME_ZONE): "today" is the day of the people who judge.
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -83,10 +75,7 @@ def _find_conflicts(collection: Collection) -> QuerySet[Item]:
 
 
 def _list_tasks(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
-    """Return campaign and reason of each conflict, and how many other tasks wait, by reason. One statement.
-
-    Other tasks are neither escalated pairs without a label nor audits. Both are exact up to MANY.
-    """
+    """Return campaign and reason of each conflict, and other waiting tasks by reason, both up to MANY."""
     labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
     others = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
     others = others.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
@@ -195,30 +184,27 @@ def collection_overview(
     campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
     campaign = chosen or next(iter(campaigns), None)
     disputed, others = _list_tasks(collection)
+    failed = Work.objects.filter(campaign__in=[chosen] if chosen else campaigns, state=Work.State.FAILED)
     if chosen is None:
         unjudged = states.counts[PairState.UNJUDGED]
         own = sum(reason not in NO_LABEL for _campaign, reason in disputed)
+        failed = failed.exclude(pair__labels__aspect=None)
     else:
         unjudged = int(status["pending"]) if chosen.state == Campaign.State.CANCELLED else 0
         own = sum(one == chosen.pk and reason != Item.Reason.AUDIT for one, reason in disputed)
-    failed = Work.objects.filter(campaign__in=[chosen] if chosen else campaigns, state=Work.State.FAILED)
-    if chosen is None:
-        failed = failed.exclude(pair__labels__aspect=None)
-    running = chosen.state == Campaign.State.RUNNING if chosen else any(one.state == "running" for one in campaigns)
+    failures = failed.order_by("-id").select_related("pair__query", "pair__document")[:5] if status["failed"] else ()
     return CollectionOverview(
         status=status,
         unjudged=unjudged,
         chosen=chosen,
         campaign=campaign,
         campaigns=campaigns if len(campaigns) > 1 or chosen else [],
-        is_live=running,
+        is_live=any(one.state == Campaign.State.RUNNING for one in ([chosen] if chosen else campaigns)),
         conflicts=len(disputed),
         own_conflicts=own,
         skipped=skipped_by_all(collection).count(),
         others=others,
-        failures=list(failed.order_by("-id").select_related("pair__query", "pair__document")[:5])
-        if status["failed"]
-        else [],
+        failures=list(failures),
         latency=selectors.latency_medians(campaign) if campaign else None,
         at=timezone.now(),
     )

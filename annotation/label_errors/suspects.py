@@ -91,10 +91,7 @@ LABEL_ERRORS = ResultKind(
 
 
 def read_suspects(collection: Collection) -> dict[str, Any]:
-    """Return the stored list without labels that were changed since or are gone.
-
-    Its `suspects` are Suspects; `at` is None where it was never computed; `job`: that looks for them, or the last.
-    """
+    """Return the stored list, with its `job`, without labels that were changed since or are gone."""
     result = LABEL_ERRORS.read(collection)
     if result.values is None:
         return {"suspects": (), "at": None, "job": result.job}
@@ -107,10 +104,7 @@ def read_suspects(collection: Collection) -> dict[str, Any]:
 
 
 def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[dict[str, Any]]:
-    """Return suspects with their texts, in their order; `first`: the place of the first.
-
-    `who`: people and imports whose grade is the label; `sent`: "waiting" or "checked" where it was sent to people.
-    """
+    """Return suspects with their texts; `who` gave the label, and whether it was `sent` to people."""
     labels = {one.pair: one.relevant for one in suspects}
     rows = {row["pk"]: row for row in load_rows(list(labels), collection, None)}
     judgments = CurrentJudgment.objects.filter(pair__in=list(labels), aspect=None, assessor__kind__in=PEOPLE)

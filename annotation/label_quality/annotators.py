@@ -109,10 +109,7 @@ def _person_quality(
 
 
 def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
-    """Say why an admin should look. Shares alarm only where their whole interval lies below the mark.
-
-    `usual`: the median of everybody's median times, in milliseconds.
-    """
+    """Say why an admin should look. `usual`: the median of everybody's median times, in milliseconds."""
     gold, majority, intra = one.gold, one.majority, one.intra
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
         words = _("%(gold_value)s correct on %(n)s gold pairs: below %(gold_mark)s (95%% confidence)")

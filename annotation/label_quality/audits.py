@@ -225,10 +225,7 @@ def _half_width(bounds: Interval) -> float:
 
 
 def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, population: int) -> tuple[int, bool]:
-    """The smallest sample, from what is drawn on, whose interval is within 5 points; `most` where none is.
-
-    And whether it is: the whole population leaves no doubt.
-    """
+    """The smallest sample from `drawn` on whose interval is within 5 points, else `most`; and whether it is."""
     low, high = min(drawn, most), most
     if low and _half_width(bounds(low)) <= HALF_WIDTH:
         return low, True

@@ -19,10 +19,7 @@ GROUP BY t.key
 
 
 def campaign_costs(collection: Collection, status: dict[str, Any], campaign: Campaign | None = None) -> Costs:
-    """Sum the costs of a campaign, or the collection, with this `status`, and of all people's work. Two statements.
-
-    People's hours are judgments x the median time on the page: pauses do not count.
-    """
+    """Sum the costs of a campaign, or the collection, with this `status`, and of people's work. Two statements."""
     seconds = median_seconds(collection)
     rows = fetch_rows(WORK, collection=collection.pk, campaign=campaign.pk if campaign else None)
     counts = {key: float(n) for key, n, _own in rows}

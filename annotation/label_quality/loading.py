@@ -47,10 +47,7 @@ def find_campaign(collection: Collection, number: int | str) -> Campaign:
 def load_label_quality(
     collection: Collection, campaign: Campaign | None = None, status: dict[str, Any] | None = None
 ) -> LabelQuality:
-    """Read the status and the statistics of a collection, or of one campaign; a failure to measure is never raised.
-
-    `status`: its document, where it is read already.
-    """
+    """Read status and statistics of a collection, or a campaign; a failure to measure is never raised."""
     if status is None:
         status = selectors.campaign_status(collection, campaign, by_judge=False)
     (people,) = fetch_row(PEOPLE, collection=collection.pk)

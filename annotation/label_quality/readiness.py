@@ -1,7 +1,4 @@
-"""Reasons against exporting a collection's labels yet. Pure.
-
-templates/label_quality/_readiness.html has the words, and what to do next.
-"""
+"""Reasons against exporting labels yet (words: templates/label_quality/_readiness.html). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

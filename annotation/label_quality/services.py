@@ -49,10 +49,7 @@ def unasked_pairs(campaign: Campaign, route: Route) -> list[int]:
 
 @action("audit.to-people", noted=lambda _route, sent: sent)
 def send_route(actor: Actor, campaign: Campaign, route: Route) -> dict[str, Any]:
-    """Open a blind item for each unasked pair of a route. They stay labelled, and count as audits.
-
-    They do not enter the estimate: it rests on the pairs that were drawn.
-    """
+    """Open a blind item for each unasked pair of a route: an audit, but no part of the random sample."""
     (count,) = fetch_row(OPEN, campaign=campaign.pk, pairs=unasked_pairs(campaign, route))
     if count:
         counters.add(campaign.pk, "escalated:audit", count)

@@ -67,10 +67,7 @@ class StoredStatistics:
 
 
 def cached_statistics(collection: Collection, campaign: Campaign | None = None) -> StoredStatistics:
-    """Read or compute the statistics of a collection; with `campaign` the audits are those of that one alone.
-
-    Three statements for a large collection.
-    """
+    """Read or compute the statistics of a collection; with `campaign` the audits are that one's alone."""
     if is_large(collection):
         result = STATISTICS.read(collection)
         found = replace(_load_statistics(result.values or {}, result.at, stored=True), job=result.job)
@@ -155,15 +152,14 @@ def people_charts(collection: str, people: Sequence[PersonQuality]) -> list[Char
         ("majority", _("Agrees with others on the same items"), _("share equal to the others' majority")),
         ("gold", _("Accuracy on reference grades"), _("share equal to the reference grade")),
     )
-    charts = []
-    addresses = {person.name: reverse("person", args=[collection, person.membership]) for person in people}
+    charts, source = [], f"{collection}: {PEOPLE_POPULATION}"
     for key, title, x in sides:
-        found = {person.name: getattr(person, key) for person in people}
-        if any(one.value is not None for one in found.values()):
-            bars = [
-                Bar(name, one.value, one.low, one.high, one.n, one.reason or "", address=addresses[name])
-                for name, one in found.items()
-            ]
-            source = f"{collection}: {PEOPLE_POPULATION}"
+        bars = []
+        for person in people:
+            share, address = getattr(person, key), reverse("person", args=[collection, person.membership])
+            bars.append(
+                Bar(person.name, share.value, share.low, share.high, share.n, share.reason or "", address=address)
+            )
+        if any(bar.value is not None for bar in bars):
             charts.append(draw_bars(key, title, bars, x=f"{x}, 95% interval", high=1.0, source=source))
     return charts

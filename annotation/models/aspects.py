@@ -12,10 +12,7 @@ from corpus.models.aspects import AspectRevision
 
 
 class PassageDraft(models.Model):
-    """A text that may become a passage: a page that a worker fetches, or an uploaded file; then refined by a person.
-
-    The passage that is made of it keeps address, time and hash in its document's metadata.
-    """
+    """A text that may become a passage: a page that a worker fetches, or an uploaded file; refined by a person."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting for a worker")

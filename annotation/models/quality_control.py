@@ -180,10 +180,7 @@ class GoldArguments(models.Model):
 
 
 class ArgumentsRequest(models.Model):
-    """A request for models' arguments about gold pairs.
-
-    The row stays until a worker is done, so a lost message loses nothing.
-    """
+    """A request for models' arguments about gold pairs; it stays until a worker is done."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="argument_requests", db_index=False)
     gold_set = models.ForeignKey(

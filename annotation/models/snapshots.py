@@ -41,10 +41,7 @@ class Snapshot(Numbered):
 
 
 class QuerySplit(models.Model):
-    """A list of a collection's queries under a name, such as a team's fixed test queries.
-
-    Ids are those of files, so that a query whose text is updated stays on its list.
-    """
+    """A list of a collection's queries (by their ids in files) under a name, such as fixed test queries."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="query_splits", db_index=False)
     name = models.SlugField(max_length=40, db_index=False)

@@ -1,10 +1,7 @@
-"""Debate against ensemble: how often each outcome met each other one, and what handing cells to people costs. Pure.
-
-A cell is named by row and column: `1y.5-0` is "agreed on relevant in round 1, five votes yes, none no".
-"""
+"""Debate against ensemble by cells: `1y.5-0` is "agreed on relevant in round 1, five votes yes, none no". Pure."""
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.agreement.measures import Statistic
@@ -50,13 +47,11 @@ class CrossingCell:
 
 def cross_tabulate(panel: PolicyPanel, found: Gathered, reference: Reference) -> list[CrossingCell]:
     """Count the pairs of every cell that has one."""
-    # Pairs of a cell carry equal weights, so known pairs are counted as they are.
     cells: dict[tuple[str, str], CrossingCell] = {}
     for group in found.groups:
-        row, agreed = debate_of(panel, group)
+        row, agreed = _debate_of(panel, group)
         tally = group.count_votes()
         # "2-1" of five: two votes are missing, and the cell tells.
-        # Votes that are missing are what is left to the panel's size.
         column = f"{tally.yes}-{tally.no}" if group.votes else NONE
         chosen = tally.label(panel.majority)
         label = chosen if agreed is None else agreed
@@ -64,19 +59,13 @@ def cross_tabulate(panel: PolicyPanel, found: Gathered, reference: Reference) ->
         # Without a debate the votes decide alone; with one, votes that say otherwise send the pair to people.
         to_people = chosen is None if row == NONE else agreed is None or agreed != chosen
         old = cells.get((row, column), CrossingCell(row, column, 0, label, to_people, 0, 0))
-        cells[row, column] = CrossingCell(
-            row,
-            column,
-            old.pairs + group.pairs,
-            old.label,
-            old.escalated,
-            old.known + sum(n for _, n in truths),
-            old.right + sum(n for truth, n in truths if truth == label),
-        )
+        right = old.right + sum(n for truth, n in truths if truth == label)
+        known = old.known + sum(n for _, n in truths)
+        cells[row, column] = replace(old, pairs=old.pairs + group.pairs, known=known, right=right)
     return sorted(cells.values(), key=lambda cell: (row_order(cell.row), column_order(cell.column)))
 
 
-def debate_of(panel: PolicyPanel, group: AnswerGroup) -> tuple[str, int | None]:
+def _debate_of(panel: PolicyPanel, group: AnswerGroup) -> tuple[str, int | None]:
     """The row of a group, and the label on which its debate agreed."""
     if not group.turns:
         return NONE, None
@@ -131,7 +120,6 @@ def simulate_escalation(
     kept = [cell for cell in cells if cell.label is not None and cell.key not in handed]
     escalated = pairs - sum(cell.pairs for cell in kept)
     judgments, error = escalated * people.overlap, expected_error(kept)
-    # Kept pairs of cells without a known truth stand in no error.
     unmeasured = sum(cell.pairs for cell in kept if not cell.known)
     return {
         "pairs": pairs,

@@ -27,10 +27,7 @@ STANCES = {
 
 
 def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> dict[str, Any]:
-    """Campaigns that debate, oldest first, and what the order of the stances does, as JSON takes it.
-
-    Raises BadInput for a number that is no such campaign of the collection, or where there is none.
-    """
+    """Campaigns that debate, oldest first, and what the order of stances does, as JSON takes it. Raises BadInput."""
     policies = [Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE]
     rows = Campaign.objects.filter(collection=collection, policy__in=policies).order_by("pk")
     known = {campaign.number: campaign for campaign in rows}

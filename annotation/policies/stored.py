@@ -23,21 +23,16 @@ LATENCIES = 400  # Pairs from which medians of latency are taken, spread over th
 
 @dataclass(frozen=True, slots=True)
 class CallTotals:
-    """Totals of calls, failed tries included. `usd` sums known prices; `unpriced` counts calls without one."""
+    """Totals of calls, failed tries included."""
 
     calls: int = 0
-    usd: float = 0.0
-    unpriced: int = 0
+    usd: float = 0.0  # Known prices alone.
+    unpriced: int = 0  # Calls without one.
     milliseconds: int = 0
 
     def __add__(self, other: "CallTotals") -> "CallTotals":
-        """Add both together."""
-        return CallTotals(
-            self.calls + other.calls,
-            self.usd + other.usd,
-            self.unpriced + other.unpriced,
-            self.milliseconds + other.milliseconds,
-        )
+        sums = (self.calls + other.calls, self.usd + other.usd, self.unpriced + other.unpriced)
+        return CallTotals(*sums, self.milliseconds + other.milliseconds)
 
     @property
     def cost(self) -> float | None:
@@ -47,14 +42,12 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLabels:
-    """A pair's truth as far as it is known beside the judges' answers: 1 relevant, 0 not, None unknown.
-
-    `weight`: one over the probability that people were asked about the pair (escalated: 1, audited: p), raised
-    where some of those asked have not settled it; 0 where the pair is no part of that sample.
-    """
+    """A pair's truth as far as it is known beside the judges' answers: 1 relevant, 0 not, None unknown."""
 
     gold: int | None = None
     people: int | None = None
+    # One over the probability that people were asked about the pair (escalated: 1, audited: p), raised where some of
+    # those asked have not settled it; 0 where the pair is no part of that sample.
     weight: float = 0.0
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from annotation.accounts.passwords import PasswordHasher
 from annotation.models import User
 from corpus.models import Collection
 from judges.panels.offline_panel import ensure_offline
@@ -96,25 +95,6 @@ def test_the_masthead_is_one_line_and_its_menu_needs_no_script(
         assert scripted.locator(".rail").bounding_box()["y"] == 0, "the rail stays in sight"
 
 
-def test_alice_signs_in_by_keyboard_and_sees_her_own_home(
-    books: dict[str, User], browser_page: Any, violations: Callable[[Any], list[str]]
-) -> None:
-    # The site hashes as in production, which the hasher of the other tests is not.
-    User.objects.filter(username="alice").update(password=PasswordHasher().encode("alice-password", "salt" * 4))
-    page = browser_page
-    page.goto("/c/books/")
-    assert violations(page) == []
-    page.fill("[name=login]", "alice")
-    page.fill("[name=password]", "alice-password")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/c/books/")
-    assert violations(page) == []
-    assert page.get_by_role("link", name="Judge").first.is_visible()
-    assert page.get_by_text("escalated").count() == 0
-    page.goto("/accounts/")
-    assert violations(page) == []
-
-
 def test_an_invitation_link_is_copied_and_lets_somebody_in(
     books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]]
 ) -> None:
@@ -145,16 +125,6 @@ def test_filters_change_the_list_and_the_address_without_leaving_the_page(
     page.wait_for_function("() => document.querySelectorAll('table.pairs tbody tr').length === 2")
     page.reload()
     assert page.locator("table.pairs tbody tr").count() == 2
-
-
-def test_a_campaign_is_started_after_its_estimate(books: dict[str, User], new_page: Callable[..., Any]) -> None:
-    page = new_page(user=books["olga"])
-    page.goto("/c/books/campaigns/")
-    page.get_by_label("Panel").select_option("offline")
-    page.get_by_role("button", name="Show estimate").click()
-    page.get_by_role("button", name="Start now").click()
-    page.wait_for_url("**/c/books/")
-    assert "started with 18 pairs" in page.locator(".notice").first.inner_text()
 
 
 @pytest.mark.slow
