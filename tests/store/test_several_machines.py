@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +10,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.test import Client
 from django.utils import timezone
 
-from annotation.exports.formats import EVERY
-from annotation.exports.snapshots import create_snapshot
-from annotation.models import Role
-from annotation.models.snapshots import Snapshot
 from config.env import ROOT
 from jobs.processes import spawn_child, stop_children
 from judges.campaigns import configurations, lifecycle
@@ -27,7 +21,7 @@ from judges.models import Attempt
 from store import files
 from store.models import StoredFile
 from tests.engine_parts import FAST, collection_of, make_panel, spent_by, state_of
-from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.instances import until
 from tests.machines import on_machine, serve_s3
 from tests.modelserver.fixtures import LocalModels
@@ -38,11 +32,6 @@ from tests.training_sets import write_set
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
-MAKE = """
-from annotation.exports.snapshots import write_snapshot
-from annotation.models.snapshots import Snapshot
-write_snapshot(Snapshot.objects.select_related("collection").get())
-"""
 
 
 class Machines:
@@ -57,12 +46,6 @@ class Machines:
         child = spawn_child(command, variables, cwd=ROOT, stdout=subprocess.DEVNULL)
         self.started.append(child)
         return child
-
-    def run(self, name: str, code: str) -> None:
-        command = [sys.executable, "manage.py", "shell", "-v0", "-c", code]
-        variables = on_machine(self.environment, self.folder / name)
-        done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
 
 
 def kill_group(child: "subprocess.Popen[str]") -> None:
@@ -84,19 +67,6 @@ def machines(
         found = Machines(both, tmp_path)
         yield found
         stop_children(found.started, patience=60)
-
-
-def test_an_export_made_on_b_is_downloaded_from_a(machines: Machines) -> None:
-    birds = make_collection("birds")
-    make_pair(birds, make_query(birds), make_document(birds))
-    created = create_snapshot(collection=birds, form=EVERY["judgments"])
-    machines.run("b", MAKE)
-    client = Client()
-    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
-    answer = client.get(f"/c/birds/exports/{created.number}/manifest.json")
-    assert b'"format": "judgments"' in b"".join(answer.streaming_content)
-    assert Snapshot.objects.get().state == "ready"
-    assert (machines.folder / "b" / "exports" / "birds").is_dir()
 
 
 def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: Machines) -> None:

@@ -1,6 +1,5 @@
 """Exports, uploads and pages of one machine on another: the rooms that keep files (issue 17, check 5)."""
 
-import json
 from base64 import b64encode
 from errno import ENOSPC
 from io import BytesIO
@@ -9,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
@@ -28,6 +26,7 @@ from jobs.leases import Lease
 from store.files import fetch
 from store.models import StoredFile
 from store.objects import ObjectStore, StoreUnavailable
+from tests.called import call
 from tests.evidence import make_label
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query, make_user
 from tests.imported_files import work_off
@@ -220,12 +219,9 @@ def test_two_machines_that_take_the_same_part_do_not_mix(birds: Collection, turn
     assert uploads.fetch_upload(upload).read_bytes() == b"bbbb"
 
 
-def test_the_command_shows_fills_and_empties(
-    birds: Collection, turn_to: Turn, settings: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_shows_fills_and_empties(birds: Collection, turn_to: Turn, settings: Any) -> None:
     def run(act: str) -> dict[str, Any]:
-        call_command("store", act, json=True)
-        return dict(json.loads(capsys.readouterr().out))
+        return dict(call("store", act, "--json").json)
 
     a, address = turn_to("a"), settings.STORE
     settings.STORE = ""
@@ -233,9 +229,8 @@ def test_the_command_shows_fills_and_empties(
     write_set(a / "exports" / "birds" / "one")
     (a / "jobs" / "birds" / "j").mkdir(parents=True)
     (a / "jobs" / "birds" / "j" / "job.json").write_text("{}")
-    with pytest.raises(SystemExit) as stopped:
-        call_command("store", "status")
-    assert stopped.value.code == 2 and "QUORUM_STORE is not set" in capsys.readouterr().err
+    refused = call("store", "status")
+    assert refused.code == 2 and "QUORUM_STORE is not set" in refused.err
     settings.STORE = address
     assert run("status")["files"] == 0
     assert run("publish")["published"] == 5 and run("publish")["published"] == 0
@@ -248,9 +243,7 @@ def test_the_command_shows_fills_and_empties(
     assert len(pages.training_sets(birds)) == 1
 
 
-def test_leftovers_of_deleted_collections_are_removed_from_other_machines(
-    birds: Collection, turn_to: Turn, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_leftovers_of_deleted_collections_are_removed_from_other_machines(birds: Collection, turn_to: Turn) -> None:
     b = turn_to("b")
     export(birds)
     (b / "exports" / "mine").mkdir()
@@ -258,7 +251,7 @@ def test_leftovers_of_deleted_collections_are_removed_from_other_machines(
     delete_collection(birds)
     turn_to("b")
     assert (b / "exports" / "birds").exists()
-    call_command("store", "clean")
+    assert call("store", "clean").code == 0
     assert not (b / "exports" / "birds").exists() and (b / "exports" / "mine").exists()
 
 

@@ -1,16 +1,14 @@
 """Dawid and Skene's second aggregate: the 1979 result, collapse, and where it differs from the majority (check 15)."""
 
-import json
 import re
-from io import StringIO
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 
 from annotation.agreement.aggregates import TOO_FEW
 from annotation.agreement.dawid_skene import dawid_skene, sparse_counts
 from annotation.models import Role
+from tests.called import call
 from tests.evidence import make_campaign, make_judge, make_votes
 from tests.factories import make_collection, make_member, make_pair
 
@@ -123,9 +121,7 @@ def books(db):
 
 
 def told(*options):
-    out = StringIO()
-    call_command("agreement", "books", "--json", *options, stdout=out)
-    return json.loads(out.getvalue())["dawid_skene"]
+    return call("agreement", "books", "--json", *options).json["dawid_skene"]
 
 
 def test_the_command_gives_the_second_aggregate(books):

@@ -1,12 +1,10 @@
 """Suspected label errors of a collection: found by a job, shown with the labels of now, sent to people by people."""
 
 import json
-from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
 from annotation.label_errors import suspects
@@ -173,16 +171,10 @@ def test_the_list_is_saved_as_csv_latex_and_json(alice: Client, books: Collectio
 
 
 def test_the_command_ranks_stores_and_refuses_in_one_line(books: Collection) -> None:
-    out = StringIO()
-    call_command("label_errors", "books", "--limit", "2", "--json", stdout=out, stderr=StringIO())
-    document = json.loads(out.getvalue())
+    document = call("label_errors", "books", "--limit", "2", "--json").json
     assert document["suspects"][0]["grade"] == 2 and len(document["suspects"]) <= 2
     assert StoredResult.objects.get().values["compared"] == document["compared"] == 30
-    told = StringIO()
-    call_command("label_errors", "books", stdout=told)
-    assert "Judges: 4 of 5 votes for the other label" in told.getvalue()
+    assert "Judges: 4 of 5 votes for the other label" in call("label_errors", "books").out
     for arguments, words in ((("nobody",), "no collection"), (("books", "--limit", "0"), "--limit must be 1")):
-        refused = StringIO()
-        with pytest.raises(SystemExit) as ended:
-            call_command("label_errors", *arguments, stderr=refused, stdout=StringIO())
-        assert ended.value.code == 2 and words in refused.getvalue()
+        refused = call("label_errors", *arguments)
+        assert refused.code == 2 and words in refused.err

@@ -4,10 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.db.utils import DatabaseError
 from django.test import Client
@@ -26,6 +24,7 @@ from judges.probes.canary_texts import all_canaries as questions
 from judges.probes.injections import INJECTIONS
 from judges.records import Judge
 from judges.tasks import wake_canaries
+from tests.called import call
 from tests.conftest import Finished, Manage
 from tests.engine_parts import FAST, _standing_worker, make_panel, worker
 from tests.factories import make_collection, make_member
@@ -41,12 +40,7 @@ CLEAN = [one for one in questions() if not one.injection]
 
 def run(*options: str) -> Finished:
     """`canaries --json` in this process."""
-    out, err, code = StringIO(), StringIO(), 0
-    try:
-        call_command("canaries", "--json", *options, stdout=out, stderr=err)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    return Finished(code, out.getvalue(), err.getvalue())
+    return call("canaries", "--json", *options)
 
 
 def honest(model: str) -> list[dict[str, object]]:

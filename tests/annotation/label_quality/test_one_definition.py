@@ -1,9 +1,6 @@
 """One definition on every page: what the reference says of a pair, and whose votes are people's agreement."""
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors
@@ -17,6 +14,7 @@ from annotation.policies.reading import truths_of
 from annotation.scale_study.study import study_scales
 from corpus.labels import EXPERTS, reference_grades
 from judges.models import Work
+from tests.called import call
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_votes
 from tests.factories import make_collection, make_item, make_member, make_pair
 
@@ -58,9 +56,8 @@ def test_agreement_says_that_its_votes_are_not_only_the_blind_ones_of_the_overvi
             make_judgment(item.pair, person, grade, item=item, arm=arm)
 
     def told() -> list[bool]:
-        out = StringIO()
-        call_command("agreement", "books", "--people", stdout=out)
-        return [MIXED in text for text in (client.get("/c/books/quality/").text, out.getvalue())]
+        printed = call("agreement", "books", "--people").out
+        return [MIXED in text for text in (client.get("/c/books/quality/").text, printed)]
 
     client.force_login(make_member(books, "ada", Role.ADMIN).user)
     for grades in ((1, 1), (0, 0), (0, 1)):

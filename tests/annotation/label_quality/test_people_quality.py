@@ -91,15 +91,8 @@ def test_the_page_shows_it_all_leads_to_the_person_and_costs_at_most_twenty_stat
     exclusion.pause(membership=alice, by=admin.user, note="Let us talk.")
     client = Client()
     client.force_login(admin.user)
-    for address in (
-        f"people/{alice.pk}/",
-        "quality-control/",
-        "gold/",
-        "members/",
-    ):
-        with CaptureQueriesContext(
-            connection,
-        ) as seen:
+    for address in (f"people/{alice.pk}/", "quality-control/", "gold/", "members/"):
+        with CaptureQueriesContext(connection) as seen:
             page = client.get(f"/c/books/{address}")
         assert page.status_code == 200, address
         assert len(seen) <= 20, (address, len(seen))

@@ -230,9 +230,7 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books,
     assert statistics.STATISTICS.refresh(books) is None and statistics.STATISTICS.refresh(books) is None
     assert not cached_statistics(books, campaign).job.is_over
     compute_statistics()
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         found = cached_statistics(books)
     assert len(queries) <= 3
     assert found.at == StoredResult.objects.get().at and found.stored

@@ -1,13 +1,10 @@
 """The debate study on debates that were really played against the scripted server (check 10), and who settles them."""
 
-import json
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 
 from corpus.models import Collection
 from judges.models import Panel
+from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, worker
 from tests.evidence import make_assessor, make_judgment
 from tests.modelserver.fixtures import LocalModels
@@ -54,9 +51,7 @@ def with_gold(collection: Collection) -> None:
 
 
 def document(command: str, *options: object) -> dict:
-    out = StringIO()
-    call_command(command, "books", "--json", *map(str, options), stdout=out)
-    return json.loads(out.getvalue())
+    return call(command, "books", "--json", *options).json
 
 
 @pytest.fixture
@@ -165,9 +160,7 @@ def test_an_axis_is_run_and_then_compared(books: Collection, model_server: Local
     assert found["orders"][0]["pairs"] == 0 and found["orders"][0]["same"] is None
 
 
-def test_an_axis_that_there_is_not_is_one_line(books: Collection, capsys: pytest.CaptureFixture) -> None:
+def test_an_axis_that_there_is_not_is_one_line(books: Collection) -> None:
     for options in (("--run", "colour"), ("--run", "families", "--debaters", "a"), ("--campaigns", "x")):
-        err = StringIO()
-        with pytest.raises(SystemExit) as end:
-            call_command("debate_study", "books", *options, stderr=err)
-        assert end.value.code == 2 and len(err.getvalue().strip().splitlines()) == 1
+        refused = call("debate_study", "books", *options)
+        assert refused.code == 2 and len(refused.err.strip().splitlines()) == 1

@@ -1,16 +1,13 @@
 """LARA: who is handed to people, what the fit may see, and a plain scikit-learn script with the same numbers."""
 
-import json
-from io import StringIO
-
 import numpy as np
 import pytest
-from django.core.management import call_command
 from sklearn.linear_model import LogisticRegression
 
 from annotation.policies.lara import batch_of, budget_of, calibrate_beliefs, most_uncertain, run_shares
 from judges.models import Campaign, Work
 from tests.annotation.policies.policies_scene import end
+from tests.called import call
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_pair
 
@@ -154,9 +151,8 @@ def believing_campaign(
 
 
 def policies() -> dict[str, dict]:
-    out = StringIO()
-    call_command("evaluate_policies", "books", "--json", stdout=out)
-    return {one["name"]: one for one in json.loads(out.getvalue())["policies"] if one["policy"] == "lara"}
+    found = call("evaluate_policies", "books", "--json").json
+    return {one["name"]: one for one in found["policies"] if one["policy"] == "lara"}
 
 
 @pytest.mark.django_db
@@ -204,15 +200,12 @@ def test_without_a_reference_nobody_can_answer_whichever_pair_lara_hands_over() 
 
 
 @pytest.mark.django_db
-def test_votes_about_windows_are_not_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
+def test_votes_about_windows_are_not_calibrated() -> None:
     make_campaign(make_collection("films"), [])  # so that the number of the one below is not its key
     campaign, _, _ = believing_campaign(10, windowed=2)
     why = "not available: 2 of 10 pairs were judged window by window; LARA needs votes on whole documents"
     assert {one["reason"] for one in policies().values()} == {why}
-    with pytest.raises(SystemExit) as end:
-        call_command("lara", "books", "--judge", "sure", "--share", 0.2)
-    assert end.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"2 pairs of campaign {campaign.number} were judged window by window" in line
-    assert "set long_documents" in line
+    refused = call("lara", "books", "--judge", "sure", "--share", 0.2)
+    (line,) = refused.err.splitlines()
+    assert refused.code == 2 and f"2 pairs of campaign {campaign.number} were judged window by window" in line
     assert not Campaign.objects.filter(policy="lara").exists()

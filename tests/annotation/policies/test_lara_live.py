@@ -1,11 +1,7 @@
 """LARA as a live policy: batches go to people, their labels alone are learned from, the rest is labelled at the end."""
 
-import json
-from io import StringIO
-
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.db.models.functions import Now
 from django.test import Client
 
@@ -22,6 +18,7 @@ from jobs.models import BackgroundJob
 from judges.campaigns import selectors
 from judges.models import Audit, Campaign, Work
 from tests.annotation.policies.test_lara import believing_campaign
+from tests.called import call
 from tests.engine_parts import sums_up
 from tests.factories import make_member
 
@@ -50,9 +47,7 @@ def people_answer(collection: Collection, truth: dict[int, int], member: object)
 
 
 def command(*options: object) -> dict:
-    out = StringIO()
-    call_command("lara", "books", "--judge", "sure", *map(str, options), "--json", stdout=out)
-    return json.loads(out.getvalue())
+    return call("lara", "books", "--judge", "sure", *options, "--json").json
 
 
 def test_votes_that_were_stored_without_the_answer_not_given_are_of_use() -> None:
@@ -161,10 +156,8 @@ def test_a_judge_without_log_probabilities_is_refused() -> None:
 def test_the_comparison_looks_at_the_campaign_that_has_answers() -> None:
     source, _, _ = believing_campaign(10)
     lara_live.start(source.collection, judge="sure", share=0.5)
-    out = StringIO()
-    call_command("evaluate_policies", "books", "--json", stdout=out)
-    assert json.loads(out.getvalue())["campaign"] == source.number
-    assert np.isclose(json.loads(out.getvalue())["pairs"], 10)
+    found = call("evaluate_policies", "books", "--json").json
+    assert (found["campaign"], found["pairs"]) == (source.number, 10)
 
 
 def test_the_admins_pages_show_a_campaign_of_lara(client: Client) -> None:

@@ -1,13 +1,10 @@
 """evaluate_policies: every policy replayed on a scripted gold set, against figures worked out by hand (check 7)."""
 
-import json
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 
 from judges.models import Campaign, Work
 from tests.annotation.policies.policies_scene import Scripted, answers, end, scripted_campaign
+from tests.called import call
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment
 from tests.factories import make_collection, make_pair
 
@@ -16,19 +13,9 @@ pytestmark = pytest.mark.django_db
 
 def evaluated(*options: object) -> dict:
     """The command's document, with its policies by name."""
-    out = StringIO()
-    call_command("evaluate_policies", "books", "--json", *map(str, options), stdout=out)
-    found = json.loads(out.getvalue())
+    found = call("evaluate_policies", "books", "--json", *options).json
     found["policies"] = {one["name"]: one for one in found["policies"]}
     return found
-
-
-def refused(*options: object, capsys: pytest.CaptureFixture) -> str:
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("evaluate_policies", "books", "--json", *map(str, options), stderr=err)
-    assert end.value.code == 2
-    return err.getvalue()
 
 
 @pytest.fixture
@@ -152,15 +139,14 @@ def test_money_and_hours_that_nobody_knows_stay_unknown(campaign: Campaign) -> N
     assert evaluated()["policies"]["ensemble, 3 of 5"]["people"] == 0.0, "nobody is asked, so it costs nothing"
 
 
-def test_a_question_about_nothing_is_one_line(campaign: Campaign, capsys: pytest.CaptureFixture) -> None:
-    assert "No pair of campaign" in refused("--reference", "people", capsys=capsys)
-    assert "has no such campaign" in refused("--campaign", 999_999, capsys=capsys)
+def test_a_question_about_nothing_is_refused_by_its_option(campaign: Campaign) -> None:
+    for options in (("--reference", "people"), ("--campaign", 999_999)):
+        refused = call("evaluate_policies", "books", *options)
+        assert refused.code == 2 and refused.err.startswith(f"{options[0]}: ")
 
 
 def test_people_read_one_line_a_policy(campaign: Campaign) -> None:
-    out = StringIO()
-    call_command("evaluate_policies", "books", "--seconds", "20", stdout=out)
-    lines = [line.strip() for line in out.getvalue().splitlines()]
+    lines = [line.strip() for line in call("evaluate_policies", "books", "--seconds", "20").out.splitlines()]
     assert lines[0].endswith("(debate+ensemble), 10 of them have a reference grade")
     assert (
         "debate, 1 round: recall 66.7% relevant, 75.0% not; bAcc 70.8% (all pairs: 80.0% by the reference); "

@@ -1,17 +1,16 @@
 """Through the engine: a stopped route hands further pairs to people; the guard; what generations cost in a replay."""
 
 import json
-from io import StringIO
 from math import log
 
 import pytest
-from django.core.management import call_command
 
 from config.celery import app
 from corpus.models import Collection, Item
 from judges.campaigns import counters
 from judges.engine.notifications import DRAIN
 from judges.models import Attempt, Audit, Campaign
+from tests.called import call
 from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, pairs_of, sums_up, worker
 from tests.evidence import make_assessor, make_judgment
 from tests.instances import until
@@ -71,9 +70,8 @@ def test_with_the_guard_an_agreement_without_new_evidence_is_a_disagreement(
     model_server.script(script(quote))
     assert judge("--policy", "debate", check=True).json["labelled"] == 2, "without the guard it agrees"
     assert judge("--policy", "debate", "--guard", check=True).json[outcome] == 2
-    out = StringIO()
-    call_command("evaluate_policies", "books", "--json", "--guard", stdout=out)
-    found = {one["name"]: one for one in json.loads(out.getvalue())["policies"]}["debate, 2 rounds"]
+    document = call("evaluate_policies", "books", "--json", "--guard").json
+    found = {one["name"]: one for one in document["policies"]}["debate, 2 rounds"]
     assert found[outcome] == 2, "the replay says the same"
     assert found["collapsed"] == 0, "with the guard no agreement rests on a collapse"
 
@@ -87,9 +85,7 @@ def test_a_vote_of_several_generations_costs_them_all_and_counts_once(
     model_server.script({"*": {"verdict": "yes", "score": 9}})
     judge("--policy", "ensemble", check=True)
     assert Attempt.objects.filter(role="generation").count() == 2 * 5 * 3
-    out = StringIO()
-    call_command("evaluate_policies", "books", "--json", stdout=out)
-    found = {one["name"]: one for one in json.loads(out.getvalue())["policies"]}
+    found = {one["name"]: one for one in call("evaluate_policies", "books", "--json").json["policies"]}
     assert (found["ensemble, 5 of 5"]["labelled"], found["ensemble, 5 of 5"]["calls"]) == (2, 30)
     assert found["single: v1"]["calls"] == 6 and not found["debate, 1 round"]["available"]
 
@@ -114,22 +110,15 @@ def test_lara_begins_on_the_log_probabilities_that_a_judge_really_gave(
     make_judge(model_server, "sure", parameters={"logprobs": True})
     model_server.script(sure=[sure(number, yes) for number, yes in enumerate((0.9, 0.52, 0.1, 0.3))])
     judge("--policy", "single", "--judges", "sure", check=True)
-    out = StringIO()
-    call_command("lara", "books", "--judge", "sure", "--share", 0.25, "--json", stdout=out)
-    status = json.loads(out.getvalue())
+    status = call("lara", "books", "--judge", "sure", "--share", 0.25, "--json").json
     assert (status["policy"], status["escalations"], status["running"]) == ("lara", {"uncertain": 1}, 3)
     assert Item.objects.get(reason="uncertain").pair_id == pairs_of(collection)[1].pk, (
         "0.52 / 0.95 is nearest to a half"
     )
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("lara", "books", "--judge", "v1", stderr=err)
-    assert end.value.code == 2 and "has voted in no campaign of books" in err.getvalue()
+    assert call("lara", "books", "--judge", "v1").code == 2, "it has voted in no campaign"
     judge("--policy", "single", "--judges", "v1", check=True)
-    err = StringIO()
-    with pytest.raises(SystemExit):
-        call_command("lara", "books", "--judge", "v1", stderr=err)
-    assert "4 of 4 pairs" in err.getvalue() and "set logprobs = true" in err.getvalue()
+    refused = call("lara", "books", "--judge", "v1")
+    assert refused.code == 2 and refused.err.startswith("--judge: 4 of 4 pairs")
 
 
 def test_lara_takes_votes_whose_opposite_is_not_among_the_alternatives(
@@ -145,9 +134,7 @@ def test_lara_takes_votes_whose_opposite_is_not_among_the_alternatives(
     assert [one.probabilities for one in Attempt.objects.filter(role="vote")] == [
         {"yes": pytest.approx(0.9), "no": pytest.approx(0.04)}
     ] * 2
-    out = StringIO()
-    call_command("lara", "books", "--judge", "sure", "--share", 0.5, "--json", stdout=out)
-    assert json.loads(out.getvalue())["escalations"] == {"uncertain": 1}
+    assert call("lara", "books", "--judge", "sure", "--share", 0.5, "--json").json["escalations"] == {"uncertain": 1}
 
 
 def test_human_asks_no_judge_and_hands_every_pair_to_three(worker: object, model_server: LocalModels) -> None:
