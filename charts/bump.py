@@ -42,7 +42,6 @@ def draw_bump(
     """Draw a slope for each name between the two lists `x`, ranked by `y`: climbed, fallen (dashed), or quiet."""
     rows = sorted(places, key=lambda one: (one.before, one.after, one.name))
     left, right = _assign_slots(rows, "before"), _assign_slots(rows, "after")
-    # Both sides get the room of the longest label, so that the slopes stand in the middle.
     longest = max([text_width(_rank_label(one, side)) for one in rows for side in ("before", "after")], default=60)
     room = min(ROOM, BOLD * longest + 16)
     canvas = Canvas(WIDTH, 44 + STEP * max(1, len(rows)))

@@ -89,7 +89,6 @@ def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> 
         y = 0.0
         for node in (one for one in nodes if one.column == column):
             above = [tops[link.source] for link in links if link.target == node.key and link.source in tops]
-            # A ribbon that ran upwards would cross those of the nodes before it.
             y = max(y, min(above, default=0.0))
             tops[node.key] = y
             y += max(_thickness(node.count, scale), SLOT) + GAP

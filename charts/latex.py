@@ -70,6 +70,5 @@ def _format_cell(cell: Cell, places: int) -> str:
     if cell is None:
         return ""
     if isinstance(cell, float):
-        # As in pages; `escape_latex` sets the sign as a minus in math mode, where a hyphen would be printed.
         return f"{cell:.{places}f}".replace("-", "−")
     return str(cell).replace("-", "−") if isinstance(cell, int) else cell

@@ -85,11 +85,9 @@ def _draw_curves(
     rows = {at: row for row, at in enumerate(_all_places(kept, gaps))}
     drawn = {name: _thin_points(points) for name, points in kept.items() if points}
     order = sorted(drawn, key=lambda name: plot.y(drawn[name][-1][1]))
-    # Names beside the ends of lines keep a line's height between them.
     tops = spread_labels([plot.y(drawn[name][-1][1]) + 4 for name in order], plot.top + 4, plot.bottom + 36)
     column = 1
     for place, name in enumerate(kept):
-        # A line with a band has three columns in the table: its value, the lower and the upper end.
         columns = range(column, column + (3 if behind.get(name) else 1))
         column = columns.stop
         if name not in drawn:

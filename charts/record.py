@@ -69,7 +69,6 @@ class Chart:
         head = f'<rect width="{width}" height="{number(height)}" fill="{PAPER}"/>'
         head += f'<text x="8" y="24" font-size="16" font-weight="650" fill="{INK}">{escape(self.title)}</text>'
         foot = f'<text x="8" y="{number(height - 12)}" font-size="11" fill="{INK_2}">{escape(self.source)}</text>'
-        # Without its outer element and its words, which stand in the new one.
         body = self.svg[self.svg.index("</desc>") + len("</desc>") : -len("</svg>")]
         named = f"<title>{escape(self.title)}</title><desc>{escape(self.summary)}</desc>"
         return (

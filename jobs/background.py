@@ -18,7 +18,6 @@ UNFINISHED = (JobState.WAITING, JobState.RUNNING)
 @transaction.atomic
 def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, bool]:
     """Return the job that a worker will do, and whether it is new: one that waits or runs already is joined."""
-    # What came of earlier ones is kept by the app's own rows.
     BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
     # Of two callers at once the table's constraint lets one create it, and the other gets that one.
     job, is_new = unfinished(kind).get_or_create(kind=kind, subject=subject, defaults={"arguments": arguments})

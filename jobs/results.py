@@ -94,7 +94,6 @@ class ResultKind:
             return
         row.values, row.at, row.failure = values, at, ""
         self._rows(row.collection).filter(pk=row.pk).update(values=values, at=at, failure="")
-        # The oldest options make room for these.
         computed = self._rows(row.collection).filter(at__isnull=False)
         computed.exclude(pk__in=computed.order_by("-at").values("pk")[: self.keep]).delete()
 

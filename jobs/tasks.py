@@ -44,7 +44,6 @@ class JobKind:
     only: Callable[[], dict[str, Any]] = dict  # Further conditions on the jobs, as for `filter`.
 
 
-# An app registers here, in its own `tasks`, what its workers do.
 KINDS: list[JobKind] = []
 # (queue, what its workers do every few seconds besides).
 CHORES: list[tuple[str, Callable[[], None]]] = []

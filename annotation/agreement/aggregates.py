@@ -93,7 +93,6 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     assert solution is not None
     place = pattern_places(grades)
     votes = votes_of(counts, len(classes))
-    # A majority only where one grade has the most votes; a tie is nobody's majority.
     alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     majority = np.where(alone, np.array(classes, dtype=np.int64)[votes.argmax(axis=1)], MISSING)[place]
     labels = solution.labels[place]
@@ -107,7 +106,6 @@ def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) ->
     probability, and (place of an assessor, grade) for each grade given.
     """
     at = np.flatnonzero(found.differs)
-    # Ids decide between equal probabilities, so that the list is the same each time.
     at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]
     labels = np.stack([found.pairs[at], found.majority[at], found.labels[at]], axis=1).tolist()
     # A report's pairs are in the order of their ids, so each is found by halving.

@@ -59,8 +59,6 @@ def _cluster_labels(couples: Couples, order: NDArray[np.intp], assessors: int) -
     use = np.isfinite(kappa) & (couples.n >= FEW) & (a >= 0) & (b >= 0)
     apart[a[use], b[use]] = apart[b[use], a[use]] = 1 - kappa[use]
     np.fill_diagonal(apart, 0)
-    # squareform gives the distances in the condensed form that linkage takes.
     joined = linkage(squareform(apart, checks=False), "average")
-    # Distances are 1 - kappa, so clusters are cut where kappa falls below LEAST.
     label[order] = fcluster(joined, 1 - LEAST, criterion="distance")
     return label

@@ -62,7 +62,6 @@ def _sums_of_overlap(weights: Floats, rows: Grades, hot: Floats, left: Places, r
     both = there[left] * there[right]
     distances = _grade_distances(rows, left, right, width, weights.dtype)
     features = [both, *(distance * both for distance in distances)]
-    # Grade 0 follows from the others and from n: it needs no column.
     features += [hot[left, grade] * there[right] for grade in range(1, width)]
     features += [hot[right, grade] * there[left] for grade in range(1, width)]
     sums = weights @ np.concatenate(features).T
@@ -111,7 +110,6 @@ def _expected_disagreement(sums: Sums) -> list[Floats]:
     for i, j in ((i, j) for i in range(len(a)) for j in range(len(b)) if i != j):
         joint = a[i] * b[j]
         for kind, total in enumerate(totals):
-            # Kind 0 counts any difference as 1, kind 1 the distance, kind 2 its square.
             total += joint * float(abs(i - j) ** kind)
     with np.errstate(divide="ignore", invalid="ignore"):
         return [np.where(sums.n > 0, total / sums.n, 0) for total in totals]

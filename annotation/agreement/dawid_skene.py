@@ -80,7 +80,6 @@ def dawid_skene(
         counts = csr_array(counts.reshape(len(counts), -1))
     items = counts.shape[0]
     weights = np.ones(items) if weights is None else weights
-    # Majority shares, with which the 1979 paper starts.
     shares = _normalise_shares(votes_of(counts, len(classes)), 1)
     random = np.random.default_rng(seed)
     # The first start is the 1979 paper's: each item's share of its grades. The others disturb it. Its solution is kept
@@ -103,21 +102,18 @@ def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> tuple[Floats,
     assessors = counts.shape[1] // size
     by_column = counts.T.tocsr()
     before, iterations, converged = -np.inf, 0, False
-    # EM raises the likelihood in each step, so it stops where a step no longer does.
     while not converged and iterations < MOST:
         iterations += 1
         weighted = posterior * weights[:, None]
         priors = weighted.sum(axis=0) / weights.sum()
         # The M step, as one sparse product: sums over items of what each assessor gave, weighted by the posterior.
         confusion = _normalise_shares((by_column @ weighted).T.reshape(size, assessors, size), 2)
-        # The logarithms have a floor, so that nought times its logarithm is nought.
         joint = counts @ _floored_log(confusion).reshape(size, assessors * size).T + _floored_log(priors)
         # The largest exponent is taken out before exp, or items with many grades would underflow to 0.
         most = joint.max(axis=1, keepdims=True)
         likely = np.exp(joint - most)
         likelihood = float((weights * (np.log(likely.sum(axis=1)) + most[:, 0])).sum())
         posterior = _normalise_shares(likely, 1)
-        # Relative, since the log-likelihood grows with the number of items.
         converged = abs(likelihood - before) <= TOLERANCE * (1 + abs(likelihood))
         before = likelihood
     return priors, confusion.transpose(1, 0, 2), posterior, before, iterations, converged

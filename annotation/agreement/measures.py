@@ -7,7 +7,6 @@ a function of sums over items, so a resample is one row of weights times feature
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,6 @@ NO_DOUBLE = gettext_noop("no pair has two grades")
 
 # Assessors up to whom everybody stands beside everybody. Of more, only those who graded a pair in common.
 MANY = 40
-# Cohen's family, in the order of its columns.
 FAMILY = ("kappa", "kappa_linear", "kappa_quadratic", "percent")
 SPARSE = 16  # A product of whole rows does so many times the work of sparse counts in the same time.
 
@@ -77,13 +75,7 @@ class Couples(Sequence[Pairwise]):
     def __len__(self) -> int:
         return len(self.n)
 
-    @overload
-    def __getitem__(self, at: int) -> Pairwise: ...
-    @overload
-    def __getitem__(self, at: slice) -> "Couples": ...
-    def __getitem__(self, at: int | slice) -> "Pairwise | Couples":
-        if isinstance(at, slice):
-            return Couples(self.places[at], self.n[at], self.values[at])
+    def __getitem__(self, at: int) -> Pairwise:  # type: ignore[override]  # nobody takes a part of them
         (a, b), n = self.places[at].tolist(), int(self.n[at])
         return Pairwise(
             a, b, n, *(build_statistic(v, low, high, n, NO_ITEM) for v, low, high in self.values[at].tolist())

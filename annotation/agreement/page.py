@@ -204,7 +204,6 @@ def csv_rows(report: AgreementReport) -> Iterator[tuple[object, ...]]:
         yield (report.name(pair.a), report.name(pair.b), pair.n, *values, pair.kappa.reason or "", copy)
 
 
-# --- many assessors: lists instead of a matrix -----------------------------------------------------------------------
 ROWS = 50
 COUPLE_COLUMNS = {"n": gettext_noop("Pairs"), **MEASURES}
 ASSESSOR_COLUMNS = {
@@ -243,7 +242,6 @@ def list_assessors(
         "relevant": np.array([one.prevalence for one in report.assessors], dtype=float),
         "kappa": against.values[:, 0, 0],
         "percent": against.values[:, 3, 0],
-        # None becomes NaN, which stands at the end of every order.
         "estimated": np.array([estimated.get(one.name) for one in report.assessors], dtype=float),
     }
     page = _paginate_sorted(keys[by], down, parameters.get("assessors"))

@@ -101,7 +101,6 @@ def of_itself(report: AgreementReport) -> list[str]:
     return [words % {"names": ", ".join(map(report.name, group))} for group in report.copies]
 
 
-# Somebody voted with the debate in view, and somebody where an arm hid it.
 _BOTH_ARMS = """
 SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = i.id
                WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')),

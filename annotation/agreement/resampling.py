@@ -52,7 +52,6 @@ def merge_counts(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[N
 def _column_codes(matrix: Grades) -> NDArray[np.generic]:
     """Return one value for each column, equal where columns are."""
     assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
-    # Each column as one number in the base of the grades, as long as that fits into 64 bits.
     if base**assessors < 2**62:
         codes = np.zeros(matrix.shape[1], dtype=np.int64)
         for row in matrix:
@@ -92,7 +91,6 @@ def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterato
     for start in range(0, number, chunk):
         size = min(chunk, number - start)
         if grouped:
-            # By columns in memory, since sparse products walk through them so.
             yield random.multinomial(items, counts / items, size=size).astype(np.float32, order="F")
             continue
         weights = np.empty((size, groups), dtype=np.float32, order="F")  # sparse counts take it column by column

@@ -10,7 +10,7 @@ from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
 from annotation.audit_log.recording import record
-from annotation.models import Membership, User
+from annotation.models import Membership
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
@@ -49,15 +49,12 @@ def list_collections(request: HttpRequest) -> Any:
     """List the collections that the token reaches, by name."""
     token: AccessToken = request.access_token  # type: ignore[attr-defined]
     if token.collection is not None:
-        return [token.collection] if _is_member(token.user, token.collection) else []
+        own = Membership.objects.filter(user=token.user, collection=token.collection, is_active=True)
+        return [token.collection] if token.user.is_owner or own.exists() else []
     rows = Collection.objects.order_by("name")
     if token.user.is_owner:
         return rows
     return rows.filter(memberships__user=token.user, memberships__is_active=True)
-
-
-def _is_member(user: User, collection: Collection) -> bool:
-    return user.is_owner or Membership.objects.filter(user=user, collection=collection, is_active=True).exists()
 
 
 @router.post("/collections", auth=may("own-site", MANAGE), response={201: CollectionOut})

@@ -41,7 +41,6 @@ def build_dashboard(
     nodes, links = _build_flow(story, dropped) if campaign and story.is_of_one else _build_ends(story)
     per_label: PerLabel | None = None
     if status["labelled"] and audits is not None:
-        # The cost of a correct label by the audits, with people's work where an hour has a price.
         people = HumanCost.of(collection, costs.own, costs.median_seconds)
         of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
         per_label = of_judges if costs.hourly_rate is None else of_all
@@ -52,7 +51,6 @@ def build_dashboard(
         "routes": largest_routes(audits.routes) if audits else [],
         "costs": costs,
         "per_label": per_label,
-        # The states that the list of pairs can be narrowed to, with their counts.
         "parts": [
             (node, story.filter + _state_query(story, node.key))
             for node in nodes

@@ -63,7 +63,6 @@ def own_work(membership: Membership) -> dict[str, Any]:
         has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
     )
     return counts | {
-        # Items that could come to them; MANY stands for MANY and more.
         "waiting": free.filter(~Exists(mine)).order_by()[:MANY].count(),
         "conflicts": _find_conflicts(membership.collection).count() if membership.role >= Role.ADJUDICATOR else 0,
     }

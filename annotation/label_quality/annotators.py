@@ -147,7 +147,6 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
         # Only ordinary work makes the majority: a check or a repeat would let one person vote twice.
         if kind == ORDINARY:
             items[item][yes] += 1
-            # The first answer is what a repeat is compared with.
             before.setdefault((who, pair), yes)
     found: dict[int, AnnotatorTally] = defaultdict(AnnotatorTally)
     for who, item, pair, ms, kind, yes in rows:
@@ -168,7 +167,6 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
             one.milliseconds.append(ms)
         # Without the person's own vote, else everybody would agree with a majority that they make.
         no_votes, yes_votes = (votes - (yes == side) for side, votes in enumerate(items[item]))
-        # A tie among the others is no majority.
         if no_votes != yes_votes:
             one.own.append(int(yes))
             one.others.append(int(yes_votes > no_votes))

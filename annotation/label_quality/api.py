@@ -1,5 +1,6 @@
 """Quality of the labels: whether they can go out, and label audits, which measure how right they are."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -37,16 +38,6 @@ class AuditOut(Schema):
     resolved: int
 
 
-class ShareOut(Schema):
-    """A measured share with its 95% interval; `reason`: why there is none."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    reason: str | None
-
-
 class RouteOut(Schema):
     """Accuracy of the labels that a campaign gave by one route. `most`: pairs that can be drawn at most."""
 
@@ -57,7 +48,7 @@ class RouteOut(Schema):
     drawn: int
     resolved: int
     right: int
-    accuracy: ShareOut
+    accuracy: Statistic
     verdict: str = Field(description="enough: surely within the limit; over: surely beyond it; open.")
     stopped: bool = Field(description="Further pairs of this route go to people.")
     enough: int = Field(description="Drawn pairs that give an interval of 5 points to each side, or `most`.")
@@ -68,7 +59,7 @@ class AuditDetailsOut(AuditOut):
     """The audit of a campaign; without routes while it has labelled nothing."""
 
     can_draw: bool = Field(description="The campaign has ended, so that every label has the same chance.")
-    accuracy: ShareOut | None
+    accuracy: Statistic | None
     covered: float | None = Field(description="Share of the labels whose route has a resolved audit.")
     limit: float | None = Field(description="The share of wrong labels above which a route is stopped.")
     conflicts: int
@@ -174,7 +165,6 @@ def _show_route(one: RouteQuality) -> dict[str, Any]:
     return {**{name: getattr(one, name) for name in shown}, **counts, "accuracy": _show_share(one.accuracy)}
 
 
-def _show_share(one: Statistic) -> dict[str, Any]:
+def _show_share(one: Statistic) -> Statistic:
     # The pure module of measures marks its reasons for translation; here they are translated.
-    reason = _(one.reason) if one.reason else None
-    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "reason": reason}
+    return replace(one, reason=_(one.reason)) if one.reason else one

@@ -180,7 +180,6 @@ def _route_cells(
         # With one part the size is known exactly, and scaling would only add rounding.
         size = sizes[part] * scale if len(parts) > 1 else float(population)
         most = round(size) if left is None else min(round(size), one.drawn + others.get(part, 0))
-        # Never less than what is drawn already.
         found[f"{key}/{part}"] = _Cell(size, max(one.drawn, most), one.drawn, one.settled, one.right)
     return found
 
@@ -265,7 +264,6 @@ def route_verdict(*, over: bool, low: float) -> str:
     """Say enough, over or open, by bounds that allow for a look after every answer (`low`: of the right share)."""
     if over:
         return "over"
-    # Open, though the share found may be low: the bounds have not ruled out either side.
     return "enough" if low >= 1 - LIMIT else "open"
 
 

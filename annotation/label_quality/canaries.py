@@ -76,7 +76,6 @@ def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
     names = dict(JudgeVersion.objects.filter(pk__in=found).values_list("pk", "name")) if found else {}
     flips = []
     for judge, rows in found.items():
-        # In a fixed order, so that the table and the document do not change from call to call.
         ordered = sorted(rows, key=lambda row: str(row[2]))
         kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in ordered}
         counts = (sum(column) for column in zip(*(row[3:] for row in rows), strict=True))

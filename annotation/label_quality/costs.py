@@ -33,10 +33,14 @@ def campaign_costs(collection: Collection, status: dict[str, Any], campaign: Cam
     hours = done * (seconds or 0.0) / 3600
     ahead = None if seconds is None and owed else owed * (seconds or 0.0) / 3600
     rate = collection.hourly_rate
+    # Pairs that wait for judges, at the price of a pair so far.
+    left = status["pending"] + status["running"]
+    ended = status["labelled"] + status["escalated"] + status["failed"]
+    forecast = status["cost"] / ended * left if ended and status["cost"] is not None else None
     return Costs(
         machine=status["cost"],
         calls_without_price=status["calls_without_price"],
-        machine_forecast=_forecast_machine_cost(status),
+        machine_forecast=forecast if left else 0.0,
         people_hours=hours,
         people=None if rate is None else hours * rate,
         waiting=int(owed),
@@ -46,12 +50,3 @@ def campaign_costs(collection: Collection, status: dict[str, Any], campaign: Cam
         median_seconds=seconds,
         own={key: float(n) for key, _all, n in rows},
     )
-
-
-def _forecast_machine_cost(status: dict[str, Any]) -> float | None:
-    """Forecast what the pairs that wait for judges will cost, at the price of a pair so far."""
-    left = status["pending"] + status["running"]
-    ended = status["labelled"] + status["escalated"] + status["failed"]
-    if not left:
-        return 0.0
-    return status["cost"] / ended * left if ended and status["cost"] is not None else None

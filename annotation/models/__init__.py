@@ -49,7 +49,6 @@ class Membership(models.Model):
     user = models.ForeignKey(User, models.PROTECT, related_name="memberships")
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="memberships")
     role = models.PositiveSmallIntegerField(choices=Role)
-    # One to one: what a member says in a collection stands under an assessor of their own.
     assessor = models.OneToOneField(Assessor, models.CASCADE)
     is_active = models.BooleanField(default=True)
     # A claim begins behind the last item that it gave, and does not pass over all that was judged before.
@@ -115,7 +114,6 @@ class Invitation(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        # With the column's own check (0 or more), `used` lies between none and the limit.
         constraints = [models.CheckConstraint(condition=Q(uses_left__lte=F("limit")), name="invitation_uses")]
 
     def __str__(self) -> str:
@@ -148,7 +146,6 @@ class Assignment(models.Model):
         KNOWLEDGE = "knowledge", gettext_lazy("I lack the knowledge")
         OTHER = "other", gettext_lazy("Another reason")
 
-    # No index of their own: those of the constraints begin with the same columns.
     item = models.ForeignKey(Item, models.CASCADE, related_name="assignments", db_index=False)
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="assignments", db_index=False)
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
@@ -188,17 +185,14 @@ class Assignment(models.Model):
             models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
             models.UniqueConstraint(fields=["token"], name="assignment_token"),
             models.UniqueConstraint(fields=["membership", "public_id"], name="assignment_public_id"),
-            # Two claims of one member at the same moment: the second insert fails, and is tried again
-            # (queue.assignment).
+            # Of two claims of one member at once the second insert fails, and is tried again (queue.assignment).
             models.UniqueConstraint(
                 fields=["membership", "place"], condition=Q(state="open"), name="assignment_one_open"
             ),
         ]
         indexes = [
-            # For claims that find nothing new: they first give back leases that ran out.
             models.Index(fields=["lease_until"], name="assignment_expiry", condition=Q(state="open")),
             models.Index(fields=["membership", "-ended_at"], name="assignment_history"),
-            # For pairs that everybody skipped (queue.skipped): a few rows among all assignments.
             models.Index(fields=["membership"], name="assignment_skipped", condition=Q(state="skipped")),
         ]
 
@@ -308,7 +302,6 @@ class InstructionVersion(models.Model):
 class StoredResult(ResultRow):
     """A result that takes too long for a page: computed by a worker, shown with its time."""
 
-    # The unique constraint below begins with this column, so it needs no index of its own.
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="results", db_index=False)
     objects: ClassVar[models.Manager["StoredResult"]] = models.Manager()
 

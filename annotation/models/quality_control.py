@@ -40,7 +40,6 @@ class JudgmentExclusion(models.Model):
 
     class Meta:
         db_table = "annotation_settingaside"
-        # The table keeps the name that it had before the class was renamed.
         triggers = append_only.TRIGGERS
 
     def __str__(self) -> str:
@@ -60,7 +59,6 @@ class JudgmentExclusion(models.Model):
 class Batch(models.Model):
     """A batch of an annotator's work whose checks were looked at. Append-only."""
 
-    # The unique constraint below begins with this column, so it needs no index of its own.
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="batches", db_index=False)
     number = models.PositiveIntegerField(help_text="From 0, by the order in which items were lent.")
     size = models.PositiveSmallIntegerField()
@@ -194,7 +192,6 @@ class ArgumentsRequest(models.Model):
 
     class Meta:
         indexes = [
-            # The newest request is what the page asks for; the minus makes the index give it first.
             models.Index(fields=["collection", "-id"], name="arguments_newest"),
         ]
 

@@ -43,7 +43,6 @@ def measure_scale(scored: Sequence[ScoredScale]) -> dict[str, Any]:
     for one in scored:
         queries.setdefault(one.query, []).append(one)
     found = [value for docs in queries.values() if (value := ndcg(docs)) is not None]
-    # Couples of documents of one query, and those of them whose scores are equal.
     couples = sum(comb(len(docs), 2) for docs in queries.values())
     tied = Counter((one.query, one.score) for one in scored)
     return {
