@@ -78,8 +78,8 @@ def draw_flow(
     table: list[tuple[str, str, int]] = [(_("all"), node.label, node.count) for node in kept]
     table += [(names[link.source].label, names[link.target].label, link.count) for link in known]
     shown = [*kept, *(names[link.target] for link in known)]
-    links, header = name_links((node.address for node in shown), column=1), ("from", "to", "count")
-    return finish_chart(canvas, key, title, words, header, tuple(table), source, links=links, numbers=2)
+    header, addresses = ("from", "to", "count"), name_links((node.address for node in shown), column=1)
+    return finish_chart(canvas, key, title, words, header, tuple(table), source, links=addresses, numbers=2)
 
 
 def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, float]:

@@ -81,8 +81,9 @@ def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence
             result = Result(failure=str(error))
     failure = (result.job.error if result.job else "") or result.failure
     # Figures that were just measured take the way of stored ones, so that both pages are alike.
-    shown = _restore_figures(collection, asked, known, result.values) if result.values else (None, None, [])
-    return Figures(*shown, stored, result.at, result.is_in_progress, failure)
+    values = result.values
+    report, second, clusters = _restore_figures(collection, asked, known, values) if values else (None, None, [])
+    return Figures(report, second, clusters, stored, result.at, result.is_in_progress, failure)
 
 
 def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:

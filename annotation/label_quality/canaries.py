@@ -78,8 +78,9 @@ def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
     for judge, rows in found.items():
         ordered = sorted(rows, key=lambda row: str(row[2]))
         kinds = {row[2]: dict(zip(("pairs", "flips", "lost"), row[3:6], strict=True)) for row in ordered}
-        counts = (sum(column) for column in zip(*(row[3:] for row in rows), strict=True))
-        flips.append(CanaryFlips(judge, names[judge], rows[0][0], max(row[1] for row in rows), *counts, kinds))
+        counts = [sum(column) for column in zip(*(row[3:] for row in rows), strict=True)]
+        values: list[Any] = [judge, names[judge], rows[0][0], max(row[1] for row in rows), *counts, kinds]
+        flips.append(CanaryFlips(*values))
     return sorted(flips, key=lambda one: one.name)
 
 
