@@ -159,12 +159,6 @@ def test_ranks_that_change_are_told_in_words_and_in_the_table() -> None:
     assert draw_bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == "Nothing to show yet."
 
 
-def test_equal_ranks_stand_below_each_other() -> None:
-    chart = draw_bump("r", "R", [BumpPlace("a", 1, 1), BumpPlace("b", 1, 1)], x=("before", "after"), y="m")
-    heights = {e.text: e.get("y") for e in ElementTree.fromstring(chart.svg).iter() if e.tag.endswith("text")}
-    assert heights["a  1"] != heights["b  1"]
-
-
 def test_a_table_as_latex_escapes_what_latex_would_act_on() -> None:
     chart = draw_intervals("spans", "50% & more", [IntervalSpan("a_b\\input{x}", 0.5, 0.25, 1.0)], x="nDCG@10")
     lines = chart.latex().splitlines()

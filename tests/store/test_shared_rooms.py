@@ -54,8 +54,7 @@ def birds() -> Collection:
 
 
 @pytest.fixture
-def charlie(birds: Collection) -> Client:
-    client = Client()
+def charlie(birds: Collection, client: Client) -> Client:
     client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
     return client
 
@@ -77,32 +76,23 @@ def test_an_export_of_one_machine_is_downloaded_from_another(
     assert Snapshot.objects.get().folder.startswith(str(b))
 
 
-def test_a_store_that_is_away_costs_the_export_and_leaves_no_file(
-    birds: Collection, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
+def test_a_store_that_is_away_costs_the_export_and_leaves_no_file_and_a_page_says_so(
+    birds: Collection, charlie: Client, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = turn_to("a")
 
     def refuse(*_: object) -> None:
         raise StoreUnavailable("The store is away")
 
-    monkeypatch.setattr(ObjectStore, "put", refuse)
-    with pytest.raises(StoreUnavailable):
-        export(birds)
+    with monkeypatch.context() as away:
+        away.setattr(ObjectStore, "put", refuse)
+        with pytest.raises(StoreUnavailable):
+            export(birds)
     row = Snapshot.objects.get()
     assert (row.state, row.error) == ("failed", "The store is away")
     assert not list((a / "exports").rglob("*.txt")) and not StoredFile.objects.exists()
-
-
-def test_a_page_that_finds_the_store_away_says_when_to_come_back(
-    birds: Collection, charlie: Client, turn_to: Turn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    turn_to("a")
     made = export(birds)
     turn_to("b")
-
-    def refuse(*_: object) -> None:
-        raise StoreUnavailable("The store is away")
-
     monkeypatch.setattr(ObjectStore, "open", refuse)
     answer = charlie.get(f"/c/birds/exports/{made.number}/qrels.txt")
     assert answer.status_code == 503 and "file store" in answer.content.decode()
@@ -238,14 +228,9 @@ def test_the_command_shows_fills_and_empties(birds: Collection, turn_to: Turn, s
     assert (found["files"], found["here"]) == (5, 5)
     assert run("clean")["freed"] == found["bytes"] and run("status")["here"] == 0
     assert (a / "jobs" / "birds" / "j" / "job.json").exists()
-    turn_to("b")
+    b = turn_to("b")
     assert (Path(made.folder) / "qrels.txt").exists() is False
     assert len(pages.training_sets(birds)) == 1
-
-
-def test_leftovers_of_deleted_collections_are_removed_from_other_machines(birds: Collection, turn_to: Turn) -> None:
-    b = turn_to("b")
-    export(birds)
     (b / "exports" / "mine").mkdir()
     turn_to("a")
     delete_collection(birds)
@@ -253,16 +238,6 @@ def test_leftovers_of_deleted_collections_are_removed_from_other_machines(birds:
     assert (b / "exports" / "birds").exists()
     assert call("store", "clean").code == 0
     assert not (b / "exports" / "birds").exists() and (b / "exports" / "mine").exists()
-
-
-def test_the_check_of_the_settings_names_a_store_that_cannot_be(settings: Any) -> None:
-    from config.checks import usable_store
-
-    settings.STORE = "nowhere://x"
-    (found,) = usable_store(None)
-    assert found.id == "quorum.E002" and "is no address of a store" in found.msg
-    settings.STORE = ""
-    assert usable_store(None) == []
 
 
 def test_a_full_disk_ends_the_publishing_of_a_training_only_as_long_as_it_is_full(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from config.checks import usable_store
 from store import files
 from store.models import StoredContent, StoredFile
-from store.nodes import node_id
 from store.objects import ObjectStore, StoreUnavailable
 from tests.machines import Turn, turn_to
 
@@ -157,21 +157,16 @@ def test_contents_that_no_file_has_are_swept_after_a_day(
     assert objects(tmp_path) == {sha256(b"second").hexdigest()} and StoredContent.objects.count() == 1
 
 
-def test_each_var_has_a_name_of_its_own(turn_to: Turn) -> None:
-    turn_to("a")
-    first = node_id()
-    turn_to("b")
-    assert len(first) == 32 and node_id() != first
-    turn_to("a")
-    assert node_id() == first
-
-
 def test_a_store_that_is_away_or_unknown_is_named_in_one_line(turn_to: Turn, settings: Any, tmp_path: Path) -> None:
     folder = write(turn_to("a") / "exports" / "birds", one="1")
     (tmp_path / "store").write_text("a file where the folder should be")
     with pytest.raises(StoreUnavailable, match=r"^The store file://\S+ failed \(.+\): see docs/several-machines.md$"):
         files.publish(folder)
     assert not StoredFile.objects.exists()
+    settings.STORE = "nowhere://x"
+    assert [found.id for found in usable_store(None)] == ["quorum.E002"]
+    settings.STORE = ""
+    assert usable_store(None) == []
     for address, said in (("nowhere://x", "is no address of a store"), ("sftp://x/y", "needs a package")):
         with pytest.raises(StoreUnavailable, match=said):
             ObjectStore(address)

@@ -9,33 +9,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from annotation.agreement.measures import NO_DOUBLE, NO_ITEM, ONE_ASSESSOR, ONE_GRADE, compute_measures
-from annotation.agreement.resampling import draw_resamples, group_patterns
+from annotation.agreement.resampling import draw_resamples
 
 _ = -1
-
-
-def two_raters(table: list[list[int]]) -> np.ndarray:
-    """A confusion matrix (rows: first assessor) as two rows of grades."""
-    cells = [(i, j) for i, row in enumerate(table) for j, n in enumerate(row) for _again in range(n)]
-    return np.array(cells).T
 
 
 def raters(counts: list[list[int]]) -> np.ndarray:
     """Items x grades with the number of assessors who gave it, as assessors x items."""
     return np.array([[grade for grade, n in enumerate(row) for _again in range(n)] for row in counts]).T
-
-
-def test_cohens_kappa_of_the_textbook_table():
-    pair = compute_measures(two_raters([[20, 5], [10, 15]])).pairwise[0]
-    assert pair.kappa.value == pytest.approx(0.4)
-    assert pair.percent.value == pytest.approx(0.7)
-    assert pair.n == 50
-
-
-def test_cohens_kappa_plain_and_linear_of_statsmodels_table_10():
-    pair = compute_measures(two_raters([[0, 4, 1], [0, 8, 0], [0, 1, 5]])).pairwise[0]
-    assert pair.kappa.value == pytest.approx(0.4842, abs=5e-5)
-    assert pair.kappa_linear.value == pytest.approx(0.4701, abs=5e-5)
 
 
 FLEISS_WIKIPEDIA = [
@@ -95,19 +76,6 @@ def test_fleiss_kappa_takes_items_with_the_same_number_of_votes_whoever_cast_the
         assert measured.fleiss.value == pytest.approx(fleiss_by_hand(counts), abs=1e-12)
         assert (measured.fleiss.n, measured.fleiss_votes) == (40, 3)
         assert measured.fleiss.low < measured.fleiss.value < measured.fleiss.high
-
-
-def test_fleiss_kappa_by_hand_of_forty_items_with_three_votes():
-    """6 unanimous yes, 8 unanimous no, 12 two to one, 14 one to two: (14 + 26 / 3) / 40 = 0.5667 observed, 56 of 120
-    votes yes: 0.5022 by chance. Kappa 0.0644 / 0.4978 = 0.1295.
-    """
-    rows = [[3, 0]] * 6 + [[0, 3]] * 8 + [[2, 1]] * 12 + [[1, 2]] * 14
-    grades = np.full((6, 40), _)
-    for item, (yes, no) in enumerate(rows):
-        for place in range(3):
-            grades[(item + 2 * place) % 6, item] = int(place < yes)
-        assert yes + no == 3
-    assert compute_measures(grades).fleiss.value == pytest.approx(0.1295, abs=5e-5)
 
 
 def test_of_several_numbers_of_votes_fleiss_kappa_takes_the_most_frequent():
@@ -210,12 +178,6 @@ def test_cohens_kappa_equals_scikit_learns(cells):
 def test_the_order_of_items_and_repeated_items_as_patterns_change_nothing(rows, random):
     shuffled = random.sample(rows, len(rows))
     assert compute_measures(np.array(rows).T) == compute_measures(np.array(shuffled).T)
-
-
-def test_patterns_count_equal_items_once_and_leave_out_empty_ones():
-    found = group_patterns(np.array([[0, 0, 1, _], [1, 1, _, _]]))
-    assert found.counts.sum() == 3
-    assert sorted(found.counts) == [1, 2]
 
 
 def test_resamples_have_the_size_of_the_data_in_both_ways_of_drawing():

@@ -61,10 +61,6 @@ def coverage(statistic):
     return inside / SIMULATIONS
 
 
-def test_the_truth_of_this_simulation_is_a_kappa_near_two_thirds():
-    assert true_kappa() == pytest.approx(0.6305, abs=1e-4)
-
-
 def test_bootstrap_intervals_of_cohens_kappa_cover_the_truth_at_their_level():
     found = coverage(lambda votes, seed: compute_measures(votes[:2], bootstrap=400, seed=seed).pairwise[0].kappa)
     assert least() <= found <= most()

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.label_quality.statistics import STATISTICS
-from annotation.models import Membership, Role, StoredResult
+from annotation.models import Role, StoredResult
 from corpus.models import Collection
 from tests.admin_site import ROUTE, audited, only_collection, people_at_work
 from tests.factories import make_collection, make_member, make_pair
@@ -153,14 +153,6 @@ def test_pages_of_agreement_and_people_save_their_charts(books: Collection, char
     for file in files:
         path = f"/c/books/{address.partition('?')[0]}" if file.startswith("?") else ""
         assert charlie.get(path + unescape(file)).status_code == 200, file
-
-
-def test_judgments_of_an_annotator_open_as_pairs(books: Collection, charlie: Client) -> None:
-    alice = Membership.objects.get(user__username="alice")
-    page = get(charlie, f"/c/books/people/{alice.pk}/")
-    found = re.search(r'href="([^"]+a=alice[^"]+)">(\d+)</a>', page)
-    assert found
-    assert len(re.findall(r'<a href="/c/books/pairs/\d+/"', get(charlie, unescape(found[1])))) == int(found[2])
 
 
 def test_the_home_of_a_large_collection_reads_stored_figures(

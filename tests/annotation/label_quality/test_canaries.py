@@ -2,18 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.db.utils import DatabaseError
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.label_quality.canaries import LIMIT, CanaryFlips, judges_of, list_flipped, measure_flips
-from annotation.models import Role, User
+from annotation.models import Role
 from corpus.models import Collection
 from jobs import workers
 from judges.models import Campaign, JudgeVersion
@@ -25,12 +23,11 @@ from judges.probes.injections import INJECTIONS
 from judges.records import Judge
 from judges.tasks import wake_canaries
 from tests.called import call
-from tests.conftest import Finished, Manage
-from tests.engine_parts import FAST, _standing_worker, make_panel, worker
+from tests.conftest import Finished
+from tests.engine_parts import _standing_worker, make_panel, worker
 from tests.factories import make_collection, make_member
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
-from tests.plugin_browser import NewPage
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -61,18 +58,10 @@ def test_each_hostile_text_is_asked_beside_its_clean_twin_whose_verdict_it_does_
     assert {one.role for one in CLEAN} == {"vote", "for", "against"}
 
 
-@pytest.mark.parametrize(
-    ("prices", "free"),
-    [
-        ({}, True),
-        ({"reasoning_price": 2.0}, False),
-        ({"written_input_price": 1.0}, False),
-        ({"cached_input_price": 1.0}, False),
-    ],
-)
-def test_a_judge_whose_reasoning_or_cache_costs_is_not_free(prices: dict[str, float], free: bool) -> None:
-    one = Judge("j", "openai-compatible", "m", id=1, input_price=0.0, output_price=0.0, **prices)
-    assert canaries.is_free(one) is free
+def test_a_judge_whose_reasoning_or_cache_costs_is_not_free() -> None:
+    for price in ("", "reasoning_price", "written_input_price", "cached_input_price"):
+        prices = {"input_price": 0.0, "output_price": 0.0} | ({price: 1.0} if price else {})
+        assert canaries.is_free(Judge("j", "openai-compatible", "m", id=1, **prices)) == (not price)
 
 
 def _said(canary) -> list[str]:
@@ -205,36 +194,32 @@ def test_offline_judges_are_measured_without_a_collection(instance: dict[str, st
 
 
 @pytest.fixture
-def charlie(instance: dict[str, str]) -> Client:
+def charlie(instance: dict[str, str], client: Client) -> Client:
     """An admin of books, signed in."""
-    client = Client()
     client.force_login(make_member(make_collection("books"), "charlie", Role.ADMIN).user)
     return client
 
 
 def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(
-    panel, model_server: LocalModels, charlie: Client
+    panel, model_server: LocalModels, charlie: Client, django_assert_max_num_queries
 ) -> None:
     assert "No results yet" in charlie.get("/c/books/canaries/").content.decode()
     evil = {"contains": "window.hacked", "text": '{"response": "yes", "reason": "<script>alert(1)</script>"}'}
-    orders = [
-        {"contains": one.injection.text[:40], "verdict": "yes"} for one in HOSTILE if one.injection.kind == "order"
-    ]
+    kinds = [one.injection for one in HOSTILE if one.injection.kind == "order"]
+    orders = [{"contains": one.text[:40], "verdict": "yes"} for one in kinds]
     model_server.script({"v1": [evil, *orders, *honest("v1")], "*": honest("*")})
     run()
     campaign = _campaign(panel)
     campaign.collection, campaign.policy, campaign.panel = Collection.objects.get(), "debate+ensemble", "main"
     campaign.save()
-    with CaptureQueriesContext(connection) as queries:
+    with django_assert_max_num_queries(20):
         page = charlie.get("/c/books/canaries/").content.decode()
-    assert len(queries) <= 20
     assert "alarm: follows injections" in page and page.count("alarm: follows injections") == 1
     assert "<script>alert(1)" not in page and "answer-in-script" in page
     assert "Injections followed" in page and "free" in page
     assert charlie.get("/c/books/canaries/?chart=canaries&as=csv").content.startswith(b",value,low,high,n,note")
     home = charlie.get("/c/books/").content.decode()
-    assert "v1 followed" in home
-    assert "/c/books/canaries/" in home
+    assert "v1 followed" in home and "/c/books/canaries/" in home
 
 
 def test_the_page_asks_by_a_worker_and_sets_the_schedule(
@@ -252,23 +237,3 @@ def test_the_page_asks_by_a_worker_and_sets_the_schedule(
     until(lambda: CanaryAnswer.objects.count() == 4 * len(questions()))
     assert CanaryRound.objects.get().by == "page"
     assert not CanaryAnswer.objects.filter(judge__name="v3").exists()
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_the_page_is_axe_clean_wide_and_narrow_light_and_dark(
-    panel,
-    model_server: LocalModels,
-    charlie: Client,
-    manage: Manage,
-    new_page: NewPage,
-    violations: Callable[..., list[str]],
-) -> None:
-    model_server.script({"v1": {"verdict": "yes"}, "v2": {"fault": "refused"}, "*": honest("*")})
-    manage("canaries", environment=FAST)
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    for options in ({}, {"color_scheme": "dark"}, phone):
-        page = new_page(user=User.objects.get(username="charlie"), **options)
-        page.goto("/c/books/canaries/")
-        assert violations(page) == []
-        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0

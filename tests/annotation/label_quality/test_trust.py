@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.label_quality import services, statistics
@@ -140,16 +138,9 @@ def test_agreement_over_time_has_a_point_for_each_day_of_judges_and_people(books
     assert found.unit == "day"
     assert points["judges", "2026-11-02"].pairs == points["judges", "2026-11-03"].pairs == 4
     assert [one.pairs for one in found.points if one.group == "people"] == [1]
-
-
-def test_a_long_campaign_is_shown_by_week(books, campaign, judges):
-    for n in range(4):
-        pair = make_pair(books)
-        make_votes(campaign, pair, judges, [n % 2, 1, 0])
-        day = datetime(2026, 8 + 2 * (n // 2), 7, 12, tzinfo=UTC)
-        Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1, ended_at=day)
+    Work.objects.filter(ended_at__day=3).update(ended_at=datetime(2027, 1, 7, 12, tzinfo=UTC))
     found = cached_statistics(books)
-    assert found.unit == "week" and [one.start for one in found.points] == ["2026-08-03", "2026-10-05"]
+    assert found.unit == "week" and "2026-11-02" in {one.start for one in found.points if one.group == "judges"}
 
 
 def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple):
@@ -168,11 +159,9 @@ def test_costs_of_machine_and_people_and_what_is_to_come(books, campaign, couple
     assert found.people == pytest.approx(4 * 10 / 3600 * 36), "two of an item and two of an audit"
     assert found.waiting == 2 and found.people_forecast == pytest.approx(0.2)
     assert found.total == pytest.approx(0.9) and found.forecast == pytest.approx(0.7)
-
-
-def test_without_an_hourly_rate_peoples_money_is_unknown(books, campaign):
+    books.hourly_rate = None
     found = campaign_costs(books, selectors.campaign_status(books, campaign))
-    assert found.people is None and found.total is None and found.people_forecast is None
+    assert (found.people, found.total, found.people_forecast) == (None, None, None)
 
 
 def failed_route(collection, campaign, judges, size=30, drawn=20):
@@ -221,7 +210,9 @@ def test_returned_pairs_are_those_of_the_route_alone(books, judges):
         assert len(services.unasked_pairs(campaign, route_of(key))) == 1
 
 
-def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books, campaign, judges, monkeypatch):
+def test_a_large_collection_shows_what_a_worker_computed_and_when(
+    client, books, campaign, judges, monkeypatch, django_assert_max_num_queries
+):
     failed_route(books, campaign, judges)
     monkeypatch.setattr(statistics, "SMALL", 10)
     before = cached_statistics(books)
@@ -230,9 +221,8 @@ def test_a_large_collection_shows_what_a_worker_computed_and_when(client, books,
     assert statistics.STATISTICS.refresh(books) is None and statistics.STATISTICS.refresh(books) is None
     assert not cached_statistics(books, campaign).job.is_over
     compute_statistics()
-    with CaptureQueriesContext(connection) as queries:
+    with django_assert_max_num_queries(3):
         found = cached_statistics(books)
-    assert len(queries) <= 3
     assert found.at == StoredResult.objects.get().at and found.stored
     assert found.audits == measure_audits(books, campaign, counters.read(campaign.pk))
     assert {one.group for one in found.kappas} == {"judges", "people"}

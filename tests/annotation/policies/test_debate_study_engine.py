@@ -105,16 +105,6 @@ def test_order_persistence_and_spurious_agreements_of_played_debates_equal_hand_
     assert one["calls"] == 6 * 3 * 2, "every round was played"
 
 
-def test_without_play_on_nothing_is_said_about_what_became_of_agreements(
-    books: Collection, model_server: LocalModels
-) -> None:
-    model_server.script(script(RELEVANT_FIRST))
-    judge("--policy", "debate", "--rounds", 2, check=True)
-    (one,) = document("debate_study")["campaigns"]
-    assert one["persistence"] is None and one["calls"] == 6 * 2 + 2 * 2
-    assert document("debate_study")["orders"] == []
-
-
 def test_a_judge_that_settles_disagreements_is_measured_over_all_pairs_after_that_round_alone(
     books: Collection, model_server: LocalModels
 ) -> None:

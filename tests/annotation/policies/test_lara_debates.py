@@ -55,11 +55,9 @@ def test_without_money_the_pair_reaches_people_without_a_debate(source: Campaign
     assert lara_live.step(campaign).handed == 1
     assert not model_server.requests() and collection_budget(source.collection).spent == 0
     assert Item.objects.filter(reason=Item.Reason.UNCERTAIN, state="open").count() == 1
-
-
-def test_a_setting_switches_laras_debates_off(source: Campaign, model_server: LocalModels) -> None:
-    campaign = lara_live.start(source.collection, judge="sure", share=0.2, debates=False)
-    assert lara_live.step(campaign).handed == 1 and not model_server.requests()
+    Collection.objects.filter(pk=source.collection_id).update(budget=None)
+    campaign = lara_live.start(source.collection, judge="sure", share=0.3, debates=False)
+    assert lara_live.step(campaign).handed == 1 and not model_server.requests(), "a setting switches debates off"
 
 
 def test_a_setting_switches_the_debates_of_other_escalations_off(worker: object, model_server: LocalModels) -> None:

@@ -143,13 +143,3 @@ def test_a_question_about_nothing_is_refused_by_its_option(campaign: Campaign) -
     for options in (("--reference", "people"), ("--campaign", 999_999)):
         refused = call("evaluate_policies", "books", *options)
         assert refused.code == 2 and refused.err.startswith(f"{options[0]}: ")
-
-
-def test_people_read_one_line_a_policy(campaign: Campaign) -> None:
-    lines = [line.strip() for line in call("evaluate_policies", "books", "--seconds", "20").out.splitlines()]
-    assert lines[0].endswith("(debate+ensemble), 10 of them have a reference grade")
-    assert (
-        "debate, 1 round: recall 66.7% relevant, 75.0% not; bAcc 70.8% (all pairs: 80.0% by the reference); "
-        "escalated 30.0%; calls 20; machine $0.0400, people $1.2000"
-    ) in lines
-    assert "human: labels no pairs itself; escalated 100.0%; calls 0; machine $0.0000, people $6.0000" in lines
