@@ -12,6 +12,7 @@ from benchmark.runs.options import RunOptions
 from corpus.models import Collection, Document, Query
 from jobs import leases
 from jobs.models import JobState
+from tests.factories import make_collection, make_document, make_query
 
 
 def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[str]]) -> Run:
@@ -30,6 +31,15 @@ def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[st
     Run.objects.filter(pk=run.pk).update(state=JobState.READY)
     run.refresh_from_db()
     return run
+
+
+def make_wings(texts: Sequence[str], queries: Sequence[str]) -> Collection:
+    """A collection of documents d0, d1, ... and queries q0, q1, ..."""
+    wings = make_collection("wings")
+    for make, name, found in ((make_document, "d", texts), (make_query, "q", queries)):
+        for place, text in enumerate(found):
+            make(wings, text, external_id=f"{name}{place}")
+    return wings
 
 
 def start_run(collection: Collection, system: str = "bm25", name: str = "", **told: Any) -> Run:

@@ -1,27 +1,15 @@
 """Tiny causal models and adapters for tests that need weights and no training."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
-
-@dataclass(frozen=True)
-class DevRow:
-    """A row of a dev split."""
-
-    query: str
-    document: str
-    instruction: str
-    label: int | None
-    teacher: float | None
-    query_id: str
-    doc_id: str
+from training.recipes.data import Example
 
 
-def dev_rows(queries: int = 6) -> list[DevRow]:
+def dev_rows(queries: int = 6) -> list[Example]:
     """Four documents for each query, every second one relevant."""
     return [
-        DevRow(f"question {q}", f"passage {d} about {q * d}", "", d % 2, 0.2 + 0.1 * d, f"q{q}", f"d{d}")
+        Example(f"question {q}", f"passage {d} about {q * d}", "", d % 2, 0.2 + 0.1 * d, "", f"q{q}", f"d{d}")
         for q in range(queries)
         for d in range(4)
     ]

@@ -39,14 +39,9 @@ class CurveFit:
 
 @lru_cache(maxsize=64)
 def estimate_means(values: tuple[tuple[float, ...], ...]) -> tuple[Estimate, ...]:
-    """Return the mean over queries of each point, with its interval.
-
-    values: (points, queries), the same queries at every point. Intervals are percentiles of the means of RESAMPLES
-    bootstrap samples of the queries.
-    """
+    """Return the mean over queries of each point, with its bootstrap interval; values: (points, queries)."""
     table = np.array(values)
-    means = table.mean(axis=1)
-    return tuple(_estimates(means, _resample(table)))
+    return tuple(_estimates(table.mean(axis=1), _resample(table)))
 
 
 @lru_cache(maxsize=64)
@@ -82,8 +77,7 @@ def law(counts: Floats, a: float, b: float, c: float) -> Floats:
 
 
 def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 1.5)) -> tuple[float, float, float]:
-    """Return a, b and c of least squares within the bounds: the best from several starting values of c."""
-    # Several starts, since least squares in c has flat stretches.
+    """Return a, b and c of least squares within the bounds: the best from several starts, as c has flat stretches."""
     from scipy.optimize import least_squares
 
     best = min(
@@ -110,9 +104,7 @@ def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 
 
 def _resample(table: Floats) -> Floats:
     """Return (RESAMPLES, points): means over queries drawn with replacement, the same queries at all points."""
-    draw = np.random.default_rng(0)
-    # The same queries at all points: the curve is compared within queries.
-    places = draw.integers(table.shape[1], size=(RESAMPLES, table.shape[1]))
+    places = np.random.default_rng(0).integers(table.shape[1], size=(RESAMPLES, table.shape[1]))
     return np.asarray(table[:, places].mean(axis=2).T)
 
 

@@ -6,13 +6,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
-from transformers import GenerationConfig
 
 from judges.domain.chains import HIGHEST, parse_answer
 from training.recipes.erank_prompt import TAIL, render_chain_prompt
 from training.recipes.rendering import END
-from training.trainers.base import generation_ends
-from training.trainers.margins import map_batches, pad_rows
+from training.trainers.margins import map_batches, pad_rows, write_answers
 from training.trainers.tokens import EncodedRow, cut_texts, encode_parted, part_controls, truncate_ids
 
 MALFORMED = -1.0  # The ranking score of an answer without one: below every s x P(s).
@@ -75,34 +73,6 @@ def encode_chain_prompts(tokenizer: Any, rows: Sequence[Any]) -> list[list[int]]
     """Return prompts as tokens, as long as they are; control tokens in the texts stay text."""
     parted = iter(part_controls(tokenizer, [text for r in rows for text in (r.query, r.document, r.instruction)]))
     return encode_parted(tokenizer, [render_chain_prompt(next(parted), next(parted), next(parted)) for _ in rows])
-
-
-def write_answers(
-    model: Any, tokenizer: Any, prompts: Sequence[EncodedRow], max_response: int, *, temperature: float | None = None
-) -> list[list[int]]:
-    """Return the tokens of an answer to each prompt, its end included where it came to one.
-
-    Greedy; with a temperature each is sampled from the whole distribution, by torch's random numbers.
-    """
-    ends = generation_ends(model, tokenizer)
-    pad = int(ends[0] if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
-    sampling = {"do_sample": False} if temperature is None else {
-        "do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0,
-    }  # fmt: skip
-    settings = GenerationConfig(  # type: ignore[no-untyped-call]
-        max_new_tokens=max_response, eos_token_id=ends, pad_token_id=pad, use_cache=True, **sampling
-    )
-
-    def write(rows: list[EncodedRow]) -> list[list[int]]:
-        # On the left: an answer follows its prompt at once.
-        ids, mask = pad_rows([row.ids for row in rows], pad, model.device, side="left")
-        with torch.inference_mode():
-            written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
-        answers = written[:, ids.shape[1] :].tolist()
-        # Up to its first end, without what the batch padded it with.
-        return [next((one[: at + 1] for at, token in enumerate(one) if token in ends), one) for one in answers]
-
-    return map_batches(prompts, write, room=max_response)
 
 
 def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:

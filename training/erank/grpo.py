@@ -20,7 +20,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from corpus.errors import BadInput
 from judges.domain.chains import parse_answer
-from training.erank.chains import ChainPrompt, answer_text, encode_chain_prompts, write_answers
+from training.erank.chains import ChainPrompt, answer_text, encode_chain_prompts
 from training.erank.sft import describe_answers, split_step
 from training.erank.trained import ErankTrained
 from training.jobs.folder import JobFolder, read_lines, write_atomically
@@ -32,6 +32,7 @@ from training.recipes.table import GrpoOptions
 from training.trainers.base import check_causal, check_end_token, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.causal import load_causal
+from training.trainers.margins import write_answers
 from training.trainers.memory import check_memory
 from training.trainers.processes import gather, is_leading, place_in_world, wait_for_all
 from training.trainers.recipe import TrainingTask

@@ -26,7 +26,6 @@ from training.models import Job, Model
 
 router = Router(tags=["training"])
 Use = Literal["evaluate", "rerank", "order", "generate"]
-Use = Literal["evaluate", "rerank", "order", "generate"]
 
 
 class TrainingSetOut(Schema):

@@ -22,7 +22,7 @@ from training.jobs import rollouts, worker_pool
 from training.jobs.first_stage import BM25
 from training.jobs.folder import JobFolder
 from training.jobs.outcomes import CAVEAT, MEASURES
-from training.jobs.shared_folder import fetch_news
+from training.jobs.shared_folder import NEWS
 from training.jobs.significance import TOO_FEW
 from training.models import Job, Model
 from training.recipes.table import RECIPES
@@ -156,7 +156,8 @@ def explain_queue_wait(job: Job) -> str:
 def live_job(job: Job) -> dict[str, Any]:
     """Return what a job's page shows of its folder: the loss, the last step, the measurements and the log."""
     folder = JobFolder(Path(job.folder))
-    fetch_news(folder)
+    for name in NEWS:  # As the machine that works on the job published it last.
+        fetch(folder.path / name, newest=True)
     lines = folder.lines()
     steps = [one for one in lines if "loss" in one]
     latest, forecast = steps[-1] if steps else {}, None

@@ -40,18 +40,6 @@ def fetch_needed(job: Job, folder: JobFolder) -> None:
         folder.ask({"kind": job.kind, "device": job.device, **job.options})
 
 
-def fetch_news(folder: JobFolder) -> None:
-    """Fetch what pages show of a job, as the machine that works on it published it last."""
-    for name in NEWS:
-        fetch(folder.path / name, newest=True)
-
-
-def publish_model_folder(job: Job) -> None:
-    """Publish the model that a training wrote."""
-    if job.kind == Job.Kind.TRAIN:
-        publish(Path(job.options["out"]))
-
-
 def publish_results(folder: JobFolder) -> None:
     """Publish what a job made, but for its model and its checkpoints."""
     publish(folder.path, leave_out=APART, changing=True)

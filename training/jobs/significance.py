@@ -38,8 +38,8 @@ def compare_models(
         against_first = compare_runs(measure, after, first) if first else None
     enough = len(shared) >= least
     gained = against_first if random_head else against_base
-    below = enough and is_below(against_first)
-    shown = enough and is_above(gained) and not below
+    below = enough and sign_of(against_first) < 0
+    shown = enough and sign_of(gained) > 0 and not below
     words = gain_verdict(measure, figures["difference"], figures["p"], len(shared), least)
     if enough and against_base is not None:
         words = f"{RANDOM_HEAD} ({len(shared)} queries)" if random_head else words
@@ -51,14 +51,9 @@ def compare_models(
     return {**found, "below": below, "shown": shown, "words": words}
 
 
-def is_above(found: Paired | None) -> bool:
-    """Return whether a difference is shown to be a rise."""
-    return found is not None and found.difference > 0 and found.p < LEVEL
-
-
-def is_below(found: Paired | None) -> bool:
-    """Return whether a difference is shown to be a loss."""
-    return found is not None and found.difference < 0 and found.p < LEVEL
+def sign_of(found: Paired | None) -> int:
+    """Return 1 for a difference that is shown to be a rise, -1 for a loss, 0 where neither is shown."""
+    return 0 if found is None or found.p >= LEVEL else (found.difference > 0) - (found.difference < 0)
 
 
 def gain_verdict(
@@ -81,9 +76,9 @@ def _compose_verdict(against_base: str, against_first: Paired | None, first_stag
     if against_first is None:
         return f"no gain shown: {against_base}" if random_head else against_base
     figures = f"{against_first.difference:+.3f}, 95% {against_first.low:+.3f} to {against_first.high:+.3f}"
-    if is_below(against_first):
+    if sign_of(against_first) < 0:
         return f"ranks below {first_stage} ({figures}): do not use it; {against_base}"
-    above = f"{'ranks above' if is_above(against_first) else 'not shown to rank above'} {first_stage} ({figures})"
+    above = f"{'ranks above' if sign_of(against_first) > 0 else 'not shown to rank above'} {first_stage} ({figures})"
     return f"{above}; {against_base}" if random_head else f"{against_base}; {above}"
 
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput, QuorumError
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
+from store.files import publish
 from store.objects import StoreUnavailable
 from training.jobs import gpus, inputs, outcomes, shared_folder
 from training.jobs.folder import CANCELLED, FINISHED, REFUSED, JobFolder
@@ -139,7 +140,8 @@ def _record_end(job: Job, folder: JobFolder, code: int) -> None:
         job.result, job.words = dict(state.get("result") or {}), news.get("words", job.words)
         try:
             # The model first: whoever finds its row finds its files.
-            shared_folder.publish_model_folder(job)
+            if job.kind == Job.Kind.TRAIN:
+                publish(Path(job.options["out"]))
             result = outcomes.store_outcome(job, folder)
             shared_folder.publish_results(folder)
         except (QuorumError, StoreUnavailable) as problem:

@@ -1,6 +1,7 @@
 """Pages of training: jobs, models, and what a model gained."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -219,7 +220,7 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
     found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in lifecycle.USES:
         raise Http404(_("Unknown action."))
-    form = action_form(services.use_model, request)
+    form: Any = action_form(services.use_model, request)
     try:
         if not form.is_valid():
             problems = (f"{form[name].label}: {' '.join(map(str, said))}" for name, said in form.errors.items())

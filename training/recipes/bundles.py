@@ -44,9 +44,10 @@ class Bundle:
 def read_rtriever_set(folder: Path) -> TrainingSet:
     """Read an export of format rtriever: bundles to train on, pairs of the dev split to measure. Raises BadInput."""
     found = read_set(folder, "rtriever", _read_bundles, "labels")
+    bundles: list[Any] = found.dev
     pairs = [
         Example(bundle.query, one.text, bundle.instruction, label, query_id=bundle.query_id, doc_id=one.doc_id)
-        for bundle in found.dev
+        for bundle in bundles
         for label, passages in ((1, bundle.positives), (0, bundle.negatives))
         for one in passages
     ]

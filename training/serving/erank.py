@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from corpus.errors import BadInput
 from judges.domain.chains import HIGHEST
 from training.recipes.data import Example
 from training.recipes.erank_prompt import chain_prompt_sha256, chain_prompt_text
 from training.recipes.rendering import RenderedPair
 from training.serving.protocol import NEW_TOKENS, ServingRequest
-from training.serving.scorer import Scorer
+from training.serving.scorer import Scorer, other_prompt
 
 if TYPE_CHECKING:
     from training.trainers.tokens import EncodedRow
@@ -19,18 +18,13 @@ class ErankScorer(Scorer):
     """A causal model that was trained on chains."""
 
     prompt_name = "erank"
-
     # The scale has no score below 0: without the shift every document would be more likely relevant than not.
     middle = HIGHEST / 2
 
     def load(self, found: dict[str, Any], prompt: str) -> None:
         ours = chain_prompt_sha256()
         if found.get("prompt_sha256") != ours or found.get("prompt") != chain_prompt_text():
-            theirs = str(found.get("prompt_sha256"))[:12]
-            raise BadInput(
-                f"{self.folder.name} was trained with another prompt (sha256 {theirs}, ours is {ours[:12]}): score it "
-                "with the version of Quorum that trained it, or train it again"
-            )
+            raise other_prompt(self.folder, found, ours)
         from training.erank.chains import ChainPrompt
         from training.trainers.base import check_causal, load_tokenizer
         from training.trainers.causal import load_causal
@@ -51,7 +45,8 @@ class ErankScorer(Scorer):
 
     def write(self, request: ServingRequest, max_new_tokens: int = NEW_TOKENS) -> list[RenderedPair]:
         """Return chain and score for each document."""
-        from training.erank.chains import answer_text, write_answers
+        from training.erank.chains import answer_text
+        from training.trainers.margins import write_answers
 
         rows = self.encode(request)
         answers = write_answers(self.model, self.tokenizer, rows, max_new_tokens)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "fp32", "tf32", "bf16")
 # Tokens of one forward pass. A CPU gains nothing from more: documents of like length pad each other little.
 BUDGETS = {"cpu": 1536, "cuda": 16_384}
-
-
 OWN_TEMPLATE, NO_PROMPT = "its own template", "no prompt"
 
 
@@ -45,12 +43,17 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
     # A prompt that differs by a blank gives other scores than those that calibration and threshold were fitted on, so
     # the card's own text must be the prompt too, to the byte.
     if found.get("kind") == "causal" and recorded_prompt(found) is None:
-        theirs = str(found.get("prompt_sha256"))[:12]
-        raise BadInput(
-            f"{folder.name} was trained with another prompt (sha256 {theirs}, ours is "
-            f"{rendering.QUORUM.sha256[:12]}): score it with the version of Quorum that trained it, or train it again"
-        )
+        raise other_prompt(folder, found, rendering.QUORUM.sha256)
     return found
+
+
+def other_prompt(folder: Path, found: dict[str, Any], ours: str) -> BadInput:
+    """Return the refusal of a model whose record names another prompt than ours."""
+    prompts = f"sha256 {str(found.get('prompt_sha256'))[:12]}, ours is {ours[:12]}"
+    return BadInput(
+        f"{folder.name} was trained with another prompt ({prompts}): score it with the version of Quorum that "
+        "trained it, or train it again"
+    )
 
 
 def recorded_prompt(found: dict[str, Any]) -> RerankPrompt | None:

@@ -51,7 +51,6 @@ def pack_batches(lengths: Sequence[int], budget: int, *, padded: bool = True) ->
     passes: list[list[int]] = []
     used = 0
     for place in order:
-        # Padded, a pass costs its longest row times its rows; the first row is the longest, since they are sorted.
         cost = lengths[passes[-1][0]] * (len(passes[-1]) + 1) if passes and padded else used + lengths[place]
         if passes and cost <= budget:
             passes[-1].append(place)

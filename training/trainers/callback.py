@@ -185,7 +185,6 @@ class JobCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.total = int(state.max_steps)
         self.flops, self.rate = flops_per_token(rest["model"]), device_rate(self.task.device)
-        # Four measurements unless somebody says how often.
         self.every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
         if is_leading():
             self.folder.keep_until(self.progress.step)
@@ -314,7 +313,6 @@ class JobCallback(TrainerCallback):
     def is_over(self) -> bool:
         """Return whether early stopping ends the training: its number of measurements passed without a better one."""
         patience = self.task.options.early_stopping
-        # Measurements after the best one, as many as `early_stopping` names.
         return bool(patience) and len([step for step in self.progress.measured if step > self.choice()[0]]) >= patience
 
     def choice(self) -> tuple[int, str]:
@@ -342,7 +340,6 @@ def warmup_steps(options: RecipeOptions, total: int) -> int:
 
 def flops_per_token(model: torch.nn.Module) -> float:
     """Return the operations of a token: four for each weight, there and back, and two more for each trained one."""
-    # Forward 2 and backward 2 for each weight, and 2 more for the gradient of each trained one.
     sizes = [(value.numel(), value.requires_grad) for value in model.parameters()]
     return float(sum(4 * size + (2 * size if trained else 0) for size, trained in sizes))
 
@@ -368,7 +365,6 @@ def reserve_optimizer(optimizer: Any) -> None:
     try:
         for value in values:
             value.grad = torch.zeros_like(value)
-        # A rate of 0 with gradients of 0: the optimiser allocates its moments and changes nothing.
         for group in optimizer.param_groups:
             group["lr"] = 0.0
         optimizer.step()

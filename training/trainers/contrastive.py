@@ -62,7 +62,6 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
     def embed_minibatch(
         self, sentence_feature: Any, begin: int, end: int, with_grad: bool, *rest: Any, **more: Any
     ) -> Any:
-        # The first pass, without gradients, has one chunk for each mini-batch, and the second pass repeats them.
         self.chunks += not with_grad  # The second pass takes the same ones again.
         self.replayed += with_grad
         if with_grad and self.replayed == self.chunks:

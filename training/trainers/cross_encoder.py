@@ -182,7 +182,6 @@ class CrossEncoderRecipe:
     def forward(self, rows: Sequence[int]) -> dict[str, Tensor]:
         """Return the library's loss times by what it is divided. Weights stay fp32, bf16 is an autocast."""
         inputs = self.current.data_collator([self.dataset[row] for row in rows])
-        # bf16 multiplies faster, and fp32 weights keep small updates.
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
             loss: Any = self.current.compute_loss(self.model, inputs)
         # A mean times its number is a sum: a step adds up several passes before it divides.

@@ -76,7 +76,7 @@ def finish_training(
         for name, margins in (("base", before), ("tuned", after))
     }
     compare = partial(compare_models, least=LEAST_QUERIES if apart else LEAST_TO_SPLIT, random_head=trained.random_head)
-    gain, rankings = compare(**sides), {}
+    gain, rankings = compare(sides["base"], sides["tuned"]), {}
     if first_stage:
         # All three over the documents of the first stage.
         orders = first_stage.compare(of_base[len(dev) :], expected[last:], random_head=trained.random_head)

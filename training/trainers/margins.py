@@ -175,29 +175,42 @@ def pad_encoded(tokenizer: Any, rows: Sequence[EncodedRow]) -> Any:
     return tokenizer.pad(chosen, return_tensors="pt")
 
 
-def generate_answers(
-    model: Any, tokenizer: Any, rows: Sequence[EncodedRow], *, max_new_tokens: int, budget: int = BATCH_TOKENS
-) -> list[RenderedPair]:
-    """Return what a causal reranker writes after each row, cut after max_new_tokens, in the order given."""
+def write_answers(
+    model: Any, tokenizer: Any, rows: Sequence[Row], max_new_tokens: int, *, temperature: float | None = None
+) -> list[list[int]]:
+    """Return the tokens of an answer to each row, its end included where it came to one, in the order given.
+
+    Greedy; with a temperature each is sampled from the whole distribution, by torch's random numbers.
+    """
     ends = generation_ends(model, tokenizer)
     pad = int(ends[0] if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
-    # Greedy, so that the same model writes the same answer again.
+    sampling = {"do_sample": False} if temperature is None else {
+        "do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0,
+    }  # fmt: skip
     settings = GenerationConfig(  # type: ignore[no-untyped-call]
-        do_sample=False, max_new_tokens=max_new_tokens, eos_token_id=ends, pad_token_id=pad
+        max_new_tokens=max_new_tokens, eos_token_id=ends, pad_token_id=pad, use_cache=True, **sampling
     )
 
-    def write(some: list[EncodedRow]) -> list[RenderedPair]:
+    def write(some: list[Row]) -> list[list[int]]:
         # Padded on the left: the answer must follow its prompt at once.
         ids, mask = pad_rows([row.ids for row in some], pad, model.device, side="left")
         with torch.inference_mode():
-            written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings, use_cache=True)
-        answers = written[:, ids.shape[1] :]
-        # Without an end token in what was written it was cut.
-        ended = torch.isin(answers, torch.tensor(ends, device=answers.device)).any(dim=1).tolist()
-        said = tokenizer.batch_decode(answers, skip_special_tokens=True)
-        return [RenderedPair(str(text), is_cut=not whole) for text, whole in zip(said, ended, strict=True)]
+            written = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+        answers = written[:, ids.shape[1] :].tolist()
+        # Up to its first end, without what the batch padded it with.
+        return [next((one[: at + 1] for at, token in enumerate(one) if token in ends), one) for one in answers]
 
-    return map_batches(rows, write, budget, room=max_new_tokens)
+    return map_batches(rows, write, room=max_new_tokens)
+
+
+def generate_answers(
+    model: Any, tokenizer: Any, rows: Sequence[EncodedRow], *, max_new_tokens: int
+) -> list[RenderedPair]:
+    """Return what a causal reranker writes after each row, greedily, cut after max_new_tokens."""
+    answers, ends = write_answers(model, tokenizer, rows, max_new_tokens), generation_ends(model, tokenizer)
+    texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
+    # Without an end token in what was written it was cut.
+    return [RenderedPair(str(text), ids[-1] not in ends) for text, ids in zip(texts, answers, strict=True)]
 
 
 def map_batches(

@@ -78,8 +78,7 @@ def needed_memory(
 
 
 def finishing_memory(task: TrainingTask) -> int:
-    """Return a lower bound in bytes of what finishing takes: one copy of all weights in fp32."""
-    # One copy: publishing frees the trainer first, and the merged model before the written one is read back.
+    """Return a lower bound in bytes of what finishing takes: one copy of all weights in fp32, as others are freed."""
     return count_weights(task.base) * 4
 
 

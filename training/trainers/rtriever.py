@@ -138,8 +138,7 @@ class RetrieverTrainer(SentenceTransformerTrainer):
         for value in self.model.parameters():
             value.grad = None
         lengths = [mask.sum(1) for name, mask in inputs.items() if name.endswith("attention_mask")]
-        # The largest of all processes decides, since they must shrink alike.
-        # The tokens of the longest text, and of the longest column of a batch: the most that is there at once.
+        # Of the longest text and the longest column of a batch; the largest of all processes, as all shrink alike.
         own = max(int(one.max()) for one in lengths), max(int(one.sum()) for one in lengths)
         longest, used = (max(found) for found in zip(*gather(own), strict=True))
         budget = self.callback.progress.token_budget

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from annotation.models import Role
-from tests.annotation.accounts.test_reach import OVERFLOW
 from tests.factories import make_member
+from tests.looks import check_looks
 from tests.training.comparisons.test_comparisons import publish_all
 from tests.training.comparisons.test_losses import compare, make_birds
 from tests.training.jobs.test_rollouts import rollout, write_lines
@@ -53,11 +53,5 @@ def test_models_are_compared_and_rollouts_browsed(
     page.click("text=After")
     page.wait_for_url("**page=2")
     assert "malformed" in page.inner_text("main")
-    addresses = (page.url, "/c/birds/training/compare/")
-    for options in ({}, {"color_scheme": "dark"}, {"viewport": {"width": 375, "height": 700}}):
-        other = new_page(user=alice.user, **options)
-        for address in addresses:
-            other.goto(address)
-            assert violations(other) == []
-            assert other.evaluate(OVERFLOW) == [], f"{address} is wider than the screen"
+    check_looks(new_page, violations, alice.user, (page.url, "/c/birds/training/compare/"))
     assert console == []

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,41 +26,41 @@ BASE = values(MEANS["base"], 0)
 SFT = values(MEANS["sft"], 1)
 
 
-def lines() -> list[dict[str, Any]]:
-    """What was trained how: name, recipe, base, reward, measures before and after."""
-    both = [("erank-grpo", "/m/sft", reward, SFT, values(MEANS[reward], 3 + place)) for place, reward in
-            enumerate(("se", "rr", "ndcg"))]  # fmt: skip
-    rows = [
-        ("erank-sft", "owner/base", "", BASE, SFT),
-        ("erank-grpo", "owner/base", "rr", BASE, values(MEANS["rl"], 2)),
-        *both,
-    ]
-    names = ["sft", "rl", "se", "rr", "ndcg"]
-    return [
-        {"name": name, "recipe": recipe, "base": base, "reward": reward, "before": before, "after": after}
-        for name, (recipe, base, reward, before, after) in zip(names, rows, strict=True)
-    ]
-
-
 def trained() -> list[TrainedModel]:
+    """A base, its SFT and RL, and what three rewards made of the SFT."""
+    rows = [("sft", "erank-sft", "owner/base", BASE, SFT, ""),
+            ("rl", "erank-grpo", "owner/base", BASE, values(MEANS["rl"], 2), "rr")]  # fmt: skip
+    for place, reward in enumerate(("se", "rr", "ndcg")):
+        rows.append((reward, "erank-grpo", "/m/sft", SFT, values(MEANS[reward], 3 + place), reward))
     return [
-        TrainedModel(place, one["name"], one["recipe"], one["base"], f"/m/{one['name']}",
-                     HeldOut(one["before"], one["after"]), one["reward"])
-        for place, one in enumerate(lines(), 1)
-    ]  # fmt: skip
+        TrainedModel(place, name, recipe, base, f"/m/{name}", HeldOut(before, after), reward)
+        for place, (name, recipe, base, before, after, reward) in enumerate(rows, 1)
+    ]
+
+
+def publish_all(birds: Collection, folder: Path) -> list[Model]:
+    """These models as their trainings published them."""
+    made = []
+    for one in trained():
+        out = folder / one.name
+        out.mkdir(exist_ok=True)
+        per_query = {"base": one.held_out.base, "tuned": one.held_out.tuned, "choosing": False}
+        (out / "reranker.json").write_text(json.dumps({"per_query": per_query}))
+        (out / "config.json").write_text("{}")
+        options = {"recipe": one.recipe, "base": one.base.replace("/m/", f"{folder}/"), "data": "/d", "out": str(out),
+                   "options": {"reward": one.reward} if one.reward else {}}  # fmt: skip
+        job = lifecycle.begin_job(kind="train", options=options, collection=birds)
+        Job.objects.filter(pk=job.pk).update(state="finished", words="tiny model, CPU")
+        job.refresh_from_db()
+        made.append(lifecycle.publish_model(job))
+    return made
 
 
 def test_the_table_has_the_rows_of_the_paper_in_its_order() -> None:
     (group,) = group_models(trained())
     rows = [(row.role, row.reward) for row in group["rows"]]
-    assert rows == [
-        ("base", ""),
-        ("SFT", ""),
-        ("RL", "rr"),
-        ("SFT + RL", "rr"),
-        ("SFT + RL", "ndcg"),
-        ("SFT + RL", "se"),
-    ]
+    both = [("SFT + RL", reward) for reward in ("rr", "ndcg", "se")]
+    assert rows == [("base", ""), ("SFT", ""), ("RL", "rr"), *both]
     assert group["queries"] == 30 and not group["choosing"]
     for row in group["rows"]:
         assert row.measure.value == pytest.approx(MEANS[row.reward if row.role == "SFT + RL" else row.role.lower()])
@@ -100,25 +99,6 @@ def test_a_folder_that_says_nothing_has_no_measures(tmp_path: Path) -> None:
     assert read_held_out(tmp_path) == HeldOut()
     (tmp_path / "reranker.json").write_text('{"kind": "causal"}')
     assert read_held_out(tmp_path) == HeldOut()
-
-
-def publish_all(birds: Collection, folder: Path) -> list[Model]:
-    """The models of `lines` as their trainings published them."""
-    made = []
-    for one in lines():
-        out = folder / one["name"]
-        out.mkdir(exist_ok=True)
-        base = one["base"].replace("/m/", f"{folder}/")
-        per_query = {"base": one["before"], "tuned": one["after"], "choosing": False}
-        (out / "reranker.json").write_text(json.dumps({"per_query": per_query}))
-        (out / "config.json").write_text("{}")
-        given = {"reward": one["reward"]} if one["reward"] else {}
-        options = {"recipe": one["recipe"], "base": base, "data": "/d", "out": str(out), "options": given}
-        job = lifecycle.begin_job(kind="train", options=options, collection=birds)
-        Job.objects.filter(pk=job.pk).update(state="finished", words="tiny model, CPU")
-        job.refresh_from_db()
-        made.append(lifecycle.publish_model(job))
-    return made
 
 
 def test_the_page_compares_models_with_intervals_and_a_picture(

@@ -83,15 +83,6 @@ def test_a_loss_that_was_not_trained_is_named_and_nothing_is_compared(
     assert answer.status_code == 422 and not Job.objects.filter(kind="losses").exists()
 
 
-def test_models_that_differ_in_more_than_the_loss_are_refused_in_one_line(
-    alice: Client, birds: Collection, tmp_path: Path
-) -> None:
-    first, *_ = publish(birds, tmp_path)
-    write_record(tmp_path / "list", "list", dataset_sha256="1")
-    answer = alice.post(f"{ADDRESS}losses/", {"group": first.pk})
-    assert answer.status_code == 422 and "differ in dataset_sha256" in answer.content.decode()
-
-
 def test_relevant_documents_are_ranked_whatever_the_run_says(alice: Client, birds: Collection, tmp_path: Path) -> None:
     first, *_ = publish(birds, tmp_path)
     run = make_run(birds, "first", {f"q{number}": [f"d{number}-0", f"d{number}-1"] for number in range(16, 20)})

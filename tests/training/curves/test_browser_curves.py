@@ -13,9 +13,9 @@ pytest.importorskip("torch")
 
 from annotation.models import Role
 from corpus.models import Collection
-from tests.annotation.accounts.test_reach import OVERFLOW
 from tests.conftest import Manage
 from tests.factories import make_collection, make_member
+from tests.looks import check_looks
 from tests.training.curves.test_subsets import change_rows
 from tests.training.trainers.learnable import export
 from training.curves.services import list_points, read_point
@@ -102,11 +102,5 @@ def test_a_curve_is_started_watched_and_read_in_the_browser(
     with page.expect_download() as saved:
         page.click("figure.chart a:has-text('CSV')")
     assert "\n120," in saved.value.path().read_text()
-    assert violations(page) == []
-    for options in ({"color_scheme": "dark"}, {"viewport": {"width": 375, "height": 700}}):
-        other = new_page(user=alice.user, **options)
-        for address in (page.url, "/c/birds/training/curves/"):
-            other.goto(address)
-            assert violations(other) == []
-            assert other.evaluate(OVERFLOW) == [], f"{address} is wider than the screen"
+    check_looks(new_page, violations, alice.user, (page.url, "/c/birds/training/curves/"))
     assert console == []

@@ -1,5 +1,7 @@
 """What a learning curve says: law, bands, caption, gaps."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -71,41 +73,30 @@ def test_the_last_step_is_compared_as_any_two_models_are() -> None:
     assert result.last.p == pytest.approx(compared["p"], abs=5e-3) and result.last.queries == compared["queries"]
 
 
-def test_labels_that_helped_are_said_to_have_bought_points() -> None:
-    words = describe_last(compute_result(points_of(0.5, 0.592, 0.6)))
-    assert words.startswith("The last 1,000 labels bought +") and "points (0." in words
-    assert words.endswith("of nDCG@10 on 40 queries.")
-
-
-def test_a_flat_curve_is_not_shown_to_help() -> None:
-    result = compute_result(points_of(0.6, 0.6, 0.6, own=0.05))
-    assert result.last is not None and result.last.low <= 0 <= result.last.high
-    assert "are not shown to help: " in describe_last(result)
-
-
-def test_labels_that_hurt_and_too_few_queries_are_said() -> None:
-    assert "made it worse: -" in describe_last(compute_result(points_of(0.5, 0.7, 0.6)))
-    assert "not shown to help" in describe_last(compute_result(points_of(0.5, 0.6, 0.9, queries=4, own=0.0)))
+@pytest.mark.parametrize(
+    ("means", "options", "words"),
+    [
+        ((0.5, 0.592, 0.6), {}, "The last 1,000 labels bought +"),
+        ((0.6, 0.6, 0.6), {"own": 0.05}, "are not shown to help: "),
+        ((0.5, 0.7, 0.6), {}, "made it worse: -"),
+        ((0.5, 0.6, 0.9), {"queries": 4, "own": 0.0}, "not shown to help"),
+        ((0.5, 0.55, 0.6, None), {}, "one of the last two points has no measure"),
+    ],
+)
+def test_the_caption_says_what_the_last_labels_did(means: Any, options: Any, words: str) -> None:
+    assert words in describe_last(compute_result(points_of(*means, **options)))
 
 
 def test_a_failed_point_leaves_a_gap() -> None:
     result = compute_result(points_of(0.5, None, 0.6, 0.62, 0.63))
     chart = chart_of(result)
-    assert [row[1] for row in chart.rows if row[0] in LABELS][:3] == [
-        result.measured[0][1].value,
-        None,
-        result.measured[1][1].value,
-    ]
+    first, second = (one.value for _labels, one in result.measured[:2])
+    assert [row[1] for row in chart.rows if row[0] in LABELS][:3] == [first, None, second]
     assert chart.csv().count("\n1000,,") == 1
     # The line of the measured points begins after the gap.
     lines = [part.split('"')[0].count(",") for part in chart.svg.split('<polyline class="c s0" points="')[1:]]
     assert lines == [3] and result.fit is not None and len(result.measured) == 4
     assert describe_last(result).startswith("The last 4,000 labels")
-
-
-def test_a_last_point_that_failed_says_nothing_of_the_last_labels() -> None:
-    result = compute_result(points_of(0.5, 0.55, 0.6, None))
-    assert result.last is None and "one of the last two points has no measure" in describe_last(result)
 
 
 def test_the_chart_has_its_numbers_as_a_table_and_csv() -> None:

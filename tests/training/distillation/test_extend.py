@@ -1,9 +1,7 @@
 """Recipe `prism-extend`: a reranker that teaches itself to write, and keeps its order."""
 
 import json
-import random
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,92 +9,25 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from scipy.stats import spearmanr  # noqa: E402
 from sentence_transformers import CrossEncoder  # noqa: E402
-from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen3ForSequenceClassification  # noqa: E402
+from transformers import AutoTokenizer, Qwen3ForSequenceClassification  # noqa: E402
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.training.trainers.learnable import OTHER, RELEVANT, RULE  # noqa: E402
-from tests.training_sets import ask, write_export, write_set  # noqa: E402
+from tests.training_sets import write_set  # noqa: E402
 from training.distillation import extend  # noqa: E402
 from training.distillation.extend import PrismExtend  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.recipes.rendering import PROMPTS  # noqa: E402
-from training.serving.opening import open_scorer  # noqa: E402
-from training.serving.protocol import ServingRequest  # noqa: E402
 from training.serving.publication import chat_template, sentence_transformers_files  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
-from training.trainers.margins import AnswerHead, pad_rows  # noqa: E402
+from training.trainers.margins import AnswerHead  # noqa: E402
 from training.trainers.prism import label_states  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
 from training.trainers.tiny_bases import tiny_base  # noqa: E402
-from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)
 OWN = PROMPTS["qwen3-reranker"]
-
-
-TARGET = "<contribution>what is returned</contribution>\n<evidence>it returns</evidence>"
-MOST = 6  # Words of each document that say what is returned, or what is raised.
-
-
-def own_template(query: str, document: str, instruction: str) -> str:
-    """How the tiny reranker of these tests is asked: nothing like our prompt."""
-    return f"Query: {query}\nText: {document}\nRule: {instruction}\nRelevant:"
-
-
-def graded_rows(queries: range) -> list[dict[str, Any]]:
-    """Documents in which 0 to 6 words say what is returned: so much is their score; from 4 on they are relevant."""
-    draw, rows = random.Random(queries.start), []
-    for query in queries:
-        for count in range(MOST + 1):
-            words = [draw.choice(RELEVANT) for _ in range(count)] + [draw.choice(OTHER) for _ in range(MOST - count)]
-            draw.shuffle(words)
-            label = count > MOST / 2
-            rows.append(
-                {
-                    "query": f"what does it return {query}", "document": " ".join(words), "instruction": RULE,
-                    "loss_type": "point-wise;sft", "annotated_label": "yes" if label else "no",
-                    "contribution_evidence": TARGET if label else "", "query_id": f"q{query}", "doc_id": f"d{count}",
-                }
-            )  # fmt: skip
-    return rows
-
-
-def write_graded(folder: Path, teacher: str = "none") -> Path:
-    """A set with texts to write for what is relevant; with its labels as scores where these are the teacher."""
-    train, dev = (graded_rows(queries) for queries in (range(50), range(1000, 1020)))
-    for row in [*train, *dev] if teacher == "labels" else ():
-        row["revised_score"] = float(row["annotated_label"] == "yes")
-    return write_export(folder, "prism", train, dev, options={"teacher": teacher})
-
-
-def make_reranker(folder: Path, steps: int = 200) -> Path:
-    """A tiny model that ranks by its own template and knows some words, but ends after its answer."""
-    tiny_base(folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).train()
-    rows, draw = graded_rows(range(50)), random.Random(0)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    answers = [tokenizer(word)["input_ids"][0] for word in ("yes", "no")]
-    for _ in range(steps):
-        some = draw.sample(rows, 12)
-        asked = tokenizer([own_template(row["query"], row["document"], RULE) for row in some])["input_ids"]
-        ids, mask = pad_rows(asked, 0, "cpu")
-        logs = torch.log_softmax(model(ids, attention_mask=mask).logits[torch.arange(12), mask.sum(1) - 1], -1)
-        counts = [sum(word in RELEVANT for word in row["document"].split()) for row in some]
-        wanted = torch.tensor([[0.05 + 0.15 * one, 0.95 - 0.15 * one] for one in counts])
-        texts = [f"{row['document']}\nyes\n{TARGET}<|im_end|>" for row in some[:4]]
-        texts += [f"{own_template(row['query'], row['document'], RULE)}yes<|im_end|>" for row in some[4:8]]
-        ids, mask = pad_rows(tokenizer(texts)["input_ids"], 0, "cpu")
-        language = model(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
-        (5 * -(wanted * logs[:, answers]).sum(1).mean() + language).backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model.save_pretrained(folder)
-    (folder / "chat_template.jinja").write_text(chat_template(own_template))
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -234,35 +165,3 @@ def test_the_teacher_does_not_move_while_the_student_trains(parts: tuple[Path, P
     # What the dev split is measured against, too, is what the base says.
     assert [row.teacher for row in recipe.task.data.dev] == before[48:]
     assert JobCallback(folder, recipe.task, lambda: False, recipe.dev_margins).task.data.teacher == "base"
-
-
-@pytest.mark.weekly
-def test_the_student_keeps_its_bases_order_and_writes_contribution_and_evidence(tmp_path: Path) -> None:
-    """A reranker with a template of its own, and what prism-extend makes of it."""
-    base, out = make_reranker(tmp_path / "base"), tmp_path / "out"
-    # After four epochs half of the texts lack the "yes" before them on some processors; six leave a wide margin on all.
-    job = ask(tmp_path, "prism-extend", write_graded(tmp_path / "set"), str(base), epochs=6, learning_rate=0.003)
-    train_model(job, lambda: False)
-    # G6: the point loss falls, and on the dev split both order documents alike.
-    point = [line["parts"]["point"] for line in job.lines() if "parts" in line]
-    assert sum(point[-5:]) < 0.5 * sum(point[:5])
-    dev, scorers = data.read_training_set(Path(job.job["data"])).dev, [open_scorer(folder) for folder in (base, out)]
-    both = [[one.margins(row.query, [row.document], row.instruction)[0] for row in dev] for one in scorers]
-    assert spearmanr(*both).statistic > 0.9, (spearmanr(*both).statistic, point[:5], point[-5:])
-    # G4: the card has the hashes of both prompts.
-    record = json.loads((out / "reranker.json").read_text())
-    assert job.state["phase"] and record["teacher"] == "base"
-    ours, theirs = record["prompt_sha256"], record["teacher_prompt_sha256"]
-    assert ours == PROMPTS["quorum"].sha256 != theirs == sha256(record["teacher_prompt"].encode()).hexdigest()
-    assert record["teacher_prompt"] == own_template("{query}", "{document}", "{instruction}")
-    card = (out / "README.md").read_text()
-    assert f"| teacher prompt | {theirs} |" in card and f"| student prompt | {ours} |" in card
-    # The base stands in the card as it was asked: with its own prompt it ranks, as the reranker that it is.
-    assert record["evaluation"]["base"]["auc"] > 0.95
-    # G7: it writes contribution and evidence, and its base nothing of the kind.
-    rows = [row for row in dev if row.doc_id == f"d{MOST}"]
-    requests = [ServingRequest(row.query, [row.document], row.instruction) for row in rows[:5]]
-    before, scorer = scorers
-    written = [scorer.write(request)[0] for request in requests]
-    assert sum(one.text == f"yes\n{TARGET}" and not one.is_cut for one in written) >= 4, written
-    assert not any("<contribution>" in before.write(request, 12)[0].text for request in requests)

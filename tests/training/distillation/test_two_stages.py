@@ -1,7 +1,9 @@
 """Two stages without a teacher (Prism 6.3): `prism` learns to rank by labels and few texts, `prism-extend` to write."""
 
 import json
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +13,8 @@ from scipy.stats import spearmanr  # noqa: E402
 from sklearn.metrics import roc_auc_score as auc  # noqa: E402
 
 from corpus.errors import BadInput  # noqa: E402
-from tests.training.distillation.test_extend import MOST, TARGET, write_graded  # noqa: E402
-from tests.training_sets import ask, write_set  # noqa: E402
+from tests.training.trainers.learnable import OTHER, RELEVANT, RULE  # noqa: E402
+from tests.training_sets import ask, write_export, write_set  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.recipes.data import SFT, thin_texts  # noqa: E402
 from training.recipes.rendering import PROMPTS  # noqa: E402
@@ -24,6 +26,8 @@ from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)
+TARGET = "<contribution>what is returned</contribution>\n<evidence>it returns</evidence>"
+MOST = 6  # Words of each document that say what is returned, or what is raised.
 
 
 def test_a_share_of_the_texts_is_learned_the_same_ones_each_time_and_every_score(tmp_path: Path) -> None:
@@ -52,16 +56,42 @@ def test_the_recipe_learns_the_share(tmp_path: Path) -> None:
     assert counts["point"] == 144 and 10 <= counts["sft"] <= 50
 
 
+def graded_rows(queries: range) -> list[dict[str, Any]]:
+    """Documents in which 0 to 6 words say what is returned: so much is their score; from 4 on they are relevant."""
+    draw, rows = random.Random(queries.start), []
+    for query in queries:
+        for count in range(MOST + 1):
+            words = [draw.choice(RELEVANT) for _ in range(count)] + [draw.choice(OTHER) for _ in range(MOST - count)]
+            draw.shuffle(words)
+            label = count > MOST / 2
+            rows.append(
+                {
+                    "query": f"what does it return {query}", "document": " ".join(words), "instruction": RULE,
+                    "loss_type": "point-wise;sft", "annotated_label": "yes" if label else "no",
+                    "revised_score": float(label), "contribution_evidence": TARGET if label else "",
+                    "query_id": f"q{query}", "doc_id": f"d{count}",
+                }
+            )  # fmt: skip
+    return rows
+
+
 @pytest.mark.weekly
 def test_a_base_learns_to_rank_from_labels_and_then_to_write_without_losing_its_order(tmp_path: Path) -> None:
-    rows, base = write_graded(tmp_path / "set", "labels"), tiny_base(tmp_path / "base")
+    splits = (graded_rows(queries) for queries in (range(50), range(1000, 1020)))
+    rows = write_export(tmp_path / "set", "prism", *splits, options={"teacher": "labels"})
+    base = tiny_base(tmp_path / "base")
     first = {"prompt": "qwen3-reranker", "sft_share": 0.1, "epochs": 4, "learning_rate": 0.003}
     train_model(ask(tmp_path / "rank", "prism", rows, str(base), **first), lambda: False)
     ranker = tmp_path / "rank" / "out"
     second = {"epochs": 6, "learning_rate": 0.003}
     train_model(ask(tmp_path / "write", "prism-extend", rows, str(ranker), **second), lambda: False)
+    # G4: the card has the hashes of both prompts, and the base as it was asked: with its own.
     record = json.loads((tmp_path / "write" / "out" / "reranker.json").read_text())
-    assert (record["teacher"], record["teacher_prompt_sha256"]) == ("base", PROMPTS["qwen3-reranker"].sha256)
+    ours, theirs = record["prompt_sha256"], record["teacher_prompt_sha256"]
+    assert (ours, theirs) == (PROMPTS["quorum"].sha256, PROMPTS["qwen3-reranker"].sha256)
+    card = (tmp_path / "write" / "out" / "README.md").read_text()
+    assert f"| teacher prompt | {theirs} |" in card and f"| student prompt | {ours} |" in card
+    assert record["teacher"] == "base" and record["evaluation"]["base"]["auc"] > 0.95
     dev = data.read_training_set(rows).dev
     stages = [open_scorer(folder) for folder in (base, ranker, tmp_path / "write" / "out")]
     margins = [[one.margins(row.query, [row.document], row.instruction)[0] for row in dev] for one in stages]

@@ -1,10 +1,6 @@
 """Every recipe in the browser: export, form, a real worker, the model's page, a request to the served model."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
@@ -18,10 +14,11 @@ from corpus.models import Collection, Label, Target
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
-from tests.instances import PATIENCE, ROOT
+from tests.instances import PATIENCE
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
 from tests.training.jobs.test_browser_training import BESIDE, TOPICS, finishes
+from tests.training.serving.served import serve_model
 from training.models import Model
 from training.recipes.table import RECIPES
 
@@ -89,20 +86,6 @@ def train(page: "Page", recipe: str, base: str, **filled: str) -> Model:
     return model
 
 
-@contextmanager
-def served(folder: str, environment: dict[str, str]) -> Iterator[str]:
-    """The address at which `serve_model` answers."""
-    args = [sys.executable, "manage.py", "serve_model", "--model", folder, "--port", "0"]
-    child = subprocess.Popen(args, cwd=ROOT, env={**environment, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE,
-                             text=True)  # fmt: skip
-    try:
-        assert child.stdout is not None
-        yield str(json.loads(child.stdout.readline())["url"])
-    finally:
-        child.terminate()
-        child.communicate(timeout=PATIENCE)
-
-
 def ask(address: str, body: dict[str, Any]) -> dict[str, Any]:
     request = Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urlopen(request, timeout=PATIENCE) as answer:
@@ -132,7 +115,8 @@ def test_a_recipe_goes_from_an_export_to_a_served_model(
     model = train(page, recipe, base, max_steps="2", **SHORT.get(recipe, {}))
     assert "serve_model --model VAR/models/night/" in page.inner_text("main")
     texts = ["Owls eat voles.", "Old ropes rust."]
-    with served(model.folder, instance) as address:
+    with serve_model(model.folder, instance) as said:
+        address = said["url"]
         if entry.base == "embedder":
             assert address.endswith("/v1/embeddings")
             vectors = [one["embedding"] for one in ask(address, {"model": "m", "input": texts})["data"]]

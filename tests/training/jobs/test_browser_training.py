@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("torch")
 
 from annotation.models import Role
-from tests.annotation.accounts.test_reach import OVERFLOW
 from tests.conftest import Manage
 from tests.factories import make_member
+from tests.looks import check_looks
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -98,12 +98,11 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     page.wait_for_selector("figure.chart")
     finishes(page, "training")
     assert "Loss from" in page.inner_text("main") and "Base, adapter and merged" in page.inner_text("main")
-    assert violations(page) == []
+    training = page.url
 
     page.click("text=Show model")
     model = page.url
     assert WORDS in page.inner_text("main") and "gain" in page.inner_text(".notice").lower()
-    assert violations(page) == []
     page.click("button:has-text('Rerank all queries')")
     finishes(page, "reranking")
     with page.expect_download() as saved:
@@ -116,10 +115,5 @@ def test_labels_become_a_model_and_the_page_says_what_it_gained(
     finishes(page, "evaluation")
     text = page.inner_text("main")
     assert "tuned vs base" in text and "BM25" in text and "nDCG@10" in text
-    for options in ({"color_scheme": "dark"}, {"viewport": {"width": 375, "height": 700}}):
-        other = new_page(user=alice.user, **options)
-        for address in (page.url, model, "/c/night/training/"):
-            other.goto(address)
-            assert violations(other) == []
-            assert other.evaluate(OVERFLOW) == [], f"{address} is wider than the screen"
+    check_looks(new_page, violations, alice.user, (page.url, training, model, "/c/night/training/"))
     assert console == []

@@ -11,9 +11,10 @@ from django.test import Client
 from corpus.models import Collection
 from tests.rankings import make_run
 from tests.training.comparisons.test_losses import make_birds
+from tests.training.jobs.test_training_gains import first_stage
 from tests.training_sets import write_set
 from training.jobs import lifecycle
-from training.jobs.first_stage import FirstStage, read_first_stage
+from training.jobs.first_stage import read_first_stage
 from training.jobs.folder import JobFolder
 from training.jobs.inputs import PAIRS, write_inputs
 from training.jobs.significance import compare_models
@@ -66,9 +67,7 @@ def test_a_set_from_elsewhere_and_a_point_of_a_curve_are_compared_with_their_bas
 
 def test_job_and_model_show_first_stage_base_and_model_side_by_side(birds: Collection, alice: Client) -> None:
     job, _folder = start(birds)
-    documents = [{"doc_id": f"d{place}", "text": "", "score": 9.0 - place} for place in range(3)]
-    lines = [{"query_id": f"q{n}", "query": "?", "instruction": "", "documents": documents} for n in range(12)]
-    stage = FirstStage("BM25", lines, {f"q{n}": {"d0": 1, "d1": 0} for n in range(12)})
+    stage = first_stage(12, {"d0": 1, "d1": 0})
     orders = stage.compare([0.0, 0.0, 1.0] * 12, [0.0, 1.0, 0.5] * 12, random_head=True)
     first, base, tuned = (orders["per_query"][name]["nDCG@10"] for name in ("BM25", "base", "tuned"))
     gain = compare_models(base, tuned, first=first, random_head=True)

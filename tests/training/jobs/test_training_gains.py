@@ -60,21 +60,16 @@ def test_where_the_first_stage_is_not_shown_to_be_beaten_the_verdict_says_so():
     assert "too few" in few["words"] and "BM25" not in few["words"] and not few["shown"]
 
 
-def first_stage() -> FirstStage:
-    """Six queries of three documents: the second is relevant."""
+def first_stage(queries: int, grades: dict[str, int]) -> FirstStage:
+    """Queries of three documents each, in the order of their names."""
     documents = [{"doc_id": f"d{place}", "text": f"text {place}", "score": 9.0 - place} for place in range(3)]
-    lines = [{"query_id": f"q{n}", "query": "?", "instruction": "", "documents": documents} for n in range(6)]
-    return FirstStage("BM25", lines, {f"q{n}": {"d1": 2, "d2": 0} for n in range(6)})
+    lines = [{"query_id": f"q{n}", "query": "?", "instruction": "", "documents": documents} for n in range(queries)]
+    return FirstStage("BM25", lines, {f"q{n}": grades for n in range(queries)})
 
 
 def test_three_orders_of_the_same_documents_are_measured_as_ir_measures_does():
-    stage = first_stage()
-    assert [(row.query_id, row.doc_id) for row in stage.rows[:4]] == [
-        ("q0", "d0"),
-        ("q0", "d1"),
-        ("q0", "d2"),
-        ("q1", "d0"),
-    ]
+    stage = first_stage(6, {"d1": 2, "d2": 0})
+    assert [row.query_id + row.doc_id for row in stage.rows[:4]] == ["q0d0", "q0d1", "q0d2", "q1d0"]
     found = stage.compare([0.0, 0.0, 1.0] * 6, [0.0, 1.0, 0.0] * 6)
     own = evaluate_run(stage.qrels, {f"q{n}": {"d0": 9.0, "d1": 8.0, "d2": 7.0} for n in range(6)}, ["nDCG@10"])
     assert found["measures"]["BM25"]["nDCG@10"] == own.means["nDCG@10"] == pytest.approx(0.6309, abs=1e-4)

@@ -16,7 +16,6 @@ from tests.factories import make_collection
 from tests.training_sets import write_set
 from training.jobs import lifecycle
 from training.jobs.folder import JobFolder
-from training.jobs.forms import NEEDS
 from training.jobs.pages import explain_no_gain
 from training.jobs.significance import compare_models
 from training.jobs.supervisor import supervise_job
@@ -34,9 +33,9 @@ def rows(birds: Collection) -> Path:
     return folder if folder.exists() else write_set(folder)
 
 
-def finished(collection: Collection, rows: Path, kind: str = "train", **result: Any) -> Job:
+def finished(collection: Collection, data: Path, kind: str = "train", **result: Any) -> Job:
     """A job with two steps in its folder, and its model."""
-    options = {"recipe": "prism", "base": "tiny:qwen3", "data": str(rows), "out": str(rows / "nowhere"), "options": {}}
+    options = {"recipe": "prism", "base": "tiny:qwen3", "data": str(data), "out": str(data / "nowhere"), "options": {}}
     job = lifecycle.begin_job(kind=kind, options={**options, "name": "m"}, collection=collection, user="alice")
     folder = JobFolder(Path(job.folder))
     for step in (1, 2):
@@ -120,14 +119,6 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
     assert f"Tracking {name} 需要软件包 {name}" in page and "which is not installed" not in page
 
 
-def test_the_form_says_what_every_recipe_needs(alice: Client, rows: Path) -> None:
-    page = alice.get("/c/birds/training/").content.decode()
-    assert all(f"<dt>{recipe}</dt>" in page for recipe in RECIPES)
-    named = {"prism": "Prism", "erank-sft": "ERank", "rtriever": "RTriever"}
-    for recipe, entry in RECIPES.items():
-        assert f"format {named[entry.format]}" in str(NEEDS[recipe])
-
-
 def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: Collection, rows: Path) -> None:
     model = lifecycle.publish_model(finished(birds, rows))
     folder = Path(settings.VAR) / "models" / "birds" / "embedder"
@@ -205,12 +196,8 @@ def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collecti
 def test_jobs_and_models_of_another_collection_do_not_exist(alice: Client, birds: Collection, rows: Path) -> None:
     other = finished(make_collection("stones"), rows)
     model = lifecycle.publish_model(other)
-    for address in (
-        f"jobs/{other.number}/",
-        f"models/{model.pk}/",
-        f"models/{model.pk}/card",
-        f"jobs/{other.number}/files/log.txt",
-    ):
+    jobs, models = f"jobs/{other.number}/", f"models/{model.pk}/"
+    for address in (jobs, models, f"{models}card", f"{jobs}files/log.txt"):
         assert alice.get(f"/c/birds/training/{address}").status_code == 404
     assert alice.post(f"/c/birds/training/models/{model.pk}/evaluate/").status_code == 404
     assert alice.post(f"/c/birds/training/jobs/{other.number}/cancel/").status_code == 404

@@ -1,8 +1,8 @@
 """From a model's page an admin lets base and model write on the dev split, and sees how well they did."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,99 +14,62 @@ from corpus.models import Collection
 from jobs.models import BackgroundJob
 from judges.models import Work
 from tests.engine_parts import collection_of, pairs_of
-from tests.factories import make_collection, make_member
-from training.jobs import graded_outputs, inputs, outcomes, outputs
+from tests.factories import make_member
+from tests.training.jobs.test_training_pages import finished
+from training.jobs import graded_outputs, inputs, lifecycle, outcomes, outputs
 from training.jobs.folder import JobFolder
 from training.models import Job, Model
-from training.recipes.calibration import Calibration
 from training.recipes.data import Example
 from training.tasks import judge_outputs
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def books(settings, tmp_path, client) -> Collection:
-    settings.VAR = tmp_path
-    books = make_collection("books")
-    client.force_login(make_member(books, "alice", Role.ADMIN).user)
-    return books
-
-
-@pytest.fixture
-def model(books, tmp_path) -> Model:
-    """A published prism model."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "reranker.json").write_text("{}")
-    options = {"base": "tiny:qwen3", "data": str(tmp_path / "set"), "recipe": "prism"}
-    job = Job.objects.create(collection=books, options=options, folder=str(tmp_path / "job"), state="finished")
-    summary = {
-        "gain": {"shown": False, "words": "no gain shown: p = 0.4 (nDCG@10 +0.010 over 30 queries)"},
-        "calibration": asdict(Calibration(reason="the dev split is too small")),
-        "checkpoint": {"step": 3, "words": "the last one"},
-        "merge_difference": 1e-7,
-        "evaluation": {},
-    }
-    names = {"name": "prism-1", "recipe": "prism", "base": "tiny:qwen3", "words": "tiny model, CPU"}
-    return Model.objects.create(collection=books, job=job, folder=str(folder), summary=summary, **names)
-
-
-def test_alice_lets_base_and_model_write(client, books, model):
-    page = client.get(reverse("training_model", args=["books", model.pk])).content.decode()
+def test_alice_lets_base_and_model_write(alice, model):
+    page = alice.get(f"/c/birds/training/models/{model.pk}/").text
     assert "Measure written texts" in page and "No gain shown: p = 0.4" in page
-    address = reverse("use_model", args=["books", model.pk, "generate"])
-    refused = client.post(address, {"precision": "fp8", "max_new_tokens": 0}, follow=True).content.decode()
+    address = f"/c/birds/training/models/{model.pk}/generate/"
+    refused = alice.post(address, {"precision": "fp8", "max_new_tokens": 0}, follow=True).text
     assert "Precision: " in refused and "Longest text (tokens): " in refused
     assert not Job.objects.filter(kind=Job.Kind.GENERATE).exists()
-    client.post(address, {"precision": "bf16", "max_new_tokens": 64})
+    alice.post(address, {"precision": "bf16", "max_new_tokens": 64})
     job = Job.objects.get(kind=Job.Kind.GENERATE)
     asked = JobFolder(Path(job.folder)).job
     assert asked["models"] == {"base": "tiny:qwen3", "tuned": model.folder} and asked["kind"] == "generate"
     assert (asked["precision"], asked["max_new_tokens"]) == ("bf16", 64)
     inputs.write_inputs(job, JobFolder(Path(job.folder)))  # needs nothing of the database
     assert not (Path(job.folder) / inputs.PAIRS).exists()
-
-
-def test_an_encoder_writes_nothing_and_its_page_does_not_offer_it(client, books, model):
+    # An encoder writes nothing.
     Model.objects.update(recipe="cross-encoder")
-    page = client.get(reverse("training_model", args=["books", model.pk])).content.decode()
+    page = alice.get(f"/c/birds/training/models/{model.pk}/").text
     assert "Measure written texts" not in page and "Compare before and after" in page
 
 
-def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(client, books, model):
+def test_the_jobs_page_shows_both_sides_reasons_and_the_scatter(alice, birds, tmp_path):
     rows = [Example("how high", "The tower is 381 metres high and has 102 floors.", "", 1)]
     good = "yes\n<contribution>It gives the height.</contribution>\n<evidence>It is 381 metres high.</evidence>"
     sides = {"base": "the the", "tuned": good}
     found = {
         name: outputs.measure_outputs(rows, [text], lambda text: len(text.split())) for name, text in sides.items()
     }
-    job = Job.objects.create(
-        collection=books, kind="generate", folder=model.job.folder, state="finished", words="tiny model, CPU",
-        options={"name": "prism-1", "model": model.pk}, result={"rows": 1, "outputs": found},
-    )  # fmt: skip
-    Path(job.folder).mkdir()
+    job = finished(birds, tmp_path, kind="generate", rows=1, outputs=found)
     (Path(job.folder) / "evaluation.json").write_text("{}")
     assert outcomes.store_outcome(job, JobFolder(Path(job.folder)))["rows"] == 1
-    address = reverse("training_job", args=["books", job.number])
-    page = client.get(address).content.decode()
+    address = f"/c/birds/training/jobs/{job.number}/"
+    page = alice.get(address).text
     assert "Texts written for 1 rows of the dev split (tiny model, CPU)" in page
     assert "Format score" in page and "Base: entity fidelity" not in page and "Base: Entity fidelity" in page
     assert "<svg" in page and "1 rows with evidence; evidence is shorter than the document in 1 of them." in page
-    assert client.get(address, {"chart": "evidence", "as": "csv"}).status_code == 200
-    file = client.get(reverse("job_file", args=["books", job.number, "evaluation.json"]))
-    assert b"".join(file.streaming_content) == b"{}"
+    assert alice.get(address, {"chart": "evidence", "as": "csv"}).status_code == 200
+    assert b"".join(alice.get(f"{address}files/evaluation.json").streaming_content) == b"{}"
 
 
-class Messenger:
-    """Keeps what would go to a worker."""
-
-    def __init__(self) -> None:
-        self.sent: list[list[Any]] = []
-
-    def send_task(self, name: str, *, args: list[Any], **_more: Any) -> None:
-        assert name == graded_outputs.TASK
-        self.sent.append(args)
+@pytest.fixture
+def model(birds: Collection, tmp_path: Path) -> Model:
+    """A published prism model, whose folder is there."""
+    (tmp_path / "nowhere").mkdir()
+    (tmp_path / "nowhere" / "reranker.json").write_text("{}")
+    return lifecycle.publish_model(finished(birds, tmp_path, gain={"words": "no gain shown: p = 0.4"}))
 
 
 @pytest.fixture
@@ -116,20 +79,16 @@ def written(instance, settings, tmp_path) -> Job:
     pairs = pairs_of(collection_of(3))
     books = pairs[0].collection
     texts = "yes\n<contribution>It says what mapping maps.</contribution>\n<evidence>Mapping maps values.</evidence>"
-    folder = tmp_path / "job"
-    folder.mkdir()
+    rows = [Example(p.query.text, p.document.text, "", int(n < 2)) for n, p in enumerate(pairs)]
+    found = {side: outputs.measure_outputs(rows, ["no"] * 3, len) for side in ("base", "tuned")}
+    job = finished(books, tmp_path, kind="generate", rows=3, outputs=found)
     for side, answers in {"base": ["no", "no", "no"], "tuned": [texts, texts, "no"]}.items():
         lines = []
         for n, p in enumerate(pairs):
             ids = {"query_id": p.query.external_id, "doc_id": p.document.external_id}
             lines.append({**ids, "label": int(n < 2), "output": answers[n]})
-        (folder / f"{side}.outputs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    rows = [Example(p.query.text, p.document.text, "", int(n < 2)) for n, p in enumerate(pairs)]
-    found = {side: outputs.measure_outputs(rows, ["no"] * 3, len) for side in ("base", "tuned")}
-    return Job.objects.create(
-        collection=books, kind="generate", folder=str(folder), state="finished", options={"name": "m"},
-        result={"rows": 3, "outputs": found},
-    )  # fmt: skip
+        (Path(job.folder) / f"{side}.outputs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return job
 
 
 @pytest.mark.django_db(transaction=True)
@@ -137,17 +96,17 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     client.force_login(make_member(written.collection, "alice", Role.ADMIN).user)
     address = reverse("training_job", args=["books", written.number])
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 0)
-    assert (
-        "disabled aria-describedby" in client.get(address).text and "No worker is running" in client.get(address).text
-    )
+    page = client.get(address).text
+    assert "disabled aria-describedby" in page and "No worker is running" in page
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: 1)
-    messenger = Messenger()
-    monkeypatch.setattr("jobs.notifications.message_sender", lambda: messenger)
+    sent: list[Any] = []
+    send = SimpleNamespace(send_task=lambda name, *, args, **_more: sent.append((name, args)))
+    monkeypatch.setattr("jobs.notifications.message_sender", lambda: send)
     assert "At most 4 calls." in client.get(address).text
     asked = {"judge": "offline-measurer", "budget": "2"}
     said = client.post(reverse("judge_outputs", args=["books", written.number]), asked, follow=True).text
     assert "offline-measurer is scoring the texts" in said
-    assert messenger.sent == [[]]
+    assert sent == [(graded_outputs.TASK, [])]
     again = client.post(reverse("judge_outputs", args=["books", written.number]), asked, follow=True).text
     assert "Scoring is already in progress" in again
     BackgroundJob.objects.update(state="running", lease_until=timezone.now())  # whoever took it is gone

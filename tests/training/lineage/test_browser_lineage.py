@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from annotation.label_errors import suspects
 from annotation.models import Role
-from benchmark.models import Qrels, QrelsRow, Report, Run
+from benchmark.models import Report
 from corpus.models import Collection, Item, Label, Pair
-from judges.models import Campaign, Work
 from tests.annotation.accounts.test_reach import OVERFLOW
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_member
-from tests.judged_books import export, lines, make_books
-from tests.training.lineage.test_lineage import pair_of, trained, whole_export
+from tests.judged_books import make_books
+from tests.looks import LOOKS
+from tests.training.lineage.test_lineage import used_label, whole_export
 from training.models import Model
 
 if TYPE_CHECKING:
@@ -24,31 +24,14 @@ if TYPE_CHECKING:
     from tests.plugin_browser import NewPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-WIDE = {"width": 1280, "height": 900}
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"viewport": WIDE},
-    "dark": {"viewport": WIDE, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}, "has_touch": True},
-    "Chinese": {"viewport": WIDE, "locale": "zh-CN"},
-}
 
 
 def travelled_label(books: Collection, folder: Path) -> tuple[Pair, Model]:
     """A label that went to two exports, a model, runs and a report, and changed since."""
     whole_export(books, "qrels", folder / "qrels")
-    export(books, "prism", folder / "set", teacher="labels", split=0.5)
-    model = trained(books, folder / "set")
-    pair = pair_of(books, lines(folder / "set" / "train.jsonl")[0])
-    campaign = Campaign.objects.get(collection=books)
-    Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
+    pair, model, run, qrels = used_label(books, folder)
     make_judgment(pair, make_assessor(books, "bob"), 0)
     Label.objects.filter(pair=pair).update(grade=0, origin="people")
-    run = Run.objects.create(
-        collection=books, name="dense", kind="embedding", state="ready", depth=10, recipe={"model": model.folder}
-    )
-    qrels = Qrels.objects.create(collection=books, number=1, kind="labels")
-    columns = {"documents": [pair.document_id], "grades": [2], "origins": ["ensemble"]}
-    QrelsRow.objects.create(qrels=qrels, query=pair.query, **columns)
     Report.objects.create(
         collection=books, before=qrels, after=qrels, key="k", options={"runs": [run.pk]}, state="ready"
     )
@@ -71,7 +54,7 @@ def test_a_label_is_followed_and_suspects_are_sent_to_people_in_every_look_and_b
         "/c/books/quality/label-errors/",
     ]
     found: dict[str, list[str]] = {}
-    for look, options in LOOKS.items():
+    for look, options in {**LOOKS, "Chinese": {"locale": "zh-CN"}}.items():
         page = new_page(user=alice.user, **options)
         for address in addresses:
             page.goto(address)
@@ -83,7 +66,7 @@ def test_a_label_is_followed_and_suspects_are_sent_to_people_in_every_look_and_b
             assert "疑似标签错误" in page.inner_text("h1")
     assert found == {}
 
-    page = new_page(user=alice.user, viewport=WIDE)
+    page = new_page(user=alice.user)
     page.goto(f"/c/books/pairs/{pair.pk}/")
     page.locator("a:has-text('Where this label went')").press("Enter")
     page.wait_for_url("**/lineage/")

@@ -57,6 +57,21 @@ def whole_export(collection: Collection, name: str, folder: Path, **options: obj
     return write_snapshot(create_snapshot(collection=collection, form=EVERY[name], folder=folder, **options))
 
 
+def used_label(books: Collection, folder: Path) -> tuple[Pair, Model, Run, Qrels]:
+    """A label of a training set: with a model of it, a run by the model, and qrels that hold it."""
+    export(books, "prism", folder / "set", teacher="labels", split=0.5)
+    model = trained(books, folder / "set")
+    pair = pair_of(books, lines(folder / "set" / "train.jsonl")[0])
+    Work.objects.create(campaign=Campaign.objects.get(collection=books), pair=pair, state="labelled", label=1)
+    run = Run.objects.create(
+        collection=books, name="dense", kind="embedding", state="ready", depth=10, recipe={"model": model.folder}
+    )
+    qrels = Qrels.objects.create(collection=books, number=1, kind="labels")
+    columns = {"documents": [pair.document_id], "grades": [2], "origins": ["ensemble"]}
+    QrelsRow.objects.create(qrels=qrels, query=pair.query, **columns)
+    return pair, model, run, qrels
+
+
 def test_a_label_shows_exactly_the_exports_whose_rows_hold_it(books: Collection, tmp_path: Path) -> None:
     whole_export(books, "qrels", tmp_path / "all")
     whole_export(books, "csv", tmp_path / "people", origins=["people"])
@@ -140,41 +155,24 @@ def test_a_set_of_what_policies_said_is_not_changed_by_people(books: Collection,
 
 
 def test_the_lists_lead_from_a_label_to_reports_and_back(alice: Client, books: Collection, tmp_path: Path) -> None:
-    export(books, "prism", tmp_path / "set", teacher="labels", split=0.5)
-    model = trained(books, tmp_path / "set")
+    pair, model, run, qrels = used_label(books, tmp_path)
     later = trained(books, tmp_path / "set", base=model.folder)
-    line = lines(tmp_path / "set" / "train.jsonl")[0]
-    pair = pair_of(books, line)
     campaign = Campaign.objects.get(collection=books)
-    Work.objects.create(campaign=campaign, pair=pair, state="labelled", label=1)
-    run = Run.objects.create(
-        collection=books, name="dense", kind="embedding", state="ready", depth=10, recipe={"model": model.folder}
-    )
     hybrid = Run.objects.create(
         collection=books, name="both", kind="hybrid", state="ready", depth=10, recipe={"run": "dense", "run_id": run.pk}
     )
     other = Run.objects.create(collection=books, name="bm25", kind="bm25", state="ready", depth=10)
-    imported = Qrels.objects.create(collection=books, number=1, kind="original")
-    qrels = Qrels.objects.create(collection=books, number=2, kind="labels")
-    QrelsRow.objects.create(
-        qrels=qrels, query=pair.query, documents=[pair.document_id], grades=[2], origins=["ensemble"]
-    )
+    imported = Qrels.objects.create(collection=books, number=2, kind="original")
+    common = {"collection": books, "after": qrels, "options": {"runs": [hybrid.pk, other.pk]}, "state": "ready"}
     report, _leaderboard = (
-        Report.objects.create(
-            collection=books,
-            before=before,
-            after=qrels,
-            key=key,
-            options={"runs": [hybrid.pk, other.pk]},
-            state="ready",
-        )
+        Report.objects.create(before=before, key=key, **common)
         for key, before in (("compares", imported), ("leaderboard", qrels))
     )
     traced = steps.trace_label(pair, frozenset({books.pk}))
     record = ExportRecord.objects.get()
     assert [one.record for one in traced["held"]] == [record]
     assert {kind: [one.name for one in found] for kind, found in traced["steps"].items()} == {
-        "Qrels": ["Qrels 2"],
+        "Qrels": ["Qrels 1"],
         "Models": [model.name, later.name],
         "Runs": ["dense", "both"],
         "Reports": [f"Report {report.number}"],
@@ -189,7 +187,8 @@ def test_the_lists_lead_from_a_label_to_reports_and_back(alice: Client, books: C
     assert "dense" not in back and "dense" in alice.get(f"/c/books/training/models/{model.pk}/lineage/").text
     table = alice.get(f"{address}?labels={record.sha256}").text.splitlines()
     assert table[0] == "collection,query_id,doc_id,split,grade,origin,grade_now,origin_now"
-    assert f"books,{line['query_id']},{line['doc_id']},train,2,ensemble,2,ensemble" in table
+    ids = f"{pair.query.external_id},{pair.document.external_id}"
+    assert f"books,{ids},train,2,ensemble,2,ensemble" in table
     assert alice.get(f"{address}?labels=999").status_code == 404
     assert alice.get(f"/c/books/pairs/{pair.pk}/").text.count(f"/c/books/pairs/{pair.pk}/lineage/") == 1
 

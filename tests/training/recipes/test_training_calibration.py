@@ -8,14 +8,6 @@ import pytest
 from training.recipes.calibration import Calibration, best_margin, fit_calibration, fit_platt
 
 
-def test_platt_finds_the_line_that_made_the_labels():
-    draw = np.random.default_rng(7)
-    margins = draw.normal(0, 3, 20_000)
-    truth = (draw.random(20_000) < 1 / (1 + np.exp(-(0.7 * margins - 0.4)))).astype(float)
-    a, b = fit_platt(margins, truth)
-    assert a == pytest.approx(0.7, abs=0.03) and b == pytest.approx(-0.4, abs=0.06)
-
-
 def test_platt_equals_logistic_regression_on_smoothed_targets():
     from scipy.optimize import minimize
 

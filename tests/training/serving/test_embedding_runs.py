@@ -11,11 +11,9 @@ torch = pytest.importorskip("torch", reason="needs the training extra: make inst
 from sentence_transformers import SentenceTransformer  # noqa: E402
 
 from benchmark.models import Run  # noqa: E402
-from benchmark.runs import builders, embedding, rankings  # noqa: E402
-from jobs import leases  # noqa: E402
+from benchmark.runs import embedding, rankings  # noqa: E402
 from tests.called import call  # noqa: E402
-from tests.factories import make_collection, make_document, make_query  # noqa: E402
-from tests.rankings import start_run  # noqa: E402
+from tests.rankings import make_wings, start_run, work_on  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
 from training.trainers.rtriever import load_embedder  # noqa: E402
@@ -37,18 +35,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def wings(tmp_path: Path, settings: Any) -> Any:
     settings.VAR = tmp_path / "var"
-    wings = make_collection("wings")
-    for place, text in enumerate(TEXTS):
-        make_document(wings, text, external_id=f"d{place}")
-    for place, text in enumerate(("wing lift", "heated plate", "names")):
-        make_query(wings, text, external_id=f"q{place}")
-    return wings
-
-
-def work(run: Run, stopped: Any = lambda: False) -> Run:
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), stopped)
-    run.refresh_from_db()
-    return run
+    return make_wings(TEXTS, ["wing lift", "heated plate", "names"])
 
 
 @pytest.mark.slow
@@ -56,7 +43,7 @@ def test_the_run_is_the_librarys_order_and_evaluate_reads_it(model: Path, wings:
     done = call("retrieve", "wings", "--model", model, "--depth", "3", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out) | {"run": "dense-model", "system": "embedding"} == json.loads(done.out)
-    run = work(Run.objects.get(name="dense-model"))
+    run = work_on(Run.objects.get(name="dense-model"))
     assert run.state == "ready" and run.recipe["query_prefix"].startswith("Instruct: ")
     theirs = SentenceTransformer(str(model))
     queries = theirs.encode(["wing lift", "heated plate", "names"], prompt_name="query")
@@ -80,9 +67,7 @@ def test_a_stopped_run_goes_on_with_the_vectors_that_are_there(
     monkeypatch.setattr(embedding.FolderSearch, "ahead", 2)
     run = start_run(wings, "embedding", "dense", model=str(model))
     asked = iter([False, True, True, True])
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: next(asked, True))
-    run.refresh_from_db()
-    assert not rankings.as_run(run)
+    assert not rankings.as_run(work_on(run, lambda: next(asked, True)))
     counts: list[int] = []
     opened = embedding.FolderSearch.__init__
 
@@ -92,7 +77,7 @@ def test_a_stopped_run_goes_on_with_the_vectors_that_are_there(
         self.model.encode = lambda texts: counts.append(len(texts)) or encode(texts)
 
     monkeypatch.setattr(embedding.FolderSearch, "__init__", count)
-    assert work(run).state == "ready" and counts == [2, 3]  # The other two documents, and the queries.
+    assert work_on(run).state == "ready" and counts == [2, 3]  # The other two documents, and the queries.
     assert len(rankings.as_run(run)) == 3
 
 
@@ -106,4 +91,4 @@ def test_what_is_no_embedding_model_is_refused_and_so_is_one_that_changed(
     assert missing.code == 2 and "--model: This folder does not exist" in missing.err
     run = start_run(wings, "embedding", "dense", model=str(model))
     Run.objects.filter(pk=run.pk).update(recipe=run.recipe | {"weights": "0"})
-    assert "changed since the run was started" in work(run).error
+    assert "changed since the run was started" in work_on(run).error

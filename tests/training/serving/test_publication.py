@@ -133,11 +133,6 @@ def test_reranker_json_carries_what_the_scorer_checks():
     assert found["base"] == "tiny-qwen3" and found["evaluation"]["base"]["auc"] == 0.25
 
 
-def test_a_base_is_named_by_its_hub_id_or_by_its_folder():
-    assert base_name("Qwen/Qwen3-0.6B") == "Qwen/Qwen3-0.6B"
-    assert base_name("/srv/models/Qwen3") == "Qwen3" and base_name("./models/tiny/") == "tiny"
-
-
 @pytest.mark.parametrize(
     ("folder", "name"),
     [
@@ -146,9 +141,11 @@ def test_a_base_is_named_by_its_hub_id_or_by_its_folder():
         ("/srv/mine/final_model/", "mine"),
         ("/home/a/hub/models--owner--all-MiniLM-L6-v2/snapshots/c9745ed1", "owner/all-MiniLM-L6-v2"),
         ("/model", "model"),
+        ("Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B"),
+        ("./models/tiny/", "tiny"),
     ],
 )
-def test_a_folder_that_is_called_model_is_named_by_what_it_lies_in(folder: str, name: str):
+def test_a_base_is_named_by_its_hub_id_or_its_folder_and_one_called_model_by_what_it_lies_in(folder: str, name: str):
     assert base_name(folder) == name
     assert f"base_model: {json.dumps(name)}" in model_card(record(base=folder), "mine")
 

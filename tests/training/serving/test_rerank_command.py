@@ -8,15 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the training extra: make install-training")
 
-from benchmark.models import Run  # noqa: E402
-from benchmark.runs import builders  # noqa: E402
 from benchmark.runs.files import read_run  # noqa: E402
 from config.env import ROOT  # noqa: E402
 from corpus.models import Document  # noqa: E402
-from jobs import leases  # noqa: E402
 from tests.called import call  # noqa: E402
-from tests.factories import make_collection, make_document, make_query  # noqa: E402
-from tests.rankings import start_run  # noqa: E402
+from tests.rankings import make_wings, start_run, work_on  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from training.jobs.reranking import PartialRun  # noqa: E402
 
@@ -33,16 +29,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def exported(tmp_path: Path, settings: Any) -> Path:
     """A stored BM25 run of six queries as a file."""
     settings.VAR = tmp_path / "var"
-    wings = make_collection("wings")
-    for place, text in enumerate(TEXTS):
-        make_document(wings, text, external_id=f"d{place}")
-    for place in range(6):
-        make_query(wings, f"wing {place}", external_id=f"q{place}")
+    wings = make_wings(TEXTS, [f"wing {place}" for place in range(6)])
     run = start_run(wings, depth=3)
     path = tmp_path / "bm25.run"
     early = call("runs", "wings", "export", "bm25", path)
     assert early.code == 2 and "is not ready" in early.err
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), lambda: False)
+    work_on(run)
     done = call("runs", "wings", "export", "bm25", path, "--json")
     assert (done.code, json.loads(done.out)) == (0, {"out": str(path), "run": "bm25", "lines": 18})
     return path

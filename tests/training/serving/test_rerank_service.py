@@ -9,8 +9,6 @@ import json
 import math
 import os
 import socket
-import subprocess
-import sys
 import time
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -33,8 +31,9 @@ from judges.providers import close_providers, open_provider  # noqa: E402
 from judges.records import Inputs, Judge, Reply  # noqa: E402
 from judges.records import ModelRequest as JudgeRequest  # noqa: E402
 from tests.called import call  # noqa: E402
-from tests.instances import PATIENCE, ROOT, until  # noqa: E402
+from tests.instances import PATIENCE, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
+from tests.training.serving.served import serve_model  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving import app  # noqa: E402
@@ -59,19 +58,9 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(encoder: Path) -> Iterator[str]:
     """The real command with a limit of 8 and a token."""
-    environment = {**os.environ, "QUORUM_RERANK_TOKEN": "secret", "OMP_NUM_THREADS": "1"}
-    args = [sys.executable, "manage.py", "serve_model", "--model", str(encoder), "--port", "0", "--limit", "8"]
-    child = subprocess.Popen(args, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        assert child.stdout is not None
-        line = json.loads(child.stdout.readline())
-        assert line["model"] == "tiny" and len(line["pids"]) == 2
-        yield line["url"]
-    finally:
-        child.terminate()
-        child.wait(PATIENCE)
-        if child.stdout is not None:
-            child.stdout.close()
+    with serve_model(encoder, {**os.environ, "QUORUM_RERANK_TOKEN": "secret"}, "--limit", "8") as said:
+        assert said["model"] == "tiny" and len(said["pids"]) == 2
+        yield said["url"]
 
 
 def post(address: str, body: Any, token: str = "secret") -> tuple[int, dict[str, Any], Message]:
@@ -142,16 +131,10 @@ def test_jina_asks_with_objects_and_gets_its_documents_back(address: str) -> Non
     ("body", "status", "words"),
     [
         (b"{", 400, "the body is not JSON"),
-        ([], 422, "must be a JSON object"),
-        (
-            {"query": "a", "documents": ["a"], "max_new_tokens": 5000},
-            422,
-            "max_new_tokens must be a whole number",
-        ),
+        ({"query": "a", "documents": ["a"], "max_new_tokens": 5000}, 422, "max_new_tokens must be a whole number"),
         ({"query": "a", "documents": ["a"], "score": "percent"}, 422, 'score must be "calibrated" or "raw"'),
         ({"query": "", "documents": ["a"]}, 422, "query must be a string"),
         ({"query": "a", "documents": []}, 422, "documents must be a list that is not empty"),
-        ({"query": "a", "documents": [1]}, 422, "documents[0] must be a string"),
         ({"query": "a", "documents": ["a"], "top_n": 0}, 422, "top_n must be a whole number from 1"),
         ({"query": "a", "documents": ["a"] * 1001}, 422, "at most 1000"),
         ({"query": "a", "documents": ["a"] * 30, "return_evidence": True}, 422, "at most 20 documents"),
@@ -386,27 +369,20 @@ def test_bodies_may_be_packed_and_come_in_parts() -> None:
 @pytest.mark.slow
 def test_a_caller_that_is_gone_is_not_scored_further(encoder: Path) -> None:
     """Over a real connection: what its caller left is not scored, and the places are free again."""
-    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
-    args = [sys.executable, "manage.py", "serve_model", "--model", str(encoder), "--port", "0", "--limit", "2"]
-    with subprocess.Popen(args, cwd=ROOT, env=settings, stdout=subprocess.PIPE, text=True) as child:
-        try:
-            assert child.stdout is not None
-            url = json.loads(child.stdout.readline())["url"]
-            host, port = url.split("/")[2].split(":")
-            body = json.dumps({"query": QUERY, "documents": ["a long text of many words " * 60] * 400}).encode()
-            head = f"POST /v1/rerank HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-            began = time.monotonic()
-            assert post(url, body)[0] == 200
-            alone = time.monotonic() - began
-            for _ in range(2):
-                with socket.create_connection((host, int(port))) as caller:
-                    caller.sendall(head + body)
-            began = time.monotonic()
-            until(lambda: post(url, {"query": QUERY, "documents": ["short"]})[0] == 200)
-            # Both would take twice as long as one alone took.
-            assert time.monotonic() - began < alone
-        finally:
-            child.terminate()
+    with serve_model(encoder, os.environ, "--limit", "2") as said:
+        host, port = said["url"].split("/")[2].split(":")
+        body = json.dumps({"query": QUERY, "documents": ["a long text of many words " * 60] * 400}).encode()
+        head = f"POST /v1/rerank HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        began = time.monotonic()
+        assert post(said["url"], body)[0] == 200
+        alone = time.monotonic() - began
+        for _ in range(2):
+            with socket.create_connection((host, int(port))) as caller:
+                caller.sendall(head + body)
+        began = time.monotonic()
+        until(lambda: post(said["url"], {"query": QUERY, "documents": ["short"]})[0] == 200)
+        # Both would take twice as long as one alone took.
+        assert time.monotonic() - began < alone
 
 
 def test_the_endpoint_describes_itself(encoder: Path) -> None:

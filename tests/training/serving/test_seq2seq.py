@@ -14,12 +14,11 @@ from transformers import AutoTokenizer, T5ForConditionalGeneration  # noqa: E402
 
 from annotation.models import Role  # noqa: E402
 from benchmark.models import Run  # noqa: E402
-from benchmark.runs import builders, rankings  # noqa: E402
+from benchmark.runs import rankings  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
-from jobs import leases  # noqa: E402
 from tests.called import call  # noqa: E402
-from tests.factories import make_collection, make_document, make_member, make_query  # noqa: E402
-from tests.rankings import make_run  # noqa: E402
+from tests.factories import make_member  # noqa: E402
+from tests.rankings import make_run, make_wings, work_on  # noqa: E402
 from tests.tiny_models import seq2seq, sparse_encoder, tiny  # noqa: E402
 from training.serving.opening import open_scorer  # noqa: E402
 
@@ -33,19 +32,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def wings(db: None) -> Any:
-    wings = make_collection("wings")
-    for place, text in enumerate(TEXTS):
-        make_document(wings, text, external_id=f"d{place}")
-    for place, text in enumerate(("wing lift", "names")):
-        make_query(wings, text, external_id=f"q{place}")
+    wings = make_wings(TEXTS, ["wing lift", "names"])
     make_run(wings, "first", {"q0": ["d2", "d1", "d0"], "q1": ["d0", "d1", "d2"]})
     return wings
-
-
-def work(run: Run, stopped: Any = lambda: False) -> Run:
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), stopped)
-    run.refresh_from_db()
-    return run
 
 
 def probability_by_hand(model: Path, query: str, document: str, words: tuple[str, str]) -> float:
@@ -113,10 +102,9 @@ def test_a_run_is_reranked_stopped_and_continued(model: Path, wings: Any) -> Non
     assert done.code == 0, done.err
     run = Run.objects.get(name="first+mono")
     asked = iter([False, True])
-    work(run, lambda: next(asked, True))
-    assert len(rankings.as_run(run)) == 1, "it was not stopped between two queries"
+    assert len(rankings.as_run(work_on(run, lambda: next(asked, True)))) == 1, "it was not stopped between two queries"
     kept = rankings.as_run(run)["q0"]
-    run = work(run)
+    run = work_on(run)
     assert (run.kind, run.state, run.error) == ("rerank-folder", "ready", "")
     found, scorer = rankings.as_run(run), open_scorer(model, prompt="monot5")
     assert found["q0"] == kept and set(found["q0"]) == {"d2", "d1"} and set(found["q1"]) == {"d0", "d1"}
@@ -145,6 +133,6 @@ def test_the_page_offers_what_lies_among_the_base_models(
     elsewhere = client.post(f"{address}?type=sparse", {"name": "b", "depth": 3, "batch_size": 2, "model": "../x"})
     assert elsewhere.status_code == 422 and Run.objects.count() == 1
     made = client.post(f"{address}?type=rerank-folder", {**common, "name": "a", "prompt": "monot5"})
-    assert made.status_code == 302 and work(Run.objects.get(name="a")).state == "ready"
+    assert made.status_code == 302 and work_on(Run.objects.get(name="a")).state == "ready"
     made = client.post(f"{address}?type=sparse", {"name": "b", "depth": 3, "batch_size": 2, "model": "splade"})
     assert made.status_code == 302 and Run.objects.get(name="b").recipe["model"].endswith("bases/splade")

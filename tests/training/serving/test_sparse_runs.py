@@ -1,4 +1,4 @@
-"""`retrieve NAME --model FOLDER` with a sparse encoder (SPLADE): the library's order, by hand, resumed."""
+"""`retrieve NAME --model FOLDER` with a sparse encoder (SPLADE): the library's order, resumed."""
 
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,14 @@ torch = pytest.importorskip("torch", reason="needs the training extra: make inst
 
 from scipy.sparse import csr_array  # noqa: E402
 from sentence_transformers import SparseEncoder  # noqa: E402
-from transformers import AutoModelForMaskedLM, AutoTokenizer  # noqa: E402
 
 from benchmark.models import Run  # noqa: E402
-from benchmark.runs import builders, rankings, sparse  # noqa: E402
+from benchmark.runs import rankings, sparse  # noqa: E402
 from benchmark.runs.vectors import text_digest  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
-from jobs import leases  # noqa: E402
 from judges.records import Judge  # noqa: E402
 from tests.called import call  # noqa: E402
-from tests.factories import make_collection, make_document, make_query  # noqa: E402
-from tests.rankings import start_run  # noqa: E402
+from tests.rankings import make_wings, start_run, work_on  # noqa: E402
 from tests.tiny_models import sparse_encoder, tiny  # noqa: E402
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,41 +33,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def wings(tmp_path: Path, settings: Any) -> Any:
     settings.VAR = tmp_path / "var"
-    wings = make_collection("wings")
-    for place, text in enumerate(TEXTS):
-        make_document(wings, text, external_id=f"d{place}")
-    for place, text in enumerate(QUERIES):
-        make_query(wings, text, external_id=f"q{place}")
-    return wings
-
-
-def work(run: Run, stopped: Any = lambda: False) -> Run:
-    builders.RUNS.perform(leases.claim(Run, pk=run.pk), stopped)
-    run.refresh_from_db()
-    return run
-
-
-def weights_by_hand(model: Path, text: str) -> Any:
-    """SPLADE: of each word the largest log(1 + relu(logit)) over the text's tokens (Formal et al. 2021)."""
-    tokens = AutoTokenizer.from_pretrained(model)(text, return_tensors="pt")
-    with torch.inference_mode():
-        logits = AutoModelForMaskedLM.from_pretrained(model)(**tokens).logits[0]
-    return torch.log1p(torch.relu(logits)).max(dim=0).values
-
-
-def test_a_pairs_score_is_the_product_of_weights_computed_by_hand(model: Path, wings: Any) -> None:
-    run = start_run(wings, "sparse", "s", model=str(model), batch_size=2)
-    found = rankings.as_run(work(run))["q0"]["d0"]
-    query, document = weights_by_hand(model, "wing lift"), weights_by_hand(model, TEXTS[0])
-    assert 0 < int((document > 0).sum()) < len(document) / 2, "these weights are not sparse: the test says nothing"
-    assert found == pytest.approx(float(query @ document), rel=1e-4) and found > 0
+    return make_wings(TEXTS, QUERIES)
 
 
 @pytest.mark.slow
 def test_the_run_is_the_librarys_order(model: Path, wings: Any) -> None:
     done = call("retrieve", "wings", "--model", model, "--depth", "3", "--batch-size", "1")
     assert done.code == 0, done.err
-    run = work(Run.objects.get(name="sparse-model"))
+    run = work_on(Run.objects.get(name="sparse-model"))
     assert (run.kind, run.state, run.error, run.recipe["batch_size"]) == ("sparse", "ready", "", 1)
     theirs = SparseEncoder(str(model), device="cpu")
     queries, documents = (
@@ -91,12 +61,11 @@ def test_a_stopped_run_goes_on_with_the_weights_that_are_there(
     monkeypatch.setattr(sparse.SparseSearch, "ahead", 2)
     run = start_run(wings, "sparse", "sparse", model=str(model))
     asked = iter([False, True])
-    work(run, lambda: next(asked, True))
-    assert not rankings.as_run(run)
+    assert not rankings.as_run(work_on(run, lambda: next(asked, True)))
     counts: list[int] = []
     add = sparse.SparseSearch.add
     monkeypatch.setattr(sparse.SparseSearch, "add", lambda self, texts: counts.append(len(texts)) or add(self, texts))
-    assert work(run).state == "ready" and counts == [2]  # The other two documents.
+    assert work_on(run).state == "ready" and counts == [2]  # The other two documents.
     assert len(rankings.as_run(run)) == 3
 
 

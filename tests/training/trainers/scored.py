@@ -4,20 +4,17 @@ import random
 from pathlib import Path
 
 from judges.domain.chains import render_answer, render_prompt
-from tests.training.trainers.learnable import OTHER, RELEVANT, RULE, TOPICS, Pair
+from tests.training.trainers.learnable import OTHER, RELEVANT, RULE, TOPICS
 from tests.training_sets import write_export
+from training.recipes.data import Example
 
 CHAINS = {1: "It says what is returned.", 0: "It says what is raised."}
 
 
-def scored_row(pair: Pair, *, score: int, chain: str) -> dict[str, object]:
+def scored_row(pair: Example, *, score: int, chain: str) -> dict[str, object]:
     """A row as the export writes it."""
     return {
-        "query_id": pair.query_id,
-        "doc_id": pair.doc_id,
-        "instruction": pair.instruction,
-        "query": pair.query,
-        "document": pair.document,
+        **{name: getattr(pair, name) for name in ("query_id", "doc_id", "instruction", "query", "document")},
         "chain": chain,
         "prompt": render_prompt(pair.query, pair.document, pair.instruction),
         "completion": render_answer(chain, score),
@@ -29,7 +26,7 @@ def scored_row(pair: Pair, *, score: int, chain: str) -> dict[str, object]:
     }
 
 
-def short_pairs(*, queries: int, documents: int, seed: int, first: int = 0) -> list[Pair]:
+def short_pairs(*, queries: int, documents: int, seed: int, first: int = 0) -> list[Example]:
     """The same rule in documents of two words: the first document of a query is relevant."""
     draw, made = random.Random(seed), []
     for query in range(first, first + queries):
@@ -37,7 +34,7 @@ def short_pairs(*, queries: int, documents: int, seed: int, first: int = 0) -> l
             text, chance = f"{draw.choice(TOPICS)} {draw.choice(OTHER if number else RELEVANT)}", draw.randrange(10**6)
             ids = f"q{query}", f"d{query}-{chance:06d}"
             scores = (0, 0.05) if number else (1, 0.95)
-            made.append(Pair(f"what does it return {query}", text, RULE, *scores, *ids))
+            made.append(Example(f"what does it return {query}", text, RULE, *scores, "", *ids))
     return made
 
 

@@ -23,11 +23,6 @@ def base(tmp_path_factory):
     return tiny_encoder(tmp_path_factory.mktemp("bases") / "encoder")
 
 
-def examples(rows):
-    """Rows as a training set has them."""
-    return [Example(r.query, r.document, "", r.label, r.teacher, "", r.query_id, r.doc_id) for r in rows]
-
-
 def one(query_id, label, teacher=None, document="a document"):
     """A row of one query."""
     return Example("a query", document, "", label, teacher, "", query_id, "d")
@@ -72,7 +67,7 @@ def test_a_step_in_several_passes_has_the_gradient_of_the_librarys_own_batch(bas
     found, plain = [], None
     for budget in (64, 10_000):
         changes = {"token_budget": budget, "max_length": 64, "batch": 4}
-        trainer = begin(recipe(base, loss, examples(pairs(queries=5)), **changes), tmp_path / str(budget))
+        trainer = begin(recipe(base, loss, pairs(queries=5), **changes), tmp_path / str(budget))
         trainer.model.eval()  # dropout draws anew for each pass
         rows = trainer.epochs.step(0)
         assert (len(trainer.passes(rows)) > 1) == (budget == 64)
@@ -112,18 +107,13 @@ def test_lambda_of_two_documents_by_hand(base, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["bce", "mse", "lambda"])
 def test_the_loss_falls_and_a_checkpoint_brings_the_weights_back(base, loss, tmp_path):
-    changes = {
-        "batch": 16 if loss != "lambda" else 6,
-        "epochs": 30,
-        "max_steps": 90,
-        "schedule": "constant",
-        "clip": 0.0,
-    }
-    work = recipe(base, loss, examples(pairs(queries=60, seed=1)), **changes)
+    changes = {"epochs": 30, "max_steps": 90, "schedule": "constant", "clip": 0.0}
+    changes["batch"] = 6 if loss == "lambda" else 16
+    work = recipe(base, loss, pairs(queries=60, seed=1), **changes)
     trainer = begin(work, tmp_path)
     step, _ = trainer.callback.train(trainer)
     losses = [line["loss"] for line in JobFolder(tmp_path).lines() if "loss" in line]
     assert step == len(losses) == 90 and sum(losses[-10:]) < 0.5 * sum(losses[:10])
-    dev = examples(pairs(queries=3, seed=2, first=100))
+    dev = pairs(queries=3, seed=2, first=100)
     before = work.dev_margins(dev)
     assert work.trained(JobFolder(tmp_path).checkpoint(90)).trained_margins(dev) == pytest.approx(before, abs=1e-6)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import dev_rows  # noqa: E402
-from training.jobs.first_stage import FirstStage  # noqa: E402
+from tests.training.jobs.test_training_gains import first_stage  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.serving.publication import Record  # noqa: E402
@@ -36,18 +36,6 @@ def test_cross_encoder_gives_the_score_that_we_give(published):
     ours = one.trained_margins([Example(query, document) for query, document in PAIRS])
     assert by_cross_encoder(out) == pytest.approx(ours, abs=1e-5)
     assert scores_by_cross_encoder(out) == pytest.approx([1 / (1 + math.exp(-m)) for m in ours], abs=1e-5)
-
-
-def test_plain_transformers_gives_it_too(published):
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    out, _, _ = published
-    tokenizer = AutoTokenizer.from_pretrained(out)
-    model = AutoModelForSequenceClassification.from_pretrained(out).eval()
-    encoded = tokenizer(*zip(*PAIRS, strict=True), truncation=True, padding=True, return_tensors="pt")
-    with torch.no_grad():
-        plain = model(**encoded).logits[:, 0].tolist()
-    assert by_cross_encoder(out) == pytest.approx(plain, abs=1e-5)
 
 
 def test_there_is_no_adapter_and_base_differs_from_the_published_model(published):
@@ -76,16 +64,7 @@ def test_the_card_has_the_first_stage_beside_a_base_whose_head_is_random(tmp_pat
     one = EncoderTrained(tmp_path / "bare", tuned, max_length=64)
     assert one.random_head and not EncoderTrained(base, tuned, max_length=64).random_head
     rows = dev_rows(10)
-    lines = [
-        {
-            "query_id": f"q{q}",
-            "query": f"question {q}",
-            "instruction": "",
-            "documents": [{"doc_id": f"d{d}", "text": f"passage {d} about {q * d}", "score": d % 2} for d in range(4)],
-        }
-        for q in range(10)
-    ]
-    stage = FirstStage("BM25", lines, {f"q{q}": {"d1": 1, "d3": 1} for q in range(10)})
+    stage = first_stage(10, {"d0": 1, "d1": 0})
     record = Record("encoder", "cross-encoder", "base", {}, {}, Calibration(), max_length=64, tiny=True)
     outcome = finish_training(tmp_path / "out", one, rows, record, report=lambda phase: None, first_stage=stage)
     assert outcome.gain["random_head"] and outcome.gain["first_stage"]["mean"] == 1.0 and not outcome.gain["shown"]

@@ -19,7 +19,7 @@ from training.erank.grpo import (  # noqa: E402
     rate_answers,
     sampling_seed,
 )
-from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
+from training.jobs.folder import read_lines  # noqa: E402
 from training.recipes.table import ERANK_GRPO, recipe_options  # noqa: E402
 from training.trainers.training import prepare_task  # noqa: E402
 
@@ -182,36 +182,6 @@ def test_at_the_first_step_the_ratio_is_one_and_the_gradient_is_the_policy_gradi
     assert float(loss.detach()) == pytest.approx(-float(found["advantages"].mean()), abs=1e-6)
     for name, value in trainer.model.named_parameters():
         assert torch.allclose(own[name], value.grad, atol=1e-6), name
-
-
-def run(tmp_path, data, *, stop_after=None, name="job"):
-    torch.set_num_threads(1)
-    folder = JobFolder(tmp_path / name / "job")
-    if not folder.path.exists():
-        options = {"rollouts_every": 1, "checkpoint_every": 2, **SMALL, "mini_batch": 3, "epochs": 3}
-        ask(tmp_path / name, "erank-grpo", data, "tiny:qwen3", **options)
-    recipe = ErankGrpo(prepare_task(folder, folder.job))
-    recipe.train(folder, lambda: stop_after is not None and len(folder.lines()) >= stop_after)
-    return folder
-
-
-@pytest.mark.slow
-def test_a_stopped_training_goes_on_with_the_same_rollouts_and_losses(tmp_path):
-    data = export_scores(tmp_path / "data", queries=4, dev=0)
-    whole = run(tmp_path, data, name="whole")
-    with pytest.raises(TrainingCancelled):
-        run(tmp_path, data, name="cut", stop_after=3)
-    assert len(JobFolder(tmp_path / "cut" / "job").steps()) >= 1
-    cut = run(tmp_path, data, name="cut")
-    losses = [[line["loss"] for line in one.lines() if "loss" in line] for one in (whole, cut)]
-    assert len(losses[0]) == 12 and losses[0] == pytest.approx(losses[1], abs=1e-6)
-    rollouts = [read_lines(one.path / "rollouts.jsonl") for one in (whole, cut)]
-    assert [(line["step"], line["text"]) for line in rollouts[0]] == [
-        (line["step"], line["text"]) for line in rollouts[1]
-    ]
-    assert {line["step"] for line in rollouts[0]} == {1, 3, 5, 7, 9, 11}
-    for line in (line for line in whole.lines() if "reward_mean" in line):
-        assert {"kl", "response_tokens", "malformed", "clip_share", "reward_by_kind"} <= set(line)
 
 
 def test_rollouts_after_the_checkpoint_are_forgotten(tmp_path):

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from corpus.rubric import HELPFULNESS  # noqa: E402
-from judges.domain.chains import parse_answer, render_answer  # noqa: E402
-from tests.training.trainers.scored import CHAINS, export_scores, scored_row  # noqa: E402
+from judges.domain.chains import render_answer  # noqa: E402
+from tests.training.trainers.scored import CHAINS, export_scores  # noqa: E402
 from tests.training_sets import ask  # noqa: E402
 from training.erank.chains import ChainPrompt, measure_answers, score_places  # noqa: E402
 from training.erank.sft import ErankSft, encode_chain, split_step  # noqa: E402
@@ -161,7 +161,7 @@ def test_loss_and_gradient_are_those_of_a_plain_loop(tmp_path, reduction):
         assert torch.allclose(gradients[name], value.grad, atol=1e-5, rtol=1e-4), name
 
 
-def test_an_adapter_covers_all_linear_layers_and_rows_that_do_not_fit_are_counted(tmp_path):
+def test_rows_that_do_not_fit_are_counted(tmp_path):
     data = export_scores(tmp_path / "data", queries=4, dev=0)
     rows = [json.loads(line) for line in (data / "train.jsonl").read_text().splitlines()]
     rows[0]["chain"] = "word " * 400
@@ -169,10 +169,6 @@ def test_an_adapter_covers_all_linear_layers_and_rows_that_do_not_fit_are_counte
     (data / "manifest.json").write_text('{"format": "erank-sft"}')
     folder = ask(tmp_path, "erank-sft", data, "tiny:qwen3", lora_rank=4)
     recipe = ErankSft(prepare_task(folder, folder.job))
-    trained = {
-        name.split(".lora_")[0].rpartition(".")[2] for name, one in recipe.model.named_parameters() if one.requires_grad
-    }
-    assert trained == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
     assert (recipe.dropped, len(recipe.rows)) == (1, 11)
     assert recipe.record()["notes"] == {"rows_dropped": 1}
 
@@ -181,10 +177,3 @@ def test_the_paper_s_defaults():
     paper = recipe_options("erank-sft", {})
     assert (paper.lora_rank, paper.lora_alpha, paper.learning_rate, paper.epochs) == (32, 64, 1e-4, 1.0)
     assert (paper.schedule, paper.warmup_ratio, paper.max_length, paper.batch) == ("cosine", 0.05, 2048, 128)
-
-
-def test_a_row_of_the_export_reads_as_it_is_trained(tokenizer):
-    from tests.training.trainers.learnable import pairs
-
-    row = scored_row(pairs(queries=1)[0], score=4, chain="So.")
-    assert parse_answer(row["completion"]) == 4

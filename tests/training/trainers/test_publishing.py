@@ -9,9 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from safetensors.torch import load_file, save_file  # noqa: E402
+
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
 from training.jobs.folder import write_folder  # noqa: E402
+from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
 from training.recipes.rendering import QUORUM  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
@@ -32,20 +35,9 @@ def trained(folder: Path, shape: str) -> LoraTrained:
 
 def record(one: LoraTrained) -> Record:
     """What the loop knows before publishing."""
-    from training.recipes.calibration import Calibration
-
-    return Record(
-        "causal",
-        "prism",
-        "/somewhere/base",
-        {"sft_reduction": "sum"},
-        {},
-        Calibration(),
-        yes_id=one.prompt.yes_id,
-        no_id=one.prompt.no_id,
-        max_length=LENGTH,
-        tiny=True,
-    )
+    tokens = {"yes_id": one.prompt.yes_id, "no_id": one.prompt.no_id, "max_length": LENGTH}
+    made = ("causal", "prism", "/somewhere/base", {"sft_reduction": "sum"}, {}, Calibration())
+    return Record(*made, **tokens, tiny=True)
 
 
 @pytest.fixture(scope="module", params=["qwen3", "qwen3.5"])
@@ -64,27 +56,9 @@ def test_base_adapter_and_merged_stand_side_by_side(published):
     assert outcome.evaluation["base"]["auc"] != outcome.evaluation["adapter"]["auc"]
     for name, value in outcome.evaluation["adapter"].items():
         if isinstance(value, float):
-            assert outcome.evaluation["merged"][name] == pytest.approx(
-                value, abs=0.02
-            )  # margins of a random model lie 1e-3 apart
+            # Margins of a random model lie 1e-3 apart.
+            assert outcome.evaluation["merged"][name] == pytest.approx(value, abs=0.02)
     assert 0 <= outcome.merge_difference <= 1e-4 and found["merge_difference"] == outcome.merge_difference
-
-
-def test_plain_transformers_and_cross_encoder_give_the_same_score(published):
-    out, _ = published
-    plain = by_transformers(out, PAIRS[:4])
-    theirs = by_cross_encoder(out, PAIRS[:4])
-    assert theirs == pytest.approx(plain, abs=1e-6)
-    assert len({round(value, 6) for value in plain}) == len(plain)
-    scores = scores_by_cross_encoder(out, PAIRS[:4])
-    assert scores == pytest.approx([1 / (1 + math.exp(-value)) for value in plain], abs=1e-5)
-
-
-def test_the_instruction_is_cross_encoders_prompt(published):
-    out, _ = published
-    ours = by_transformers(out, PAIRS[:3], "Only code counts.")
-    assert by_cross_encoder(out, PAIRS[:3], "Only code counts.") == pytest.approx(ours, abs=1e-5)
-    assert ours != pytest.approx(by_transformers(out, PAIRS[:3]), abs=1e-6)
 
 
 def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(published):
@@ -135,37 +109,26 @@ def test_the_fixture_in_reranker_json_can_be_scored_again(published):
     assert found == pytest.approx([row["margin"] for row in short], abs=1e-4)
 
 
-def test_a_tampered_merge_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
-    from safetensors.torch import load_file, save_file
+def move_a_weight(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if name.endswith("q_proj.weight"))
+    weights[name][0] += 0.5
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
+
+def change_the_template(folder: Path) -> None:
+    template = folder / "chat_template.jinja"
+    template.write_text(template.read_text().replace("Document", "Text"))
+
+
+@pytest.mark.parametrize("tamper", [move_a_weight, change_the_template])
+def test_a_folder_that_was_tampered_with_is_refused_and_leaves_nothing(tamper, tmp_path, monkeypatch):
     one = trained(tmp_path, "qwen3")
     honest = one.write
-
-    def tampered(folder):
-        honest(folder)
-        weights = load_file(folder / "model.safetensors")
-        name = next(name for name in weights if name.endswith("q_proj.weight"))
-        weights[name][0] += 0.5
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-
-    monkeypatch.setattr(one, "write", tampered)
-    with pytest.raises(publishing.MergeDiffers, match="differ from the trained one"):
-        finish_training(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
-    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
-
-
-def test_a_tampered_chat_template_is_refused(tmp_path, monkeypatch):
-    one = trained(tmp_path, "qwen3")
-    honest = one.write
-
-    def tampered(folder):
-        honest(folder)
-        template = folder / "chat_template.jinja"
-        template.write_text(template.read_text().replace("Document", "Text"))
-
-    monkeypatch.setattr(one, "write", tampered)
+    monkeypatch.setattr(one, "write", lambda folder: (honest(folder), tamper(folder)))
     with pytest.raises(publishing.MergeDiffers):
         finish_training(tmp_path / "out", one, dev_rows(), record(one), report=lambda phase: None)
+    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))
 
 
 def test_scores_that_are_no_numbers_are_infinitely_far():
